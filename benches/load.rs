@@ -1,0 +1,3 @@
+//! The load bench.
+
+fn main() {}

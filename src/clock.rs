@@ -1,0 +1,91 @@
+//! What time it is, as an argument.
+//!
+//! Nothing else in the house asks the system for the time: a test that waits for an expiry moves a [`ManualClock`].
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+
+/// A moment, in milliseconds since 1970-01-01 00:00 UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Milliseconds since 1970-01-01 00:00 UTC.
+    pub fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since 1970-01-01 00:00 UTC, as Slack's `<!date^…>` wants them.
+    pub fn seconds(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    /// How long after `earlier` this is; zero if it is not after.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
+}
+
+impl std::ops::Add<Duration> for Timestamp {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// ISO 8601 in UTC with milliseconds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(moment) => write!(f, "{moment:.3}"),
+            Err(_) => write!(f, "{} ms", self.0),
+        }
+    }
+}
+
+/// Tells the time.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// The moment of the call.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock.
+#[derive(Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one place that may ask")]
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+/// A clock that goes on from the machine's, and further when it is pushed.
+#[derive(Clone, Debug, Default)]
+pub struct ManualClock {
+    ahead_ms: Arc<AtomicI64>,
+}
+
+impl ManualClock {
+    /// Moves the hands forward.
+    pub fn advance(&self, by: Duration) {
+        self.ahead_ms.fetch_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(SystemClock.now().0 + self.ahead_ms.load(Ordering::SeqCst))
+    }
+}

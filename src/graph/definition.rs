@@ -1,0 +1,97 @@
+//! A graph: named nodes, checked when it is built.
+
+use std::{collections::BTreeMap, fmt};
+
+use super::node::{Node, State};
+
+/// Nodes by name, and where a turn begins.
+pub struct Graph<S: State> {
+    name: &'static str,
+    start: &'static str,
+    nodes: BTreeMap<&'static str, Box<dyn Node<S>>>,
+}
+
+impl<S: State> Graph<S> {
+    /// Begins a graph whose turns start at `start`.
+    pub fn builder(name: &'static str, start: &'static str) -> GraphBuilder<S> {
+        GraphBuilder { name, start, nodes: Vec::new() }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Where a turn begins.
+    pub fn start(&self) -> &'static str {
+        self.start
+    }
+
+    /// The node of that name.
+    pub fn node(&self, name: &str) -> Option<&dyn Node<S>> {
+        self.nodes.get(name).map(AsRef::as_ref)
+    }
+}
+
+impl<S: State> fmt::Debug for Graph<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph").field("name", &self.name).field("nodes", &self.nodes.keys()).finish()
+    }
+}
+
+/// Collects nodes.
+pub struct GraphBuilder<S: State> {
+    name: &'static str,
+    start: &'static str,
+    nodes: Vec<Box<dyn Node<S>>>,
+}
+
+impl<S: State> GraphBuilder<S> {
+    /// Adds a node.
+    pub fn node(mut self, node: impl Node<S> + 'static) -> Self {
+        self.nodes.push(Box::new(node));
+        self
+    }
+
+    /// The finished graph.
+    ///
+    /// # Errors
+    ///
+    /// [`DefinitionError`] for a name used twice, a target that does not exist and a node that nothing leads to.
+    pub fn build(self) -> Result<Graph<S>, DefinitionError> {
+        let mut nodes = BTreeMap::new();
+        for node in self.nodes {
+            let name = node.name();
+            if nodes.insert(name, node).is_some() {
+                return Err(DefinitionError::Twice(name));
+            }
+        }
+        let mut reached = Vec::new();
+        let mut next = vec![self.start];
+        while let Some(name) = next.pop() {
+            let node = nodes.get(name).ok_or(DefinitionError::NoSuchNode(name))?;
+            if !reached.contains(&name) {
+                reached.push(name);
+                next.extend(node.targets());
+            }
+        }
+        match nodes.keys().find(|name| !reached.contains(name)) {
+            Some(name) => Err(DefinitionError::Unreachable(name)),
+            None => Ok(Graph { name: self.name, start: self.start, nodes }),
+        }
+    }
+}
+
+/// What is wrong with a graph.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DefinitionError {
+    /// Two nodes have this name.
+    #[error("two nodes are called `{0}`")]
+    Twice(&'static str),
+    /// Something leads to a node that does not exist.
+    #[error("there is no node `{0}`, but something leads to it")]
+    NoSuchNode(&'static str),
+    /// Nothing leads to this node.
+    #[error("nothing leads to the node `{0}`")]
+    Unreachable(&'static str),
+}

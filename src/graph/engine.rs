@@ -1,0 +1,1 @@
+//! Drives one thread through its graph.

@@ -1,0 +1,289 @@
+//! What the bot says, before anybody decides how it looks.
+//!
+//! A [`Reply`] or a [`Card`] is plain data: it is stored, compared in tests and drawn as Block Kit at the last moment
+//! (`conversation::render`). Text is built from [`Span`]s, so that whatever came from a person, a model or another
+//! system is marked as such and is escaped where it is drawn, never here and never twice.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    clock::Timestamp,
+    ids::{ApprovalId, UserId},
+};
+
+/// A run of text with one look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Span {
+    /// As it is.
+    Plain(String),
+    /// For names of things.
+    Bold(String),
+    /// For asides.
+    Italic(String),
+    /// For what a machine reads: codes, ids, statuses.
+    Code(String),
+    /// A person; Slack shows the name. Notifies them.
+    Person(UserId),
+    /// A moment in the reader's own time zone.
+    Moment(Timestamp),
+    /// A link with its words.
+    Link {
+        /// Where it leads; `http` or `https`.
+        url: String,
+        /// What it says.
+        text: String,
+    },
+}
+
+/// A line or paragraph.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Text(pub Vec<Span>);
+
+impl Text {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds words as they are.
+    pub fn plain(mut self, words: impl Into<String>) -> Self {
+        self.0.push(Span::Plain(words.into()));
+        self
+    }
+
+    /// Adds a name.
+    pub fn bold(mut self, words: impl Into<String>) -> Self {
+        self.0.push(Span::Bold(words.into()));
+        self
+    }
+
+    /// Adds an aside.
+    pub fn italic(mut self, words: impl Into<String>) -> Self {
+        self.0.push(Span::Italic(words.into()));
+        self
+    }
+
+    /// Adds a code.
+    pub fn code(mut self, words: impl Into<String>) -> Self {
+        self.0.push(Span::Code(words.into()));
+        self
+    }
+
+    /// Adds a person.
+    pub fn person(mut self, user: UserId) -> Self {
+        self.0.push(Span::Person(user));
+        self
+    }
+
+    /// Adds a moment.
+    pub fn moment(mut self, at: Timestamp) -> Self {
+        self.0.push(Span::Moment(at));
+        self
+    }
+
+    /// The words alone: for notifications, logs of tests and models. People are `@` and their id.
+    pub fn words(&self) -> String {
+        self.0
+            .iter()
+            .map(|span| match span {
+                Span::Plain(t) | Span::Bold(t) | Span::Italic(t) | Span::Code(t) => t.clone(),
+                Span::Person(user) => format!("@{user}"),
+                Span::Moment(at) => at.to_string(),
+                Span::Link { text, .. } => text.clone(),
+            })
+            .collect()
+    }
+}
+
+impl From<&str> for Text {
+    fn from(words: &str) -> Self {
+        Self::new().plain(words)
+    }
+}
+
+impl From<String> for Text {
+    fn from(words: String) -> Self {
+        Self::new().plain(words)
+    }
+}
+
+/// One part of a reply, from top to bottom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// A paragraph.
+    Text(Text),
+    /// A heading above what follows.
+    Heading(String),
+    /// Points of a list.
+    List(Vec<Text>),
+    /// Short labelled facts, drawn in two columns.
+    Facts(Vec<(String, Text)>),
+    /// Rows under column names.
+    Table {
+        /// The names of the columns.
+        columns: Vec<String>,
+        /// The rows; each as long as `columns`.
+        rows: Vec<Vec<Text>>,
+    },
+    /// Words of a language model, in Markdown; never trusted.
+    Markdown(String),
+    /// A block of code or data.
+    Code(String),
+    /// Small print: a hint, a source, how old something is.
+    Note(Text),
+}
+
+/// A button that says something for the person who presses it, as if they had typed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What the button shows.
+    pub label: String,
+    /// What is said when it is pressed.
+    pub says: String,
+}
+
+/// Something the bot says in the thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// What it consists of.
+    pub parts: Vec<Part>,
+    /// What can be pressed below it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
+}
+
+impl Reply {
+    /// One paragraph.
+    pub fn text(text: impl Into<Text>) -> Self {
+        Self::default().and(Part::Text(text.into()))
+    }
+
+    /// What a model wrote.
+    pub fn markdown(text: impl Into<String>) -> Self {
+        Self::default().and(Part::Markdown(text.into()))
+    }
+
+    /// Adds a part at the end.
+    pub fn and(mut self, part: Part) -> Self {
+        self.parts.push(part);
+        self
+    }
+
+    /// Adds a next step in small print.
+    pub fn hint(self, text: impl Into<Text>) -> Self {
+        self.and(Part::Note(text.into()))
+    }
+
+    /// Adds a button that says `says`.
+    pub fn choice(mut self, label: impl Into<String>, says: impl Into<String>) -> Self {
+        self.choices.push(Choice { label: label.into(), says: says.into() });
+        self
+    }
+
+    /// The words alone, a line for each part: for notifications, history and models.
+    pub fn words(&self) -> String {
+        self.parts.iter().map(Part::words).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Part {
+    /// The words alone.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Text(text) | Self::Note(text) => text.words(),
+            Self::Heading(words) | Self::Markdown(words) | Self::Code(words) => words.clone(),
+            Self::List(points) => {
+                points.iter().map(|point| format!("• {}", point.words())).collect::<Vec<_>>().join("\n")
+            }
+            Self::Facts(facts) => {
+                facts.iter().map(|(label, fact)| format!("{label}: {}", fact.words())).collect::<Vec<_>>().join("\n")
+            }
+            Self::Table { columns, rows } => std::iter::once(columns.join(" | "))
+                .chain(rows.iter().map(|row| row.iter().map(Text::words).collect::<Vec<_>>().join(" | ")))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        }
+    }
+}
+
+/// One line of a card: what it is about, and what will become of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// Such as `Status` or `Weights`.
+    pub label: String,
+    /// What is there now, read from the live system; absent for something new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Text>,
+    /// What will be there.
+    pub after: Text,
+}
+
+/// The question that a person countersigns: exactly what will be done.
+///
+/// Made by code from validated parameters, never from a model's words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Card {
+    /// Names the act and its object as a question: `Start “Math Hints”?`
+    pub title: String,
+    /// Line by line what changes.
+    pub facts: Vec<Fact>,
+    /// Each begins with ⚠️ where it is drawn: what cannot be undone, what is unusual.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Text>,
+    /// Small print: defaults that were filled in, reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Text>,
+    /// The label of the button that does it: `Start experiment`.
+    pub approve: String,
+    /// The label of the button that does not: `Don't start`.
+    pub reject: String,
+    /// What was done, for the record: `Started “Math Hints”.` is shown after success.
+    pub done: String,
+    /// Whether it cannot be undone: the button is red and asks once more.
+    pub irreversible: bool,
+}
+
+/// How a card stands now: drawn below it in place of, or above, its buttons.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum CardState {
+    /// Waiting for a person.
+    Open {
+        /// Goes into the buttons.
+        approval: ApprovalId,
+        /// Who asked.
+        asked_by: UserId,
+        /// Who may press, in words.
+        deciders: String,
+        /// Until when.
+        expires_at: Timestamp,
+        /// The first characters of the digest.
+        digest: String,
+        /// Who has approved so far, where more than one is needed, and how many are needed.
+        #[serde(default)]
+        approved_by: Vec<UserId>,
+        /// How many approvals are needed.
+        #[serde(default)]
+        needed: u32,
+    },
+    /// A person said yes; it is being done.
+    Running {
+        /// Who pressed.
+        by: Vec<UserId>,
+        /// When.
+        at: Timestamp,
+    },
+    /// It is over. The card is the record from now on.
+    Closed {
+        /// Such as “Approved by @ana · today 14:02”, “Expired”.
+        decision: Text,
+        /// How it ended: “✅ Started”, “❌ The platform refused: …”. Nothing if nothing was tried.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<Text>,
+        /// The first characters of the digest.
+        digest: String,
+    },
+}

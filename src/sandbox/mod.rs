@@ -1,0 +1,8 @@
+//! Stand-ins for the outside world: real HTTP servers that keep state and check what they are sent.
+//!
+//! The tests and the playground use the same ones, and the bot reaches them over the wire like the originals. No
+//! production module knows them; only `app` does.
+
+pub mod model;
+pub mod slack;
+pub mod upgrade;

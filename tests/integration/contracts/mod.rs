@@ -1,0 +1,5 @@
+//! The stand-in servers against the recordings, and our clients against the stand-ins.
+
+mod model;
+mod slack;
+mod upgrade;

@@ -1,0 +1,1 @@
+//! The thread as people see it.

@@ -1,0 +1,1 @@
+//! The production app wired to the sandbox servers.
