@@ -5,6 +5,8 @@
 //! [`secrecy::SecretString`]s, so that they cannot be printed. Start reading at [`Config`].
 
 mod approvals;
+mod check;
+mod load;
 mod model;
 mod server;
 mod slack;
@@ -14,6 +16,7 @@ mod workers;
 
 pub use self::{
     approvals::{Approvals, Rule},
+    load::{Problem, Problems, environment},
     model::Model,
     server::{LogFormat, Server},
     slack::{Slack, SlackMode},
