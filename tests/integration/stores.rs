@@ -13,6 +13,7 @@ mod mailbox;
 mod outbox;
 mod records;
 mod restart;
+mod sqlite;
 
 /// Runs every behaviour against one kind of store.
 macro_rules! store_suite {
@@ -130,3 +131,5 @@ macro_rules! store_suite {
     };
 }
 use store_suite;
+
+store_suite!(on_sqlite, crate::stores::sqlite::Sqlite);
