@@ -1,1 +1,3 @@
 //! (conversation)
+
+pub mod render;

@@ -32,7 +32,13 @@ impl Mrkdwn {
 
     /// Words as they are.
     pub fn plain(mut self, words: &str) -> Self {
-        self.push_words(words, |c| c);
+        self.push_words(words, |c| c, true);
+        self
+    }
+
+    /// Words inside a fence: only backticks have to give way.
+    pub fn verbatim(mut self, words: &str) -> Self {
+        self.push_words(words, |c| if c == '`' { look_alike(c) } else { c }, false);
         self
     }
 
@@ -54,7 +60,8 @@ impl Mrkdwn {
     /// A person; notifies them.
     pub fn person(self, user: &UserId) -> Self {
         let id = user.as_str();
-        let is_id = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        let is_id =
+            (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         if is_id { self.whole(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
     }
 
@@ -67,7 +74,7 @@ impl Mrkdwn {
     pub fn link(self, url: &str, words: &str) -> Self {
         let Some(url) = web_address(url) else { return self.plain(words).plain(" (").plain(url).plain(")") };
         let mut label = Mrkdwn::new(200);
-        label.push_words(words, one_line);
+        label.push_words(words, one_line, true);
         if label.text.is_empty() {
             return self.whole(&format!("<{}>", escape(&url)));
         }
@@ -112,7 +119,8 @@ impl Mrkdwn {
         self.limit -= length(mark);
         let was_cut = std::mem::take(&mut self.cut);
         self.previous = None;
-        self.push_words(words, |c| if inside.contains(&c) { look_alike(c) } else { one_line(c) });
+        let map = |c| if inside.contains(&c) { look_alike(c) } else { one_line(c) };
+        self.push_words(words, map, mark != "`");
         self.cut |= was_cut;
         self.limit += length(mark);
         self.append(mark);
@@ -136,14 +144,16 @@ impl Mrkdwn {
         self
     }
 
-    fn push_words(&mut self, words: &str, map: impl Fn(char) -> char) {
+    /// Appends words, mapped and escaped; with `formats` where a mark could begin one.
+    fn push_words(&mut self, words: &str, map: impl Fn(char) -> char, formats: bool) {
         let mut characters = words.chars().filter(|c| is_visible(*c)).map(map).peekable();
         let mut buffer = [0; 4];
         while let Some(c) = characters.next() {
             if self.cut {
                 return;
             }
-            let c = if begins_format(self.previous, c, characters.peek().copied()) { look_alike(c) } else { c };
+            let begins = formats && begins_format(self.previous, c, characters.peek().copied());
+            let c = if begins { look_alike(c) } else { c };
             let piece = match c {
                 '&' => "&amp;",
                 '<' => "&lt;",
@@ -219,11 +229,11 @@ pub fn web_address(url: &str) -> Option<String> {
     let url = Url::parse(url.trim()).ok()?;
     let opens = matches!(url.scheme(), "http" | "https") && url.has_host();
     let text = url.as_str().replace('|', "%7C").replace('<', "%3C").replace('>', "%3E");
-    (opens && length(&text) <= 2000).then_some(text)
+    (opens && length(&escape(&text)) <= 2000).then_some(text)
 }
 
 /// Whether a character may be shown: line breaks and tabs yes, other controls and reordering marks no.
-pub(super) fn is_visible(c: char) -> bool {
+pub fn is_visible(c: char) -> bool {
     let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let invisible = matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     (!c.is_control() || c == '\n' || c == '\t') && !reorders && !invisible
