@@ -22,6 +22,7 @@ pub mod dispatch;
 pub mod entry;
 pub mod home;
 pub mod outbox;
+pub mod render;
 pub mod sweeper;
 pub mod trace;
 pub mod workers;
