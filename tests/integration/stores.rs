@@ -17,6 +17,7 @@ mod outbox;
 mod random;
 mod records;
 mod restart;
+mod shapes;
 mod sqlite;
 
 /// Runs every behaviour against one kind of store.
