@@ -1,6 +1,6 @@
 // The conversation in the middle: its head, its messages, where one writes; or the Home of the bot.
 
-import { h, fill, reconcile } from './dom.js';
+import { h, fill, reconcile, redraw } from './dom.js';
 import { icon } from './icons.js';
 import { avatar } from './avatar.js';
 import { composer } from './composer.js';
@@ -22,14 +22,14 @@ export function startChannel(pane) {
   const place = () => {
     const here = channel();
     if (!here) return;
-    fill(head, title(here), tabs(here));
+    redraw(head, JSON.stringify([here.name, here.topic, known.homeTab, here.id]), () => title(here));
     const now = `${known.me}/${here.id}/${known.homeTab}`;
     if (drawn === now) return;
     drawn = now;
     list.replaceChildren();
     foot.hidden = known.homeTab;
     if (known.homeTab) return;
-    fill(foot, composer(here.id, here.kind === 'im' ? `Message ${here.name}` : `Message #${here.name}`));
+    fill(foot, composer(here.id, here.kind === 'im' ? `Message ${nameOf(user(here.with))}` : `Message #${here.name}`));
     if (window.matchMedia('(hover: hover)').matches) foot.querySelector('textarea').focus({ preventScroll: true });
   };
   const content = () => {
@@ -55,7 +55,7 @@ export function startChannel(pane) {
 function title(here) {
   const other = here.kind === 'im' && user(here.with);
   return h('div', { class: 'pane-title' },
-    other ? avatar(other, 24) : icon('hash'), h('h1', {}, other ? nameOf(other) : here.name), other?.is_bot && h('span', { class: 'badge' }, 'App'),
+    other ? avatar(other, 24) : icon('hash'), h('h1', {}, other ? nameOf(other) : here.name), other?.is_bot && h('span', { class: 'badge' }, 'App'), tabs(here),
     here.topic && h('span', { class: 'topic', title: plainText(here.topic) }, plainText(here.topic)));
 }
 

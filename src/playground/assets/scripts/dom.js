@@ -28,6 +28,16 @@ export function fill(parent, ...children) {
   return add(parent, ...children);
 }
 
+/** Fills `parent` with what `make` gives, unless it shows that already; the focus stays where it was. */
+export function redraw(parent, signature, make) {
+  if (parent.signature === signature) return;
+  parent.signature = signature;
+  const reachable = () => [...parent.querySelectorAll('button, summary')];
+  const at = reachable().indexOf(document.activeElement);
+  fill(parent, make());
+  if (at >= 0) reachable()[at]?.focus();
+}
+
 /**
  * Makes `parent` show `items` in order, each `{ key, signature, make }`. What has not changed keeps its node, and so its
  * focus, selection and half-typed input.

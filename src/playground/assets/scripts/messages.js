@@ -33,7 +33,7 @@ export function messageItems(messages, { inThread = false } = {}) {
 /** “countersign is thinking…” */
 export function statusLine(words) {
   return h('div', { class: 'status-line', role: 'status' }, h('span', { class: 'status-dots', 'aria-hidden': 'true' }, h('i'), h('i'), h('i')),
-    h('span', {}, `${bot()?.name ?? ''} ${words}`));
+    h('span', {}, `${nameOf(bot())} ${words}`));
 }
 
 // Within five minutes the same person does not need their face again; in the channel, a thread in between ends it.

@@ -108,7 +108,13 @@ function back() {
   draw();
 }
 
-function closeAll() {
-  while (stack.length > 1) stack.shift();
-  back();
+async function closeAll() {
+  const open = stack.reverse();
+  stack = [];
+  draw();
+  try {
+    for (const { view } of open) await api.closeView(known.me, view.id);
+  } catch (error) {
+    toast(error.message);
+  }
 }

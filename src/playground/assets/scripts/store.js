@@ -10,6 +10,9 @@ export const known = {
   channel: null, messages: null, thread: null, tab: 'thread', home: null, homeTab: false, statuses: new Map(), online: true,
 };
 
+// Who a newcomer is until they choose: the first of the workspace.
+const NEWCOMER = 'U1';
+
 const listeners = new Map();
 
 /** Calls `f` whenever `topic` changes: workspace, messages, thread, home, place, status, view, error. */
@@ -24,7 +27,8 @@ export function emit(topic, detail) {
 
 export const me = () => known.users.get(known.me);
 export const user = (id) => known.users.get(id);
-export const bot = () => [...known.users.values()].find((someone) => someone.is_bot);
+/** The app we are here for: the one that can be written to. */
+export const bot = () => user(known.channels.find((one) => one.kind === 'im' && user(one.with)?.is_bot)?.with);
 export const people = () => [...known.users.values()].filter((someone) => !someone.is_bot);
 export const channel = (id = known.channel) => known.channels.find((one) => one.id === id);
 export const botChannel = () => known.channels.find((one) => one.kind === 'im' && one.with === bot()?.id);
@@ -34,7 +38,9 @@ export const statusIn = (id, ts) => known.statuses.get(`${id}/${ts}`);
 /** Begins: finds out who we are, where we are, and follows the workspace from there. */
 export async function start() {
   const place = fromAddress();
-  await becomes(place.as ?? localStorage.getItem('as') ?? undefined, place);
+  const last = place.as ?? localStorage.getItem('as') ?? NEWCOMER;
+  // The workspace may have been made anew since, without that person.
+  await becomes(last, place).catch((error) => (error.status === 404 ? becomes(NEWCOMER) : Promise.reject(error)));
   window.addEventListener('hashchange', () => {
     const wanted = fromAddress();
     if (wanted.as && wanted.as !== known.me) becomes(wanted.as, wanted).catch(failed);
@@ -47,18 +53,23 @@ let stopListening = () => {};
 
 /** From now on we write as that person. */
 export async function becomes(as, place = {}) {
+  const withBot = known.channel && known.channel === botChannel()?.id;
+  const state = await api.state(as);
   stopListening();
-  take(await api.state(as));
+  take(state);
+  // Each person has their own conversation with the bot.
+  if (withBot) known.channel = botChannel()?.id;
   localStorage.setItem('as', known.me);
   known.statuses.clear();
   known.home = null;
+  known.messages = null;
   stopListening = api.listen(known.me, onEvent, () => { online(true); refresh(); }, () => online(false));
-  go({ channel: known.channel, ts: known.thread?.ts, tab: known.tab, home: known.homeTab, ...place, as: undefined });
+  go({ channel: known.channel, ts: withBot ? null : known.thread?.ts, tab: known.tab, home: known.homeTab, ...place });
 }
 
 /** Goes to a channel, a thread (`ts`, or null for none), a tab (thread or trace), or the Home of the bot. */
 export function go(place, remember = true) {
-  const wanted = channel(place.channel) ? place.channel : (known.channel ?? known.channels[0]?.id);
+  const wanted = (channel(place.channel) ?? channel() ?? known.channels[0])?.id;
   const moved = wanted !== known.channel;
   known.channel = wanted;
   known.homeTab = Boolean(place.home) && wanted === botChannel()?.id;

@@ -2,12 +2,12 @@
 
 import { h } from './dom.js';
 import { icon } from './icons.js';
-import { bot, channel, send } from './store.js';
+import { bot, channel, nameOf, send } from './store.js';
 import { toast } from './toasts.js';
 
 const ASKS = [
-  ['See what is there', 'list experiments'],
-  ['Start one, with an approval', 'start the Math Hints experiment'],
+  ['See what there is', 'list experiments'],
+  ['With an approval', 'start the Math Hints experiment'],
   ['Make something new', 'create experiment Foo'],
   ['Try what cannot be undone', 'delete the Math Hints experiment'],
   ['Look at the platform', 'is UpGrade running?'],
@@ -22,7 +22,7 @@ export function suggestions() {
 /** The friendly first sight of an empty conversation. */
 export function emptyState() {
   const here = channel();
-  const name = bot()?.name ?? 'the bot';
+  const name = nameOf(bot());
   const isBot = here.kind === 'im' && here.with === bot()?.id;
   return h('div', { class: 'empty' },
     h('img', { class: 'empty-mark', src: '/assets/mark.svg', alt: '' }),
@@ -31,7 +31,7 @@ export function emptyState() {
       'nothing happens until somebody presses the button.'),
     h('div', { class: 'asks', role: 'group', 'aria-label': 'Things to try' }, suggestions().map(({ why, text }) => (
       h('button', { class: 'ask', onclick: () => send(text).catch((error) => toast(error.message)) },
-        h('span', { class: 'ask-why' }, why), h('span', { class: 'ask-text' }, text), icon('send', 16))
+        h('span', { class: 'ask-text' }, text), h('span', { class: 'ask-why' }, why), icon('send', 16))
     ))),
-    h('p', { class: 'empty-tip' }, icon('idea', 16), 'Some changes need a second person: become somebody else at the top right, or open a second tab.'));
+    h('p', { class: 'empty-tip' }, icon('idea', 16), 'Some changes need a second person: become somebody else at the top right.'));
 }

@@ -1,11 +1,11 @@
 // The pane beside the channel: one thread, and behind its second tab what the bot did in it.
 
-import { h, fill, reconcile } from './dom.js';
+import { h, fill, reconcile, redraw } from './dom.js';
 import { icon } from './icons.js';
 import { composer } from './composer.js';
 import { messageItems, statusLine } from './messages.js';
 import { traceOf } from './trace.js';
-import { channel, closeThread, known, on, showTab, statusIn } from './store.js';
+import { channel, closeThread, known, nameOf, on, showTab, statusIn, user } from './store.js';
 
 /** Draws into `pane`, now and whenever something changes. */
 export function startThread(pane) {
@@ -27,7 +27,7 @@ export function startThread(pane) {
       return;
     }
     const showsTrace = known.tab === 'trace';
-    fill(head, title(), tabs(showsTrace));
+    redraw(head, `${known.channel}/${showsTrace}`, () => title(showsTrace));
     messages.hidden = foot.hidden = showsTrace;
     trace.hidden = !showsTrace;
     const now = `${known.me}/${known.channel}/${open.ts}`;
@@ -72,11 +72,11 @@ function replies(list, { messages }) {
   if (atEnd) scroller.scrollTop = scroller.scrollHeight;
 }
 
-function title() {
+function title(showsTrace) {
   const here = channel();
   return h('div', { class: 'pane-title' },
     h('button', { class: 'icon-button only-narrow', 'aria-label': 'Back to the channel', onclick: closeThread }, icon('left')),
-    h('h2', {}, 'Thread'), h('span', { class: 'topic' }, here?.kind === 'im' ? here.name : `#${here?.name}`),
+    tabs(showsTrace), h('span', { class: 'topic' }, here?.kind === 'im' ? nameOf(user(here.with)) : `#${here?.name}`),
     h('button', { class: 'icon-button pane-close', 'aria-label': 'Close thread', onclick: closeThread }, icon('close')));
 }
 

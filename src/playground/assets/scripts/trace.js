@@ -54,7 +54,7 @@ function step(one, id) {
   return h('li', { class: `step ${one.error ? 'step-failed' : ''} step-${wayOn(one.next).kind}` },
     h('div', { class: 'step-head' }, h('strong', { class: 'step-node' }, one.node), h('span', { class: 'step-way' }, wayOn(one.next).words),
       h('span', { class: 'step-time', title: full(ofRecord(one.at)) }, `${timeWithSeconds(ofRecord(one.at))} · ${duration(one.duration_ms ?? 0)}`)),
-    one.input !== undefined && one.input !== null && h('div', { class: 'step-input' }, say(one.input)),
+    one.input !== undefined && one.input !== null && h('div', { class: 'step-input' }, told(one.input)),
     one.error && h('div', { class: 'step-error' }, icon('alert', 15), say(one.error)),
     one.usage && h('div', { class: 'step-usage' }, usage(one.usage)),
     changes.length > 0 && h('details', { class: 'fold', dataset: { fold } },
@@ -102,6 +102,18 @@ function audit(entries) {
     h('div', { class: 'chain-main' },
       h('div', {}, h('strong', {}, kind), by && h('span', { class: 'chain-by' }, ' by ', person(by)), h('time', { title: full(ofRecord(at)) }, timeWithSeconds(ofRecord(at)))),
       detail && h('div', { class: 'chain-detail' }, say(detail)), hash && h('code', { class: 'chain-hash', title: hash }, icon('link', 13), hash.slice(0, 16))))))];
+}
+
+// What a step was given: said, decided or stopped by somebody; anything else as it was recorded.
+function told(input) {
+  const inside = typeof input === 'object' && !input.kind && Object.keys(input).length === 1 ? Object.values(input)[0] : input;
+  if (typeof inside !== 'object' || inside === null) return say(input);
+  const by = inside.by ?? inside.decision?.by;
+  if (by && typeof inside.text === 'string') return [person(by), `: ${inside.text}`];
+  const decided = inside.verdict ?? inside.decision?.verdict;
+  if (by && decided) return [person(by), ` ${verdict(decided)}`];
+  if (by && inside.kind) return [person(by), `: ${inside.kind}`];
+  return say(input);
 }
 
 const person = (id) => h('span', { class: 'trace-person' }, user(id) ? nameOf(user(id)) : String(id));
