@@ -39,9 +39,21 @@ export const trace = (channel, ts) => get('/trace', { channel, ts });
 
 /** Calls `on(event)` for each event for that person, and `reopened()` whenever the stream (re)starts. Returns its end. */
 export function listen(as, on, reopened, lost) {
-  const stream = new EventSource(`/workspace/events?${new URLSearchParams({ as })}`);
-  stream.addEventListener('message', (message) => on(JSON.parse(message.data)));
-  stream.addEventListener('open', reopened);
-  stream.addEventListener('error', lost);
-  return () => stream.close();
+  let stream;
+  let waiting;
+  const open = () => {
+    stream = new EventSource(`/workspace/events?${new URLSearchParams({ as })}`);
+    stream.addEventListener('message', (message) => on(JSON.parse(message.data)));
+    stream.addEventListener('open', reopened);
+    stream.addEventListener('error', () => {
+      lost();
+      // It tries again by itself after a broken connection, but not after an answer that is no stream.
+      if (stream.readyState === EventSource.CLOSED) waiting = setTimeout(open, 2000);
+    });
+  };
+  open();
+  return () => {
+    clearTimeout(waiting);
+    stream.close();
+  };
 }

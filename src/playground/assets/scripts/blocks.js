@@ -14,10 +14,20 @@ import { textObject, wordsOf } from './text.js';
 export function blocks(list, context) {
   return list.map((block, index) => {
     const id = block.block_id ?? `block-${index}`;
-    const node = (BLOCKS[block.type] ?? (() => unsupported(block.type ?? 'block')))(block, id, context);
+    const node = draw(block, id, context);
     node.dataset.blockId = id;
     return node;
   });
+}
+
+// A block that lacks what it must have hides itself, not the message around it.
+function draw(block, id, context) {
+  try {
+    return BLOCKS[block.type]?.(block, id, context) ?? unsupported(block.type ?? 'block');
+  } catch (error) {
+    console.warn('A block cannot be drawn', block, error);
+    return unsupported(block.type);
+  }
 }
 
 const BLOCKS = {

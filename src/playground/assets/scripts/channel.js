@@ -7,7 +7,7 @@ import { composer } from './composer.js';
 import { emptyState } from './suggestions.js';
 import { messageItems } from './messages.js';
 import { homeView } from './home.js';
-import { botChannel, channel, go, known, nameOf, on, user } from './store.js';
+import { botChannel, channel, go, known, me, nameOf, on, user } from './store.js';
 import { plainText } from './mrkdwn.js';
 
 /** Draws into `pane`, now and whenever something changes. */
@@ -23,6 +23,9 @@ export function startChannel(pane) {
     const here = channel();
     if (!here) return;
     redraw(head, JSON.stringify([here.name, here.topic, known.homeTab, here.id]), () => title(here));
+    // The tab says who and where: two of them may be two people.
+    const news = known.channels.reduce((sum, one) => sum + (one.kind === 'im' ? one.unread : one.mentions), 0);
+    document.title = `${news ? `(${news}) ` : ''}${nameOf(me())} · ${here.kind === 'im' ? nameOf(user(here.with)) : `#${here.name}`} · Countersign`;
     const now = `${known.me}/${here.id}/${known.homeTab}`;
     if (drawn === now) return;
     drawn = now;

@@ -14,11 +14,12 @@ export function pressesIn(where, values) {
       const result = await api.action(known.me, {
         ...where, block_id: blockId, action_id: spec.action_id, type: spec.type, value: chosen.selected_option ? undefined : value, ...chosen, state: { values: stateValues(values) },
       });
-      if (result?.ok === false) toast(`${nameOf(bot())} did not respond. ${sentence(result.error)}`);
+      if (result?.ok === false) toast(`${nameOf(bot())} did not respond. ${sentence(result.error)}`.trim());
     } catch (error) {
       toast(error.message);
     }
   };
 }
 
-const sentence = (words) => (words ? `${words[0].toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? '' : '.'}` : '');
+// The reason, where it says more than that there was no answer.
+const sentence = (words) => (words && !words.includes('did not respond') ? `${words[0].toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? '' : '.'}` : '');

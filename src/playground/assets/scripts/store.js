@@ -89,12 +89,13 @@ export const openThread = (ts, tab = 'thread') => go({ channel: known.channel, t
 export const closeThread = () => go({ channel: known.channel });
 export const showTab = (tab) => go({ channel: known.channel, ts: known.thread?.ts, tab });
 
-/** Posts as us. A mention of the bot opens its thread beside the channel: that is where it answers. */
+/** Posts as us. Talking to the bot opens its thread beside the channel: that is where it answers. */
 export async function send(text, thread_ts) {
   const sent = await api.send(known.me, known.channel, text, thread_ts);
   if (sent?.ok === false) throw new api.ApiError(sent.error ?? 'The message was not accepted.');
   const wide = window.matchMedia('(min-width: 900px)').matches;
-  if (sent?.ts && !thread_ts && wide && text.includes(`@${bot()?.name}`)) openThread(sent.ts);
+  const toBot = text.includes(`@${bot()?.name}`) || known.channel === botChannel()?.id;
+  if (sent?.ts && !thread_ts && wide && toBot) openThread(sent.ts);
   await refresh();
 }
 

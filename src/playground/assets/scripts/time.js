@@ -15,7 +15,7 @@ export const ofRecord = (at) => new Date(typeof at === 'number' && at < 1e11 ? a
 
 export const time = (date) => clock.format(date);
 export const timeWithSeconds = (date) => clockWithSeconds.format(date);
-export const full = (date) => `${long.format(date)} at ${clockWithSeconds.format(date)}`;
+export const full = (date) => (Number.isNaN(date.getTime()) ? '' : `${long.format(date)} at ${clockWithSeconds.format(date)}`);
 
 /** The name of the day for a divider: Today, Yesterday, Tuesday, March 3. */
 export function day(date) {

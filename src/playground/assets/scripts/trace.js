@@ -4,7 +4,7 @@ import * as api from './api.js';
 import { h, fill } from './dom.js';
 import { icon } from './icons.js';
 import { avatar } from './avatar.js';
-import { nameOf, user } from './store.js';
+import { known, nameOf, user } from './store.js';
 import { full, ofRecord, recently, timeWithSeconds } from './time.js';
 
 /** Draws the trace into `pane`, from fresh records; what was unfolded stays unfolded. */
@@ -12,7 +12,9 @@ export async function traceOf(pane, channel, thread) {
   let record;
   try {
     record = await api.trace(channel, thread.ts);
+    if (known.thread !== thread) return;
   } catch (error) {
+    if (known.thread !== thread) return;
     const words = error.status === 404 ? 'The bot has not been in this thread, so there is nothing to tell.' : error.message;
     fill(pane, h('div', { class: 'trace-none' }, icon('trace', 28), h('p', {}, words)));
     return;
