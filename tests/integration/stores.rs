@@ -12,6 +12,7 @@ mod leases;
 mod mailbox;
 mod outbox;
 mod records;
+mod redis;
 mod restart;
 
 /// Runs every behaviour against one kind of store.
@@ -130,3 +131,5 @@ macro_rules! store_suite {
     };
 }
 use store_suite;
+
+store_suite!(on_redis, crate::stores::redis::Redis);

@@ -149,9 +149,6 @@ struct Plan<'a> {
     actions: Vec<ActionPlan<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audit: Option<AuditPlan>,
-    /// When this happened, as far as the changes tell.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    touched: Option<i64>,
     remember_s: u64,
 }
 
@@ -209,8 +206,6 @@ struct AuditPlan {
 
 impl<'a> Plan<'a> {
     fn new(changes: &'a Changes, lease: Option<LeasePlan<'a>>) -> Self {
-        let step_end = changes.step.iter().map(|step| step.at + std::time::Duration::from_millis(step.duration_ms));
-        let touched = step_end.chain(changes.audit.iter().map(|draft| draft.at)).max();
         Self {
             thread: changes.thread.to_string(),
             lease,
@@ -221,7 +216,6 @@ impl<'a> Plan<'a> {
             timers: changes.timers.iter().map(|timer| TimerPlan::new(&changes.thread, timer)).collect(),
             actions: changes.actions.iter().map(ActionPlan::new).collect(),
             audit: None,
-            touched: touched.map(|at| at.millis()),
             remember_s: REMEMBER_S,
         }
     }

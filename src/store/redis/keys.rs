@@ -63,7 +63,7 @@ places! {
         ActionIndex = "action_index",
         /// Hash: approval → [`action`].
         Approvals = "approvals",
-        /// Sorted set: thread → when something last happened in it, people.
+        /// Sorted set: thread of ours → when something last happened in it, server.
         Recent = "recent",
     }
 }

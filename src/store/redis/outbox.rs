@@ -71,12 +71,13 @@ async fn claim_one(
         .arg(thread.to_string())
         .arg(json::micros(ttl))
         .arg(now.millis());
-    type Answer = (Seq, u32, Option<String>, String, String);
+    type Answer = (Seq, u32, i64, Option<String>, String, String);
     let answer: Option<Answer> = store.link.script(&call).await?;
-    let Some((seq, attempts, posted, nonce, body)) = answer else { return Ok(None) };
+    let Some((seq, attempts, not_before, posted, nonce, body)) = answer else { return Ok(None) };
     let posted = posted.map(|text| json::read("where a message is", &text)).transpose()?;
-    // A message that took an older one's place has the older one's nonce.
-    let outgoing = Outgoing { nonce: Nonce::new(nonce), ..json::read("an outgoing message", &body)? };
+    // A message that took an older one's place has the older one's nonce; one that is tried again has another time.
+    let (nonce, not_before) = (Nonce::new(nonce), Timestamp(not_before));
+    let outgoing = Outgoing { nonce, not_before, ..json::read("an outgoing message", &body)? };
     Ok(Some(Claimed { thread: thread.clone(), seq, attempts, posted, outgoing }))
 }
 

@@ -41,20 +41,19 @@ pub(super) async fn action(
 
 /// [`crate::graph::store::Store::actions`].
 pub(super) async fn actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-    let mut named = match &filter.thread {
-        Some(thread) => return actions_of(store, thread, filter).await,
-        None => newest_actions(store, filter).await?,
-    };
+    if let Some(thread) = &filter.thread {
+        return actions_of(store, thread, filter).await;
+    }
+    let mut named = newest_actions(store, filter).await?;
     named.sort_unstable_by(|a, b| b.cmp(a));
     named.truncate(filter.limit);
-
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut pipeline = redis::pipe();
     for name in &named {
         let (thread, id) = read_action(name)?;
         pipeline.hget(Drawer::Actions.of(&thread), id.as_str());
-    }
-    if named.is_empty() {
-        return Ok(Vec::new());
     }
     let records: Vec<Option<String>> = store.link.pipeline(&pipeline).await?;
     let records = records.into_iter().flatten().map(|text| json::read("an action", &text));
@@ -95,13 +94,13 @@ pub(super) async fn posted(store: &RedisStore, thread: &ThreadId, slot: &Slot) -
 
 /// [`crate::graph::store::Store::threads`].
 pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
-    let mut pipeline = redis::pipe();
-    let newest = isize::try_from(limit).unwrap_or(isize::MAX) - 1;
-    for partition in Partition::all() {
-        pipeline.zrevrange_withscores(Shelf::Recent.of(partition), 0, newest);
-    }
     if limit == 0 {
         return Ok(Vec::new());
+    }
+    let newest = isize::try_from(limit).unwrap_or(isize::MAX) - 1;
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        pipeline.zrevrange_withscores(Shelf::Recent.of(partition), 0, newest);
     }
     let found: Vec<Vec<(String, f64)>> = store.link.pipeline(&pipeline).await?;
     let mut recent: Vec<(String, f64)> = found.into_iter().flatten().collect();
@@ -119,13 +118,14 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
         pipeline.zscore(Shelf::Ready.of(thread.partition()), thread.to_string());
     }
     let details: Vec<Option<f64>> = store.link.pipeline(&pipeline).await?;
-    let summary = |((thread, (_, at)), detail): ((ThreadId, (String, f64)), &[Option<f64>])| ThreadSummary {
+    let summaries = threads.into_iter().zip(recent).zip(details.chunks_exact(2));
+    let summary = summaries.map(|((thread, (_, at)), detail)| ThreadSummary {
         thread,
         version: detail[0].unwrap_or(0.0) as Version,
-        updated_at: Timestamp(at as i64),
+        updated_at: Timestamp(at as i64 / 1000),
         busy: detail[1].is_some(),
-    };
-    Ok(threads.into_iter().zip(recent).zip(details.chunks_exact(2)).map(summary).collect())
+    });
+    Ok(summary.collect())
 }
 
 /// [`crate::graph::store::Store::put_blob`].

@@ -25,4 +25,4 @@ redis.call('HSET', META, 'in_flight', first.seq)
 redis.call('ZADD', SENDING, server_now + ttl, thread)
 redis.call('ZREM', OUTBOX, thread)
 local posted = first.slot and redis.call('HGET', POSTED, first.slot) or false
-return {first.seq, first.attempts, posted, first.nonce, redis.call('HGET', OUTBOX_BODIES, first.seq)}
+return {first.seq, first.attempts, first.not_before, posted, first.nonce, redis.call('HGET', OUTBOX_BODIES, first.seq)}

@@ -137,8 +137,8 @@ if #plan.outbox > 0 then
   index_outbox(thread)
 end
 
-if plan.touched then
-  redis.call('ZADD', RECENT, 'GT', plan.touched, thread)
+if redis.call('HEXISTS', META, 'ours') == 1 then
+  redis.call('ZADD', RECENT, server_now, thread)
 end
 if plan.lease and plan.lease.release then
   redis.call('HDEL', META, 'worker')

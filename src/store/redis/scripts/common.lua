@@ -91,12 +91,16 @@ local function remove_outgoing(seq)
   redis.call('HDEL', OUTBOX_BODIES, seq)
 end
 
--- What is said next: the oldest that is not progress, or else the oldest progress.
+-- What is said next: the oldest that is not progress, or else the oldest progress. Older progress of the same slot
+-- goes in front: it was tried, may be there, and must not be put over what comes after it.
 local function first_to_send(entries)
+  local progress = {}
   for _, entry in ipairs(entries) do
+    local slot = entry.slot or ''
     if not entry.progress then
-      return entry
+      return slot ~= '' and progress[slot] or entry
     end
+    progress[slot] = progress[slot] or entry
   end
   return entries[1]
 end

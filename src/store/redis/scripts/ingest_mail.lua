@@ -27,6 +27,7 @@ if not ours then
   redis.call('DEL', ASIDE)
 end
 redis.call('HSET', MAILBOX, seq, plan.mail)
-redis.call('ZADD', RECENT, 'GT', plan.at, plan.thread)
-wake(plan.thread, server_time())
+local now = server_time()
+redis.call('ZADD', RECENT, now, plan.thread)
+wake(plan.thread, now)
 return {'new', seq}
