@@ -19,8 +19,8 @@ pub enum OpenError {
     /// The URL cannot be read. It is not repeated here, since it may hold a password.
     #[error("the Redis URL is no good: {0}; one looks like redis://user:password@host:6379/0")]
     Url(String),
-    /// The server does not answer.
-    #[error("Redis at {address} does not answer")]
+    /// The server does not answer, or does not let us in.
+    #[error("cannot talk to Redis at {address}")]
     Unavailable {
         /// Host and port.
         address: String,
@@ -138,17 +138,30 @@ mod tests {
             name: "Redis 7.0.15 (127.0.0.1:6379)".into(),
             problems: problems(&info(), &settings),
         });
-        assert_snapshot!(error, @"");
+        assert_snapshot!(error, @r"
+        Redis 7.0.15 (127.0.0.1:6379) may lose what it has acknowledged:
+          - appendfsync is `everysec`: the last writes before a crash are lost although they were answered; set `appendfsync always`
+          - maxmemory-policy is `allkeys-lru`: threads are thrown away when memory is short; set `maxmemory-policy noeviction`
+        Set these on the server, or allow a lossy store if losing approvals and messages is acceptable.
+        ");
     }
 
     #[test]
     fn a_server_that_hides_its_settings_is_not_trusted() {
-        assert_snapshot!(problems(&info(), &HashMap::new()).join("\n"), @"");
+        assert_snapshot!(problems(&info(), &HashMap::new()).join("\n"), @r"
+        appendonly cannot be read (the server does not allow CONFIG GET): make sure it is `yes`
+        appendfsync cannot be read (the server does not allow CONFIG GET): make sure it is `always`
+        no-appendfsync-on-rewrite cannot be read (the server does not allow CONFIG GET): make sure it is `no`
+        maxmemory-policy cannot be read (the server does not allow CONFIG GET): make sure it is `noeviction`
+        ");
     }
 
     #[test]
     fn a_replica_with_a_full_disk_is_named() {
         let info = parse_info("role:slave\r\naof_last_write_status:err\r\n");
-        assert_snapshot!(problems(&info, &settings(&[])).join("\n"), @"");
+        assert_snapshot!(problems(&info, &settings(&[])).join("\n"), @r"
+        aof_last_write_status is `err`: the file cannot be written; look at the disk
+        role is `slave`: a replica takes no writes; use the address of the master
+        ");
     }
 }

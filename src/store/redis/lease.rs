@@ -110,7 +110,10 @@ async fn ready_threads(store: &RedisStore, now: Timestamp) -> Result<Vec<ThreadI
     let mut ready_for: BTreeMap<String, i64> = BTreeMap::new();
     for (n, answer) in answers.enumerate() {
         for (thread, from) in read::<Vec<(String, f64)>>(answer)? {
-            let since = if n % 2 == 0 { server_now - from as i64 } else { (now.millis() - from as i64) * 1000 };
+            let since = match n % 2 {
+                0 => server_now.saturating_sub(from as i64),
+                _ => now.millis().saturating_sub(from as i64).saturating_mul(1000),
+            };
             if since >= 0 {
                 let longest = ready_for.entry(thread).or_insert(since);
                 *longest = since.max(*longest);

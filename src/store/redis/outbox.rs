@@ -97,7 +97,10 @@ async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result
     let mut due_for: BTreeMap<String, i64> = BTreeMap::new();
     for (n, answer) in answers.enumerate() {
         for (thread, from) in read::<Vec<(String, f64)>>(answer)? {
-            let due = if n % 2 == 0 { (now.millis() - from as i64) * 1000 } else { server_now - from as i64 };
+            let due = match n % 2 {
+                0 => now.millis().saturating_sub(from as i64).saturating_mul(1000),
+                _ => server_now.saturating_sub(from as i64),
+            };
             if due >= 0 {
                 due_for.insert(thread, due);
             }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -264,10 +267,16 @@ async fn a_write_whose_answer_was_cut_off_can_be_repeated() {
     let cutting = tokio::spawn({
         let store = Arc::clone(&store);
         async move {
+            let calls = AtomicU32::new(0);
             for n in 0..200 {
                 let mail = mail(n);
-                insist("mail", || store.apply(&mail)).await;
+                let apply = || {
+                    calls.fetch_add(1, Ordering::Relaxed);
+                    store.apply(&mail)
+                };
+                insist("mail", apply).await;
             }
+            calls.into_inner()
         }
     });
     while !cutting.is_finished() {
@@ -276,13 +285,44 @@ async fn a_write_whose_answer_was_cut_off_can_be_repeated() {
         proxy.restore();
         tokio::time::sleep(Duration::from_millis(3)).await; // some calls get through, some are cut in the middle
     }
-    cutting.await.unwrap();
+    let calls = cutting.await.unwrap();
+    assert!(calls > 200, "no call was ever cut");
     let worker = "w1".into();
     let acquired =
         insist("acquire", || store.acquire(&worker, Duration::from_secs(60), SystemClock.now(), Some(&ours)));
     let letters = acquired.await.expect("it has mail").letters;
     assert_eq!(words(&letters), (0..200).map(|n| n.to_string()).collect::<Vec<_>>(), "each once, in order");
     assert_eq!(store.audit(&thread(1)).await.unwrap().len(), 200);
+}
+
+#[tokio::test]
+async fn a_write_that_happened_without_an_answer_is_recognised() {
+    let server = RedisServer::start().await;
+    let proxy = Proxy::before(server.port()).await;
+    let (far, near) = (open(&format!("redis://127.0.0.1:{}", proxy.port())).await, open(&server.url()).await);
+    let (ttl, now) = (Duration::from_secs(600), SystemClock.now());
+    near.ingest(&delivery(&thread(1), "go", true, &["k"], now)).await.unwrap();
+    let acquired = far.acquire(&"w1".into(), ttl, now, None).await.unwrap().unwrap();
+    let record = action(&thread(1), "a1", now);
+    let write = Changes {
+        step: Some(step("one")),
+        acks: vec![acquired.letters[0].seq],
+        actions: vec![created(&record)],
+        outbox: vec![reply("", "done")],
+        audit: vec![event("asked")],
+        ..changes(&thread(1))
+    };
+
+    near.apply(&changes(&thread(2))).await.unwrap(); // now the server knows the script, and does not have to ask for it
+    proxy.lose_answers();
+    let lost = far.commit(&acquired.lease, 0, &write, Then::Release).await;
+    assert!(matches!(lost, Err(Error::Unavailable(_))), "{lost:?}");
+    assert_eq!(near.load(&thread(1)).await.unwrap().unwrap().version, 1, "it did happen");
+    proxy.restore();
+    let ours = &acquired.lease;
+    assert_eq!(insist("again", || far.commit(ours, 0, &write, Then::Release)).await, 1, "as the first time");
+    assert_eq!(near.audit(&thread(1)).await.unwrap().len(), 1);
+    assert_eq!(drain(&near).await, ["done"]);
 }
 
 #[tokio::test]
@@ -344,7 +384,10 @@ async fn a_server_that_hides_its_settings_is_not_trusted() {
 
 #[tokio::test]
 async fn a_password_is_never_told() {
-    let server = RedisServer::start_with(&["--requirepass", "", "--user", "ana on >sesame ~* +@all"]).await;
+    let server = RedisServer::start().await;
+    let mut let_in = redis::cmd("ACL");
+    let_in.arg(&["SETUSER", "ana", "on", ">sesame", "~*", "&*", "+@all"]);
+    let_in.query_async::<()>(&mut server.connection().await).await.unwrap();
     let with = |password: &str| format!("redis://ana:{password}@127.0.0.1:{}", server.port());
     let store = RedisStore::open(&with("sesame"), false).await.unwrap();
     let mut told = vec![format!("{store:?}"), store.durability().await.unwrap().name];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::{
-    io::copy_bidirectional,
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::watch,
     task::JoinHandle,
@@ -18,6 +18,8 @@ enum Wire {
     Cut,
     /// It keeps connections and passes nothing on.
     Stalled,
+    /// It passes on what clients send, and is cut as soon as the server answers.
+    LosesAnswers,
 }
 
 /// A proxy on a port of its own in front of `127.0.0.1:target`.
@@ -55,9 +57,14 @@ impl Proxy {
         self.wire.send_replace(Wire::Cut);
     }
 
-    /// Keeps connections open and passes nothing on, in either direction.
+    /// Keeps connections open and passes nothing on, in either direction, from now on.
     pub(crate) fn stall(&self) {
         self.wire.send_replace(Wire::Stalled);
+    }
+
+    /// Lets the server hear what clients send, but not the clients what it answers: they are cut off instead.
+    pub(crate) fn lose_answers(&self) {
+        self.wire.send_replace(Wire::LosesAnswers);
     }
 
     /// Passes on what new connections send; those that were stalled stay so.
@@ -73,17 +80,32 @@ impl Drop for Proxy {
     }
 }
 
+/// Serves one connection until either end closes it or the wire is cut.
 async fn pass_on(mut client: TcpStream, target: u16, mut wire: watch::Receiver<Wire>) {
-    if *wire.borrow_and_update() == Wire::Up
-        && let Ok(mut server) = TcpStream::connect(("127.0.0.1", target)).await
-    {
-        tokio::select! {
-            _ = copy_bidirectional(&mut client, &mut server) => return,
-            changed = wire.wait_for(|wire| *wire != Wire::Up) => if changed.is_err() { return },
+    let Ok(mut server) = TcpStream::connect(("127.0.0.1", target)).await else { return };
+    let (mut request, mut answer) = ([0; 16 * 1024], [0; 16 * 1024]);
+    loop {
+        let now = *wire.borrow_and_update();
+        match now {
+            Wire::Cut => return,
+            Wire::Stalled => {
+                // What was stalled stays so until it is cut, as behind a firewall that forgot the connection.
+                let _ = wire.wait_for(|wire| *wire == Wire::Cut).await;
+                return;
+            }
+            Wire::Up | Wire::LosesAnswers => {}
         }
-        // Keeps both ends until the wire is cut.
-        let _ = wire.wait_for(|wire| *wire == Wire::Cut).await;
-    } else {
-        let _ = wire.wait_for(|wire| *wire != Wire::Stalled).await;
+        tokio::select! {
+            biased;
+            changed = wire.changed() => if changed.is_err() { return },
+            read = server.read(&mut answer) => match read {
+                Ok(n @ 1..) if now == Wire::Up => if client.write_all(&answer[..n]).await.is_err() { return },
+                _ => return,
+            },
+            read = client.read(&mut request) => match read {
+                Ok(n @ 1..) => if server.write_all(&request[..n]).await.is_err() { return },
+                _ => return,
+            },
+        }
     }
 }

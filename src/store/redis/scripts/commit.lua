@@ -42,7 +42,8 @@ if plan.audit then
   end
 end
 
--- From here on nothing refuses.
+-- From here on nothing may fail: what a script has written stays written. (A full memory or disk is noticed by the
+-- server at the first write, never later.)
 local server_now = server_time()
 
 if step ~= '' then
@@ -93,7 +94,9 @@ for _, action in ipairs(plan.actions) do
 end
 
 if plan.audit then
-  redis.call('RPUSH', AUDIT, unpack(plan.audit.entries))
+  for _, entry in ipairs(plan.audit.entries) do
+    redis.call('RPUSH', AUDIT, entry)
+  end
   redis.call('HSET', META, 'audit_seq', plan.audit.seq, 'audit_hash', plan.audit.hash)
 end
 
