@@ -14,6 +14,7 @@ mod outbox;
 mod records;
 mod redis;
 mod restart;
+mod sqlite;
 
 /// Runs every behaviour against one kind of store.
 macro_rules! store_suite {
@@ -133,3 +134,4 @@ macro_rules! store_suite {
 use store_suite;
 
 store_suite!(on_redis, crate::stores::redis::Redis);
+store_suite!(on_sqlite, crate::stores::sqlite::Sqlite);
