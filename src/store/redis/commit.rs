@@ -229,7 +229,7 @@ impl<'a> OutgoingPlan<'a> {
             progress: outgoing.progress,
             remove: matches!(outgoing.body, Outbound::Remove),
             not_before: outgoing.not_before.millis(),
-            body: json::write(outgoing),
+            body: json::write(&outgoing.body),
         }
     }
 }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     graph::store::{Claimed, Error, Outgoing, Sent, Seq},
-    ids::{Nonce, Partition, ThreadId},
+    ids::{Nonce, Partition, Slot, ThreadId},
 };
 
 /// [`crate::graph::store::Store::claim_outbox`].
@@ -71,13 +71,17 @@ async fn claim_one(
         .arg(thread.to_string())
         .arg(json::micros(ttl))
         .arg(now.millis());
-    type Answer = (Seq, u32, i64, Option<String>, String, String);
-    let answer: Option<Answer> = store.link.script(&call).await?;
-    let Some((seq, attempts, not_before, posted, nonce, body)) = answer else { return Ok(None) };
+    type Stored = (Option<String>, String, bool, i64, String);
+    let answer: Option<(Seq, u32, Option<String>, Stored)> = store.link.script(&call).await?;
+    let Some((seq, attempts, posted, (slot, nonce, progress, not_before, body))) = answer else { return Ok(None) };
+    let outgoing = Outgoing {
+        slot: slot.map(Slot::new),
+        nonce: Nonce::new(nonce),
+        progress,
+        not_before: Timestamp(not_before),
+        body: json::read("an outgoing message", &body)?,
+    };
     let posted = posted.map(|text| json::read("where a message is", &text)).transpose()?;
-    // A message that took an older one's place has the older one's nonce; one that is tried again has another time.
-    let (nonce, not_before) = (Nonce::new(nonce), Timestamp(not_before));
-    let outgoing = Outgoing { nonce, not_before, ..json::read("an outgoing message", &body)? };
     Ok(Some(Claimed { thread: thread.clone(), seq, attempts, posted, outgoing }))
 }
 

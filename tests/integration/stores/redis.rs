@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -262,37 +262,51 @@ async fn a_write_whose_answer_was_cut_off_can_be_repeated() {
     let server = RedisServer::start().await;
     let proxy = Proxy::before(server.port()).await;
     let (store, ours) = (open(&format!("redis://127.0.0.1:{}", proxy.port())).await, thread(1));
-    let mail = |n: u32| Changes { mail: vec![said(&n.to_string())], audit: vec![event("x")], ..changes(&thread(1)) };
-
-    let cutting = tokio::spawn({
-        let store = Arc::clone(&store);
-        async move {
-            let calls = AtomicU32::new(0);
-            for n in 0..200 {
-                let mail = mail(n);
-                let apply = || {
-                    calls.fetch_add(1, Ordering::Relaxed);
-                    store.apply(&mail)
-                };
-                insist("mail", apply).await;
-            }
-            calls.into_inner()
+    let (done, failed, enough) = (AtomicU32::new(0), AtomicU32::new(0), AtomicBool::new(false));
+    let writing = async {
+        while !enough.load(Ordering::Relaxed) {
+            let words = done.load(Ordering::Relaxed).to_string();
+            let mail = Changes { mail: vec![said(&words)], audit: vec![event(&words)], ..changes(&thread(1)) };
+            let apply = || async {
+                let answer = store.apply(&mail).await;
+                failed.fetch_add(u32::from(answer.is_err()), Ordering::Relaxed);
+                answer
+            };
+            insist("mail", apply).await;
+            done.fetch_add(1, Ordering::Relaxed);
         }
-    });
-    while !cutting.is_finished() {
-        proxy.cut();
-        tokio::task::yield_now().await;
-        proxy.restore();
-        tokio::time::sleep(Duration::from_millis(3)).await; // some calls get through, some are cut in the middle
-    }
-    let calls = cutting.await.unwrap();
-    assert!(calls > 200, "no call was ever cut");
+    };
+    let cutting = async {
+        for round in 0..20 {
+            let (written, lost) = (done.load(Ordering::Relaxed), failed.load(Ordering::Relaxed));
+            more_than(&done, written + round % 3).await;
+            if round % 2 == 0 {
+                proxy.cut()
+            } else {
+                proxy.lose_answers()
+            }
+            more_than(&failed, lost).await;
+            proxy.restore();
+        }
+        enough.store(true, Ordering::Relaxed);
+    };
+    tokio::join!(writing, cutting);
+    let written = done.into_inner();
     let worker = "w1".into();
     let acquired =
         insist("acquire", || store.acquire(&worker, Duration::from_secs(60), SystemClock.now(), Some(&ours)));
     let letters = acquired.await.expect("it has mail").letters;
-    assert_eq!(words(&letters), (0..200).map(|n| n.to_string()).collect::<Vec<_>>(), "each once, in order");
-    assert_eq!(store.audit(&thread(1)).await.unwrap().len(), 200);
+    assert_eq!(words(&letters), (0..written).map(|n| n.to_string()).collect::<Vec<_>>(), "each once, in order");
+    assert_eq!(store.audit(&thread(1)).await.unwrap().len(), written as usize);
+}
+
+/// Waits until a count has gone up.
+async fn more_than(count: &AtomicU32, before: u32) {
+    let began = Instant::now();
+    while count.load(Ordering::Relaxed) <= before {
+        assert!(began.elapsed() < Duration::from_secs(30), "still {before}");
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]
@@ -401,6 +415,19 @@ async fn a_password_is_never_told() {
         }
     }
     assert!(told.iter().all(|line| !line.contains("sesame")), "{told:#?}");
+}
+
+#[tokio::test]
+async fn what_was_only_overheard_leaves_nothing_behind() {
+    let f = Redis::fresh().await;
+    for n in 0..20 {
+        f.overhears(&thread(n), "lunch?").await;
+        f.overhears(&thread(n), "at noon?").await;
+    }
+    f.store().sweep(f.now() + Duration::from_secs(25 * 3600)).await.unwrap();
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(&mut f.server.connection().await).await.unwrap();
+    assert_eq!(keys, [""; 0]);
+    assert!(matches!(f.overhears(&thread(1), "lunch?").await, Ingested::Parked(_)), "a day later it is news");
 }
 
 #[tokio::test]

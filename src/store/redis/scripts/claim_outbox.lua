@@ -24,5 +24,9 @@ end
 redis.call('HSET', META, 'in_flight', first.seq)
 redis.call('ZADD', SENDING, server_now + ttl, thread)
 redis.call('ZREM', OUTBOX, thread)
-local posted = first.slot and redis.call('HGET', POSTED, first.slot) or false
-return {first.seq, first.attempts, first.not_before, posted, first.nonce, redis.call('HGET', OUTBOX_BODIES, first.seq)}
+local slot = first.slot or false
+local posted = slot and redis.call('HGET', POSTED, slot)
+return {
+  first.seq, first.attempts, posted,
+  {slot, first.nonce, first.progress and 1 or 0, first.not_before, redis.call('HGET', OUTBOX_BODIES, first.seq)},
+}

@@ -123,8 +123,9 @@ local function put_in_outbox(outgoing)
       end
       return
     end
-    if waits then
-      outgoing.seq, outgoing.nonce = waits.seq, waits.nonce
+    if waits then -- it keeps its place, its time and its nonce
+      waits.remove = outgoing.remove
+      outgoing = waits
     end
   end
   outgoing.seq = outgoing.seq or redis.call('HINCRBY', META, 'outbox_seq', 1)
