@@ -4,7 +4,7 @@ pub mod assistant;
 pub mod capabilities;
 pub mod clock;
 pub mod config;
-pub mod conversation;
+//pub mod conversation;
 pub mod graph;
 pub mod ids;
 pub mod model;

@@ -311,24 +311,6 @@ pub enum Outbound {
     },
     /// Takes the message of the slot away, if there is one.
     Remove,
-    /// Something only one person sees.
-    Private {
-        /// The person.
-        to: UserId,
-        /// Where they see it.
-        channel: ChannelId,
-        /// Whether it is shown in the thread or in the channel.
-        in_thread: bool,
-        /// Slack's own way to answer, good for 30 minutes.
-        response_url: Option<String>,
-        /// What it says.
-        reply: Reply,
-    },
-    /// The Home tab of a person is to be drawn anew.
-    Home {
-        /// The person.
-        user: UserId,
-    },
 }
 
 /// An outgoing message that this worker is to send.
