@@ -16,8 +16,9 @@ use crate::{
     ids::{ChannelId, MessageTs, UserId},
     sandbox::slack::{
         Error,
+        acts::{Pressed, Typed},
         broadcast::Change,
-        people::{Press, Pressed, Typed},
+        people::Press,
         server::Server,
     },
 };
