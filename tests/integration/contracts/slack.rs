@@ -40,7 +40,13 @@ fn http() -> &'static reqwest::Client {
     static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
     CLIENT.get_or_init(|| {
         rustls::crypto::ring::default_provider().install_default().ok();
-        reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(SOON).build().unwrap()
+        reqwest::Client::builder()
+            .no_proxy()
+            .tls_certs_only([])
+            .pool_max_idle_per_host(0)
+            .timeout(SOON)
+            .build()
+            .unwrap()
     })
 }
 
