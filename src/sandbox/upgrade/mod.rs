@@ -1,1 +1,206 @@
-//! (sandbox/upgrade)
+//! The stand-in UpGrade: a real HTTP server on this machine that answers as recorded servers do.
+//!
+//! It plays either the 6.5 line or the older 6.2 line, keeps state, enrols users and refuses what the platform refuses, with the
+//! same words and the same surprises: an unknown experiment is a 500 on a change of status, a `PUT` drops its lists, any status
+//! may follow any other. `tests/fixtures/upgrade` holds the recordings and a contract test holds the stand-in to them. It knows
+//! nothing of the bot and checks nothing the platform would not check.
+//!
+//! Start at [`SandboxUpgrade`]. A request goes through `server` (transport, faults, ledger) to one handler in `routes`, which
+//! works on `world`; `wire` and `failure` put the result in the words of the version, `assign` decides who gets what.
+//!
+//! Two things are not the platform's: the numbers of the draw (`assign` says why) and the paths under `/sandbox`, by which another
+//! process reads the ledger and switches faults.
+//!
+//! A library that replays canned answers was not used: the bot reads back what it wrote, so the answers must have a memory.
+
+mod assign;
+mod connection;
+mod failure;
+pub mod faults;
+pub mod ledger;
+mod routes;
+mod seed;
+mod server;
+mod validate;
+mod wire;
+mod world;
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use self::{
+    faults::{Down, Fault, Faults, Kind, When},
+    ledger::Entry,
+    server::Shared,
+};
+use crate::clock::{Clock, SystemClock};
+
+/// Which server is played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// 6.5.0, and in all that matters everything from 6.3 on.
+    #[default]
+    V6_5,
+    /// The 6.2 line.
+    V6_2,
+}
+
+impl Version {
+    /// What the server says about itself; every tag of the older line says 6.2.0.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::V6_5 => "6.5.0",
+            Self::V6_2 => "6.2.0",
+        }
+    }
+}
+
+/// How to start the stand-in.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which server is played.
+    pub version: Version,
+    /// The administration token to ask for; none means the server asks for no token at all.
+    pub token: Option<String>,
+    /// The port on 127.0.0.1; 0 means a free one.
+    pub port: u16,
+    /// Whether a fresh world starts with the experiments of the playground.
+    pub seed: bool,
+    /// The file the world is read from, and written to after each change.
+    pub persist: Option<PathBuf>,
+    /// The file each request is appended to as a line of JSON.
+    pub ledger_file: Option<PathBuf>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            version: Version::default(),
+            token: None,
+            port: 0,
+            seed: false,
+            persist: None,
+            ledger_file: None,
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+/// A running stand-in. Dropping it stops the server.
+#[derive(Debug)]
+pub struct SandboxUpgrade {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl SandboxUpgrade {
+    /// Starts a server.
+    ///
+    /// # Errors
+    ///
+    /// If the port is taken or one of the files cannot be used.
+    pub async fn start(options: Options) -> std::io::Result<Self> {
+        let (door, address) = server::bind(options.port).await?;
+        let shared = Arc::new(Shared::open(options)?);
+        let serving = Some(tokio::spawn(server::serve(door, shared.clone())));
+        Ok(Self { address, shared, serving })
+    }
+
+    /// The base URL with the API's prefix, such as `http://127.0.0.1:4000/api`.
+    pub fn url(&self) -> String {
+        format!("http://{}/api", self.address)
+    }
+
+    /// Lets the requests in hand finish, then frees the port.
+    pub async fn stop(mut self) {
+        self.shared.stop.cancel();
+        if let Some(serving) = self.serving.take() {
+            // It ends by itself; a panic inside has been reported by the runtime.
+            let _ = serving.await;
+        }
+    }
+
+    /// Puts a plain experiment into the world and returns its id.
+    ///
+    /// `status` is any name the version knows, such as `inactive` or `enrolling`.
+    ///
+    /// # Panics
+    ///
+    /// If the version knows no such status.
+    pub fn has(&self, name: &str, status: &str) -> String {
+        self.shared.change(|world| seed::plain(world, name, status))
+    }
+
+    /// The newest experiment of that name as `GET /experiments/single` shows it.
+    pub fn experiment(&self, name: &str) -> Option<Value> {
+        let world = self.shared.world();
+        let found = world.experiments.iter().rev().find(|experiment| experiment.row.name == name)?;
+        Some(wire::single(found, &world))
+    }
+
+    /// Whether there is an experiment of that name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.names().iter().any(|own| own == name)
+    }
+
+    /// The names of all experiments, oldest first.
+    pub fn names(&self) -> Vec<String> {
+        self.shared.world().experiments.iter().map(|experiment| experiment.row.name.clone()).collect()
+    }
+
+    /// Every request so far, and whether it changed anything.
+    pub fn ledger(&self) -> Vec<Entry> {
+        self.shared.ledger.entries()
+    }
+
+    /// The requests that changed something.
+    pub fn effects(&self) -> Vec<Entry> {
+        self.ledger().into_iter().filter(|entry| entry.effect).collect()
+    }
+
+    /// The next change is made, but the connection closes without an answer.
+    pub fn loses_next_answer(&self) {
+        self.will(Fault { kind: Kind::Lose, when: When::AfterEffect, only: None });
+    }
+
+    /// The next request whose `METHOD /path` contains `only` is answered with an error page.
+    pub fn fails_next(&self, status: u16, when: When, only: Option<&str>) {
+        self.will(Fault { kind: Kind::Fail(status), when, only: only.map(str::to_owned) });
+    }
+
+    /// The next request gets no answer and has no effect.
+    pub fn hangs_next(&self) {
+        self.will(Fault { kind: Kind::Hang, when: When::BeforeEffect, only: None });
+    }
+
+    /// Queues a fault.
+    pub fn will(&self, fault: Fault) {
+        self.shared.faults().once.push(fault);
+    }
+
+    /// Takes the server down in one of two ways, or up again.
+    pub fn is_down(&self, down: Option<Down>) {
+        self.shared.faults().down = down;
+    }
+
+    /// From now on every answer takes this long.
+    pub fn is_slow(&self, delay: Duration) {
+        self.shared.faults().slow_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+    }
+
+    /// Switches all faults off.
+    pub fn is_well(&self) {
+        *self.shared.faults() = Faults::default();
+    }
+}
+
+impl Drop for SandboxUpgrade {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+    }
+}

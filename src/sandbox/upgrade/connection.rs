@@ -1,0 +1,91 @@
+//! Connections that can be cut from inside.
+//!
+//! A handler cannot hang up on its client, but it can pull this switch and return anything: nothing of it leaves, and the
+//! client sees the connection close without an answer.
+
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use axum::{
+    extract::connect_info::Connected,
+    serve::{IncomingStream, Listener},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpListener, TcpStream},
+};
+
+/// The switch of one connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Switch(Arc<AtomicBool>);
+
+impl Switch {
+    /// From now on nothing is sent.
+    pub(crate) fn cut(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn is_cut(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Connected<IncomingStream<'_, Door>> for Switch {
+    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
+        stream.io().switch.clone()
+    }
+}
+
+/// Accepts connections with a switch.
+pub(crate) struct Door(pub(crate) TcpListener);
+
+impl Listener for Door {
+    type Io = Line;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Line, SocketAddr) {
+        let (stream, from) = Listener::accept(&mut self.0).await;
+        (Line { stream, switch: Switch::default() }, from)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+}
+
+/// A connection with a switch.
+pub(crate) struct Line {
+    stream: TcpStream,
+    switch: Switch,
+}
+
+impl AsyncRead for Line {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Line {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.switch.is_cut() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,88 @@
+//! Ways to go wrong on purpose, set from a test or over HTTP.
+//!
+//! A fault of [`Faults::once`] hits one request and is gone; `down` and `slow_ms` last until they are taken back. Faults that
+//! come after the effect wait for a request that has one, so that a read before the write does not use them up.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that is switched on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Faults {
+    /// Each hits the first request it fits, and is gone.
+    pub once: Vec<Fault>,
+    /// The server is down, until this is taken back.
+    pub down: Option<Down>,
+    /// Every answer takes this long.
+    pub slow_ms: u64,
+}
+
+/// How a server is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Down {
+    /// Connections are accepted and closed.
+    Closed,
+    /// Something in front of it answers 503 with a page.
+    Unavailable,
+}
+
+/// Before or after the request takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// Nothing has happened yet, and nothing will.
+    BeforeEffect,
+    /// The change is made; only the answer suffers.
+    AfterEffect,
+}
+
+/// One thing that goes wrong, for one request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What happens to it.
+    pub kind: Kind,
+    /// Whether it has its effect all the same.
+    pub when: When,
+    /// Only a request whose `METHOD /path` contains this text; every one if there is none.
+    #[serde(default)]
+    pub only: Option<String>,
+}
+
+/// What happens to the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The connection closes without an answer.
+    Lose,
+    /// It is answered with this status and a page.
+    Fail(u16),
+    /// No answer comes while the server lives.
+    Hang,
+}
+
+impl Faults {
+    /// Takes the first fault that fits a request at that moment.
+    pub(crate) fn take(&mut self, when: When, method: &str, path: &str) -> Option<Kind> {
+        let request = format!("{method} {path}");
+        let fits = |fault: &Fault| fault.when == when && fault.only.as_ref().is_none_or(|only| request.contains(only));
+        let at = self.once.iter().position(fits)?;
+        Some(self.once.remove(at).kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_hits_the_first_request_it_fits_and_is_gone() {
+        let only = Some("DELETE /api/experiments".to_owned());
+        let mut faults = Faults::default();
+        faults.once.push(Fault { kind: Kind::Lose, when: When::AfterEffect, only });
+        assert_eq!(faults.take(When::AfterEffect, "POST", "/api/experiments"), None, "another verb");
+        assert_eq!(faults.take(When::BeforeEffect, "DELETE", "/api/experiments/1"), None, "too early");
+        assert_eq!(faults.take(When::AfterEffect, "DELETE", "/api/experiments/1"), Some(Kind::Lose));
+        assert_eq!(faults.take(When::AfterEffect, "DELETE", "/api/experiments/1"), None, "used up");
+    }
+}

@@ -1,0 +1,60 @@
+//! What was asked of the server and what came of it: the witness by which crash tests judge.
+//!
+//! Each request has one entry, written before its answer leaves; a file, if one is given, gets it as a line of JSON at the same
+//! moment. `effect` is not guessed from the verb: it says whether the world changed.
+
+use std::{fs::File, io::Write as _, path::Path, sync::Mutex};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When, as ISO 8601.
+    pub at: String,
+    /// The verb.
+    pub method: String,
+    /// The path with its prefix and query.
+    pub path: String,
+    /// In whose name an application called.
+    pub user_id: Option<String>,
+    /// What was sent.
+    pub body: Value,
+    /// The status of the answer; nothing if none was sent.
+    pub status: Option<u16>,
+    /// Whether anything changed.
+    pub effect: bool,
+}
+
+/// All entries since the start, and the file they go to.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    entries: Mutex<Vec<Entry>>,
+    file: Option<Mutex<File>>,
+}
+
+impl Ledger {
+    /// An empty ledger that appends to a file.
+    pub(crate) fn open(path: Option<&Path>) -> std::io::Result<Self> {
+        let append = |path: &Path| File::options().create(true).append(true).open(path);
+        Ok(Self { entries: Mutex::default(), file: path.map(append).transpose()?.map(Mutex::new) })
+    }
+
+    /// Adds an entry.
+    pub(crate) fn write(&self, entry: Entry) {
+        if let Some(file) = &self.file {
+            let mut line = serde_json::to_vec(&entry).expect("an entry is plain JSON");
+            line.push(b'\n');
+            if let Err(error) = file.lock().expect("nobody panics with the lock").write_all(&line) {
+                tracing::error!(%error, "cannot write the sandbox ledger");
+            }
+        }
+        self.entries.lock().expect("nobody panics with the lock").push(entry);
+    }
+
+    /// Everything so far.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.entries.lock().expect("nobody panics with the lock").clone()
+    }
+}

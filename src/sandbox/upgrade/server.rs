@@ -1,0 +1,311 @@
+//! The stand-in on the wire: reads a request, lets faults happen, asks the world, keeps the ledger, answers.
+//!
+//! A request is answered under one lock from gate to ledger, so what a crash test reads is what happened. Control paths under
+//! `/sandbox` are served beside the API and neither fail nor appear in the ledger.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes, to_bytes},
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Options,
+    connection::{Door, Switch},
+    failure::Failure,
+    faults::{Down, Faults, Kind, When},
+    ledger::{Entry, Ledger},
+    routes::{self, Call, Gate},
+    seed,
+    world::{World, fresh_id},
+};
+
+/// No body is larger.
+const BODY_LIMIT: usize = 5 * 1024 * 1024;
+
+/// What the server and its owner both hold.
+pub(crate) struct Shared {
+    options: Options,
+    world: Mutex<World>,
+    faults: Mutex<Faults>,
+    pub(crate) ledger: Ledger,
+    pub(crate) stop: CancellationToken,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// The world as it was left in the file, or a fresh one.
+    pub(crate) fn open(options: Options) -> std::io::Result<Self> {
+        let saved = options.persist.as_deref().map(load).transpose()?.flatten();
+        let found = saved.is_some();
+        let mut world = saved.unwrap_or_default();
+        world.version = options.version;
+        world.now = options.clock.now();
+        if options.seed && !found {
+            seed::plant(&mut world);
+        }
+        let shared = Self {
+            ledger: Ledger::open(options.ledger_file.as_deref())?,
+            options,
+            world: Mutex::new(world),
+            faults: Mutex::default(),
+            stop: CancellationToken::new(),
+        };
+        shared.save(&shared.world())?;
+        Ok(shared)
+    }
+
+    /// The world, with the clock set.
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
+        let mut world = self.world.lock().expect("no handler panics");
+        world.now = self.options.clock.now();
+        world
+    }
+
+    /// Changes the world from outside a request.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        let mut world = self.world();
+        let result = change(&mut world);
+        self.saved(&world);
+        result
+    }
+
+    /// The switched-on faults.
+    pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().expect("nobody panics with the lock")
+    }
+
+    fn save(&self, world: &World) -> std::io::Result<()> {
+        let Some(path) = &self.options.persist else { return Ok(()) };
+        let mut beside = path.clone().into_os_string();
+        beside.push(".tmp");
+        let beside = PathBuf::from(beside);
+        std::fs::write(&beside, serde_json::to_vec_pretty(world)?)?;
+        std::fs::rename(&beside, path)
+    }
+
+    fn saved(&self, world: &World) {
+        if let Err(error) = self.save(world) {
+            tracing::error!(%error, "cannot save the sandbox world");
+        }
+    }
+}
+
+fn load(path: &Path) -> std::io::Result<Option<World>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Serves until the token is cancelled.
+pub(crate) async fn serve(door: Door, shared: Arc<Shared>) {
+    let stop = shared.stop.clone();
+    let app = router(shared).into_make_service_with_connect_info::<Switch>();
+    if let Err(error) = axum::serve(door, app).with_graceful_shutdown(stop.cancelled_owned()).await {
+        tracing::error!(%error, "the sandbox UpGrade stopped");
+    }
+}
+
+/// Binds a port on this machine only.
+pub(crate) async fn bind(port: u16) -> std::io::Result<(Door, SocketAddr)> {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
+    let address = listener.local_addr()?;
+    Ok((Door(listener), address))
+}
+
+fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/sandbox/ledger", axum::routing::get(ledger))
+        .route("/sandbox/faults", axum::routing::get(faults).post(add_faults).delete(clear_faults))
+        .fallback(answer)
+        .with_state(shared)
+}
+
+async fn ledger(State(shared): State<Arc<Shared>>) -> axum::Json<Vec<Entry>> {
+    axum::Json(shared.ledger.entries())
+}
+
+async fn faults(State(shared): State<Arc<Shared>>) -> axum::Json<Faults> {
+    axum::Json(shared.faults().clone())
+}
+
+async fn add_faults(State(shared): State<Arc<Shared>>, axum::Json(new): axum::Json<Faults>) -> axum::Json<Faults> {
+    let mut faults = shared.faults();
+    faults.once.extend(new.once);
+    faults.down = new.down;
+    faults.slow_ms = new.slow_ms;
+    axum::Json(faults.clone())
+}
+
+async fn clear_faults(State(shared): State<Arc<Shared>>) -> axum::Json<Faults> {
+    *shared.faults() = Faults::default();
+    axum::Json(Faults::default())
+}
+
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    ConnectInfo(switch): ConnectInfo<Switch>,
+    request: Request,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let (method, path) = (head.method.to_string(), head.uri.path().to_owned());
+    let Ok(bytes) = to_bytes(body, BODY_LIMIT).await else { return page(413) };
+
+    let (slow, down) = {
+        let faults = shared.faults();
+        (Duration::from_millis(faults.slow_ms), faults.down)
+    };
+    if !slow.is_zero() {
+        tokio::time::sleep(slow).await;
+    }
+    let mut entry = Entry {
+        at: shared.options.clock.now().to_string(),
+        method: method.clone(),
+        path: head.uri.path_and_query().map_or_else(|| path.clone(), ToString::to_string),
+        user_id: text(&head.headers, "user-id"),
+        body: serde_json::from_slice(&bytes).unwrap_or_default(),
+        status: None,
+        effect: false,
+    };
+    let early = match down {
+        Some(Down::Closed) => Some(Kind::Lose),
+        Some(Down::Unavailable) => Some(Kind::Fail(503)),
+        None => shared.faults().take(When::BeforeEffect, &method, &path),
+    };
+    if let Some(kind) = early {
+        entry.status = status_of(kind);
+        shared.ledger.write(entry);
+        return spoil(&shared, &switch, kind).await;
+    }
+
+    let call = read(&head.headers, &entry, &path, head.uri.query(), &bytes);
+    let (response, late) = {
+        let mut world = shared.world();
+        let before = world.revision;
+        let response = match call {
+            Ok(call) => respond(&mut world, &call, shared.options.token.as_deref()),
+            Err(failure) => refuse(&failure, &world, &path, &Value::Null),
+        };
+        entry.effect = world.revision != before;
+        let late = if entry.effect { shared.faults().take(When::AfterEffect, &method, &path) } else { None };
+        entry.status = late.map_or(Some(response.status().as_u16()), status_of);
+        if entry.effect {
+            shared.saved(&world);
+        }
+        shared.ledger.write(entry);
+        (response, late)
+    };
+    match late {
+        Some(kind) => spoil(&shared, &switch, kind).await,
+        None => response,
+    }
+}
+
+fn status_of(kind: Kind) -> Option<u16> {
+    if let Kind::Fail(status) = kind { Some(status) } else { None }
+}
+
+/// Lets a fault happen to a request.
+async fn spoil(shared: &Shared, switch: &Switch, kind: Kind) -> Response {
+    match kind {
+        Kind::Fail(status) => return page(status),
+        Kind::Hang => shared.stop.cancelled().await,
+        Kind::Lose => {}
+    }
+    switch.cut();
+    page(500)
+}
+
+/// What something in front of the server would say.
+fn page(status: u16) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let html = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");
+    (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+/// Reads the call, or says why its body is no JSON.
+fn read(headers: &HeaderMap, entry: &Entry, path: &str, query: Option<&str>, body: &Bytes) -> Result<Call, Failure> {
+    let body: Value = if body.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_slice(body).map_err(|error| {
+            let message = if error.is_eof() { "Unexpected end of JSON input" } else { "Unexpected token in JSON" };
+            Failure::syntax(message)
+        })?
+    };
+    // Outside the prefix there is nothing, and neither is behind an empty piece of a path.
+    let inside = path.strip_prefix("/api").filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let mut segments: Vec<String> =
+        inside.map_or_else(|| vec![String::new()], |rest| rest.split('/').skip(1).map(str::to_owned).collect());
+    if inside.is_some() && segments.last().is_some_and(String::is_empty) {
+        segments.pop();
+    }
+    Ok(Call {
+        method: entry.method.clone(),
+        path: path.to_owned(),
+        segments,
+        query: query.unwrap_or_default().to_owned(),
+        user_id: entry.user_id.clone(),
+        authorization: text(headers, "authorization"),
+        body,
+    })
+}
+
+fn respond(world: &mut World, call: &Call, token: Option<&str>) -> Response {
+    let Some((gate, handler)) = routes::find(call, world.version) else {
+        let failure = Failure::no_route(&call.method, &call.path);
+        return refuse(&failure, world, &call.path, &call.body);
+    };
+    let sent = call.authorization.as_deref().map(|sent| sent.strip_prefix("Bearer ").unwrap_or(sent));
+    world.authenticated = token.is_some();
+    let outcome = if gate == Gate::Admin && token.is_some() && sent != token {
+        Err(Failure::unauthorized(&call.method, &call.path))
+    } else {
+        handler(world, call)
+    };
+    match outcome {
+        Ok(value) => reply(200, "application/json; charset=utf-8", value.to_string()),
+        Err(failure) => refuse(&failure, world, &call.path, &call.body),
+    }
+}
+
+fn refuse(failure: &Failure, world: &World, path: &str, sent: &Value) -> Response {
+    match failure.page() {
+        Some(html) => reply(failure.status, "text/html; charset=utf-8", html),
+        None => {
+            let body = failure.body(world.version, path, sent);
+            reply(failure.status, "application/json; charset=utf-8", json!(body).to_string())
+        }
+    }
+}
+
+fn reply(status: u16, kind: &'static str, body: String) -> Response {
+    Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, kind)
+        .header("x-request-id", fresh_id())
+        .body(Body::from(body))
+        .expect("a status of ours and two plain headers")
+}

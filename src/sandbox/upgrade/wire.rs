@@ -1,0 +1,254 @@
+//! How things look in answers, in either version.
+//!
+//! One function per shape; the same experiment looks different in `single`, in a page of a search, after a change of
+//! status and in the raw row that a delete returns. Nothing here changes the world.
+
+use serde_json::{Value, json};
+
+use super::{
+    Version,
+    world::{Condition, Experiment, List, Payload, Point, Row, Segment, StateLog, User, World},
+};
+
+fn to_json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).expect("plain structs with text keys always serialize")
+}
+
+/// The columns, with the stored status.
+pub(crate) fn stored_row(row: &Row) -> Value {
+    to_json(row)
+}
+
+/// The columns, with the status as it is shown.
+pub(crate) fn row(row: &Row, version: Version) -> Value {
+    let mut value = to_json(row);
+    value["state"] = json!(row.state.shown(version));
+    value
+}
+
+/// The columns as a delete returns them, straight from the table.
+pub(crate) fn deleted(row: &Row) -> Value {
+    let mut value = to_json(row);
+    value["stratificationFactorStratificationFactorName"] = Value::Null;
+    json!([value])
+}
+
+/// A condition by itself, as create and export show it.
+pub(crate) fn bare_condition(condition: &Condition) -> Value {
+    let mut value = to_json(condition);
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("levelCombinationElements");
+    }
+    value
+}
+
+/// The conditions of an experiment with their payloads.
+pub(crate) fn conditions(experiment: &Experiment) -> Value {
+    let factorial = experiment.row.kind == "Factorial";
+    let shown = experiment.in_order().into_iter().map(|condition| {
+        let mut value = to_json(condition);
+        if !factorial {
+            let own = experiment.payloads.iter().filter(|payload| payload.parent_condition == condition.id);
+            value["conditionPayloads"] = own.map(payload_of_condition).collect();
+        }
+        value
+    });
+    shown.collect()
+}
+
+fn payload_of_condition(payload: &Payload) -> Value {
+    let mut value = to_json(&payload.stamp);
+    value["id"] = json!(payload.id);
+    value["payloadValue"] = payload.payload["value"].clone();
+    value["payloadType"] = payload.payload["type"].clone();
+    value
+}
+
+/// The decision points of an experiment.
+pub(crate) fn points(experiment: &Experiment) -> Value {
+    let factorial = experiment.row.kind == "Factorial";
+    let mut points: Vec<&Point> = experiment.points.iter().collect();
+    points.sort_by_key(|point| point.order);
+    let shown = points.into_iter().map(|point| {
+        let mut value = to_json(point);
+        if factorial {
+            value["conditionPayloads"] = json!([]);
+        }
+        value
+    });
+    shown.collect()
+}
+
+/// The payloads as a flat list.
+pub(crate) fn payloads(experiment: &Experiment) -> Value {
+    to_json(&experiment.payloads)
+}
+
+/// One change of status, in shown or stored names.
+pub(crate) fn log(log: &StateLog, version: Option<Version>) -> Value {
+    let mut value = to_json(log);
+    if let Some(version) = version {
+        value["fromState"] = json!(log.from_state.shown(version));
+        value["toState"] = json!(log.to_state.shown(version));
+    }
+    value
+}
+
+/// All changes of status.
+pub(crate) fn logs(experiment: &Experiment, version: Option<Version>) -> Value {
+    experiment.logs.iter().map(|entry| log(entry, version)).collect()
+}
+
+/// A segment with its members.
+pub(crate) fn segment(segment: &Segment, world: &World) -> Value {
+    let mut value = bare_segment(segment);
+    let member = |own: Value| {
+        let mut member = to_json(&segment.stamp);
+        member["segmentId"] = json!(segment.id);
+        for (key, part) in own.as_object().into_iter().flatten() {
+            member[key] = part.clone();
+        }
+        member
+    };
+    value["individualForSegment"] = segment.users.iter().map(|user| member(json!({ "userId": user }))).collect();
+    value["groupForSegment"] =
+        segment.groups.iter().map(|(kind, id)| member(json!({ "type": kind, "groupId": id }))).collect();
+    let parts = segment.sub_segments.iter().filter_map(|id| world.segments.iter().find(|part| part.id == *id));
+    value["subSegments"] = parts.map(bare_segment).collect();
+    value
+}
+
+/// A segment without its members.
+pub(crate) fn bare_segment(segment: &Segment) -> Value {
+    let mut value = to_json(segment);
+    if let Some(fields) = value.as_object_mut() {
+        for members in ["users", "groups", "subSegments"] {
+            fields.remove(members);
+        }
+    }
+    value
+}
+
+/// A list of an experiment, with or without its segment.
+fn link(list: &List, experiment: &Experiment, world: Option<&World>) -> Value {
+    let mut value = to_json(&list.stamp);
+    value["segmentId"] = json!(list.segment.id);
+    value["experimentId"] = json!(experiment.row.id);
+    if let Some(world) = world {
+        value["segment"] = segment(&list.segment, world);
+    }
+    value
+}
+
+/// A list as the list endpoints answer: with the raw experiment beside it.
+pub(crate) fn list_answer(list: &List, experiment: &Experiment, world: &World) -> Value {
+    let mut value = link(list, experiment, Some(world));
+    value["experiment"] = stored_row(&experiment.row);
+    value
+}
+
+/// The lists of one kind: an array from 6.3 on, one object before.
+pub(crate) fn lists(lists: &[List], experiment: &Experiment, world: &World, also_odd_ones: bool) -> Value {
+    if world.version == Version::V6_2 {
+        return lists.first().map_or(Value::Null, |list| link(list, experiment, Some(world)));
+    }
+    let shown = lists.iter().filter(|list| also_odd_ones || is_regular(&list.segment));
+    shown.map(|list| link(list, experiment, Some(world))).collect()
+}
+
+/// Whether `single` can tell what kind of list it is; it hides the others.
+fn is_regular(segment: &Segment) -> bool {
+    let kinds = usize::from(!segment.users.is_empty())
+        + usize::from(!segment.sub_segments.is_empty())
+        + usize::from(!segment.groups.is_empty());
+    segment.list_type.is_some() || (kinds == 1 && segment.groups.iter().all(|(kind, _)| kind != "All"))
+}
+
+/// What `single` answers.
+pub(crate) fn single(experiment: &Experiment, world: &World) -> Value {
+    let mut value = full(experiment, world, false);
+    value["stratificationFactor"] = Value::Null;
+    value
+}
+
+/// One entry of the list of all experiments.
+pub(crate) fn of_all(experiment: &Experiment, world: &World) -> Value {
+    full(experiment, world, true)
+}
+
+fn full(experiment: &Experiment, world: &World, also_odd_lists: bool) -> Value {
+    let mut value = row(&experiment.row, world.version);
+    value["conditions"] = conditions(experiment);
+    value["partitions"] = points(experiment);
+    value["factors"] = json!(experiment.factors);
+    value["queries"] = json!(experiment.queries);
+    value["stateTimeLogs"] = logs(experiment, Some(world.version));
+    value["experimentSegmentInclusion"] = lists(&experiment.inclusion, experiment, world, also_odd_lists);
+    value["experimentSegmentExclusion"] = lists(&experiment.exclusion, experiment, world, also_odd_lists);
+    value["conditionPayloads"] = payloads(experiment);
+    value
+}
+
+/// One node of a search.
+pub(crate) fn node(experiment: &Experiment, world: &World) -> Value {
+    if world.version == Version::V6_2 {
+        let mut value = single(experiment, world);
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("stateTimeLogs");
+        }
+        return value;
+    }
+    let mut value = row(&experiment.row, world.version);
+    value["partitions"] = points(experiment);
+    value["experimentSegmentInclusion"] =
+        experiment.inclusion.iter().map(|list| link(list, experiment, None)).collect();
+    // Recorded pages hold no line of the log, not even for an experiment that has some.
+    value["stateTimeLogs"] = json!([]);
+    value
+}
+
+/// The answer to a change of status: the row as it was, under the new status, and inside the newest log the experiment
+/// as it stood before.
+pub(crate) fn state_changed(before: &Experiment, after: &Experiment, version: Version) -> Value {
+    let decorate = |mut value: Value, logs: Value| {
+        value["stateTimeLogs"] = logs;
+        value["partitions"] = points(before);
+        value["queries"] = json!(before.queries);
+        value
+    };
+    let mut shown = row(&before.row, version);
+    shown["state"] = json!(after.row.state.shown(version));
+    shown["startOn"] = json!(after.row.start_on);
+    let mut told = logs(after, Some(version));
+    if let Some(newest) = told.as_array_mut().and_then(|told| told.last_mut()) {
+        newest["experiment"] = decorate(stored_row(&before.row), logs(before, None));
+    }
+    decorate(shown, told)
+}
+
+/// The design as an export shows it: stored names throughout.
+pub(crate) fn exported(experiment: &Experiment, world: &World) -> Value {
+    let mut value = single(experiment, world);
+    value["state"] = json!(experiment.row.state.stored());
+    value["stateTimeLogs"] = logs(experiment, None);
+    value
+}
+
+/// A user as `init` answers.
+pub(crate) fn user(id: &str, user: &User) -> Value {
+    let mut value = json!({ "id": id });
+    if let Some(group) = &user.group {
+        value["group"] = json!(group);
+    }
+    if let Some(working) = &user.working_group {
+        value["workingGroup"] = json!(working);
+    }
+    value
+}
+
+/// A user as the database keeps it.
+pub(crate) fn stored_user(id: &str, user: &User) -> Value {
+    let mut value = to_json(user);
+    value["id"] = json!(id);
+    value
+}
