@@ -28,6 +28,8 @@ pub(super) struct Pressed<'a> {
     pub(super) block_id: Option<&'a str>,
     pub(super) press: Press,
     pub(super) chosen: Value,
+    /// What else is filled in around it: `state.values`, as far as it is known.
+    pub(super) values: Value,
 }
 
 /// What comes of typing a line.
@@ -142,7 +144,7 @@ impl Server {
                 .ok_or_else(|| Error::Nothing(format!("{:?} on:\n{}", pressed.press, message.words())))?;
             let action_ts = world.next_ts(self.now());
             let action = values::action(&block_id, &element, &pressed.chosen, action_ts.as_str());
-            self.pressed_on_message(&mut world, user, &message, action)
+            self.pressed_on_message(&mut world, user, &message, action, &pressed.values)
         };
         self.ask_app(Kind::Interaction, "block_actions", payload).await.map(|_| ())
     }
@@ -162,9 +164,11 @@ impl Server {
                 .ok_or_else(|| Error::Nothing(format!("{:?} in view `{view_id}`", pressed.press)))?;
             let action_ts = world.next_ts(self.now());
             let action = values::action(&block_id, &element, &pressed.chosen, action_ts.as_str());
+            view.values = values::filled_in(view.blocks(), &pressed.values, &view.values);
             let chosen = json!({ &block_id: { text_of(&element["action_id"]): pressed.chosen } });
-            let given = if pressed.chosen.is_null() { &Value::Null } else { &chosen };
-            view.values = values::filled_in(view.blocks(), given, &view.values);
+            if !pressed.chosen.is_null() {
+                view.values = values::filled_in(view.blocks(), &chosen, &view.values);
+            }
             let kept = world.views.get_mut(view_id);
             if let Some(kept) = kept {
                 kept.values = view.values.clone();
@@ -206,11 +210,11 @@ impl Server {
                 Ok(false)
             }
             Some("clear") => {
-                self.close_views(user, true);
+                self.close_views(user, None);
                 Ok(true)
             }
             _ => {
-                self.close_views(user, false);
+                self.close_views(user, Some(view_id));
                 Ok(true)
             }
         }
@@ -224,7 +228,7 @@ impl Server {
             let told = view.content["notify_on_close"] == true;
             told.then(|| self.closed(&mut world, user, &view, false))
         };
-        self.close_views(user, false);
+        self.close_views(user, Some(view_id));
         if let Some(payload) = payload {
             self.send(interaction(Kind::Interaction, "view_closed", payload, None));
         }

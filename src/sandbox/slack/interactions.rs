@@ -59,6 +59,7 @@ impl Server {
         user: &UserId,
         message: &Message,
         action: Value,
+        values: &Value,
     ) -> Value {
         let mut payload = self.interaction("block_actions", world, user);
         let ephemeral = message.ephemeral_to.is_some();
@@ -72,7 +73,7 @@ impl Server {
         if !ephemeral {
             payload["message"] = whole(message, world);
         }
-        let values = super::values::filled_in(&message.blocks, &Value::Null, &Value::Null);
+        let values = super::values::filled_in(&message.blocks, values, &Value::Null);
         payload["state"] = json!({ "values": with_action(values, &action) });
         payload["response_url"] = json!(self.response_url(world, user, &message.channel, Some(message)));
         payload["actions"] = json!([action]);

@@ -80,7 +80,9 @@ impl SandboxSlack {
             Press::Action { value: Some(value), .. } => json!(value),
             _ => Value::Null,
         };
-        self.server.press_on_message(&user, &channel, ts, Pressed { block_id: None, press, chosen }).await
+        self.server
+            .press_on_message(&user, &channel, ts, Pressed { block_id: None, press, chosen, values: Value::Null })
+            .await
     }
 
     /// Has somebody press a button in a modal or in their Home tab.
@@ -95,7 +97,7 @@ impl SandboxSlack {
             Press::Action { value: Some(value), .. } => json!(value),
             _ => Value::Null,
         };
-        self.server.press_on_view(&user, view_id, Pressed { block_id: None, press, chosen }).await
+        self.server.press_on_view(&user, view_id, Pressed { block_id: None, press, chosen, values: Value::Null }).await
     }
 
     /// Has somebody fill in and submit a modal. Fields may be named by label; see `values`. Says whether it closed.

@@ -95,6 +95,29 @@ async fn a_form_is_checked_before_the_app_sees_it() {
 }
 
 #[tokio::test]
+async fn a_press_carries_what_is_filled_in_around_it() {
+    let slack = SandboxSlack::start(quick()).await.unwrap();
+    let home = json!({ "type": "home", "blocks": [
+        { "type": "input", "block_id": "name", "label": { "type": "plain_text", "text": "Name" },
+          "element": { "type": "plain_text_input", "action_id": "text" } },
+        { "type": "actions", "block_id": "day", "elements": [{ "type": "datepicker", "action_id": "pick" }] },
+    ] });
+    let view = call(&slack, "views.publish", json!({ "user_id": "U1", "view": home })).await["view"].clone();
+    let press = json!({
+        "as": "U1", "view_id": view["id"], "block_id": "day", "action_id": "pick", "value": "2026-01-02",
+        "state": { "values": { "name": { "text": { "type": "plain_text_input", "value": "Math" } } } },
+    });
+    act(&slack, "action", press).await;
+    let payload = slack.ledger().deliveries("interaction").remove(0).payload;
+    assert_eq!(payload["actions"][0]["selected_date"], "2026-01-02");
+    let values = &payload["view"]["state"]["values"];
+    assert_eq!(
+        (&values["name"]["text"]["value"], &values["day"]["pick"]["selected_date"]),
+        (&json!("Math"), &json!("2026-01-02"))
+    );
+}
+
+#[tokio::test]
 async fn a_home_tab_is_published_and_seen() {
     let slack = SandboxSlack::start(quick()).await.unwrap();
     assert_eq!(see(&slack, "home?as=U1").await["view"], Value::Null);
