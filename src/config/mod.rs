@@ -1,1 +1,45 @@
-//! (config)
+//! Settings: one struct per component, read once, every wrong value reported at once.
+//!
+//! Order: `config/default.toml` (embedded, every key explained there), the file given or the profile chosen, the
+//! environment. Only this module reads the environment. Secrets come from the environment alone and are
+//! [`secrecy::SecretString`]s, so that they cannot be printed. Start reading at [`Config`].
+
+mod approvals;
+mod check;
+mod load;
+mod model;
+mod server;
+mod slack;
+mod store;
+mod upgrade;
+mod workers;
+
+pub use self::{
+    approvals::{Approvals, Rule},
+    load::{Problem, Problems, environment},
+    model::Model,
+    server::{LogFormat, Server},
+    slack::{Slack, SlackMode},
+    store::{Store, StoreKind},
+    upgrade::Upgrade,
+    workers::Workers,
+};
+
+/// Everything that can be set.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// `[slack]`: how the bot reaches Slack and is reached.
+    pub slack: Slack,
+    /// `[server]`: the address for Slack's requests, health and metrics.
+    pub server: Server,
+    /// `[store]`: where threads are remembered.
+    pub store: Store,
+    /// `[workers]`: how threads are shared out and how long things may take.
+    pub workers: Workers,
+    /// `[approvals]`: who may decide.
+    pub approvals: Approvals,
+    /// `[model]`: which language model.
+    pub model: Model,
+    /// `[upgrade]`: the experiment platform.
+    pub upgrade: Upgrade,
+}

@@ -13,7 +13,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::digest::Digest;
+use super::{
+    digest::Digest,
+    store::{AuditDraft, AuditKind},
+};
 use crate::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId, RunId, Slot, ThreadId, UserId},
@@ -73,6 +76,7 @@ impl Status {
             (Pending, Approved | Rejected | Expired | Superseded | Cancelled) => true,
             (Approved, Intent) => true,
             (Approved, Failed | Cancelled) => true, // refused at execution: changed target, digest, stop
+            (Intent, Intent) => true,               // sent again, with evidence that it had not happened
             (Intent, Done | Failed | Unknown) => true,
             (Unknown, Done | Failed) => true, // a person, or a later look, settled it
             _ => false,
@@ -317,6 +321,16 @@ impl ActionRecord {
         Ok(Self { status: to, revision: self.revision + 1, ..self.clone() })
     }
 
+    /// The key of the timer that lets the card expire.
+    pub fn expiry_timer(&self) -> String {
+        format!("expire:{}", self.id)
+    }
+
+    /// An event about this action, for the record.
+    pub fn event(&self, kind: AuditKind, at: Timestamp, by: Option<UserId>, detail: Value) -> AuditDraft {
+        AuditDraft { at, kind, by, action: Some(self.id.clone()), detail }
+    }
+
     /// Who approved so far, each person once.
     pub fn approved_by(&self) -> Vec<UserId> {
         let mut people = Vec::new();
@@ -348,7 +362,7 @@ pub struct IllegalMove {
 }
 
 /// A validated change, ready for its card.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
     /// Exactly what will be done.
     pub parameters: Value,
@@ -508,7 +522,7 @@ mod tests {
     #[test]
     fn nothing_is_sent_without_an_approval() {
         let before_intent: Vec<_> = Status::ALL.into_iter().filter(|s| s.may_become(Status::Intent)).collect();
-        assert_eq!(before_intent, [Status::Approved]);
+        assert_eq!(before_intent, [Status::Approved, Status::Intent]);
         let before_approved: Vec<_> = Status::ALL.into_iter().filter(|s| s.may_become(Status::Approved)).collect();
         assert_eq!(before_approved, [Status::Pending]);
     }

@@ -8,8 +8,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::node::State;
-use crate::ids::{ActionId, ApprovalId, RunId};
+use super::{
+    node::State,
+    store::{Error, Saved},
+};
+use crate::ids::{ActionId, ApprovalId, RunId, Slot};
 
 /// Where a thread is in its graph, and what it knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +27,9 @@ pub struct Checkpoint<S: State> {
     pub run: Option<RunId>,
     /// How many turns began in this thread.
     pub turns: u64,
+    /// Where the run in progress speaks.
+    #[serde(default)]
+    pub voice: Voice,
     /// Questions that are open: each holds the state of the turn that asked, exactly as it was.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub suspended: BTreeMap<ApprovalId, Suspended>,
@@ -43,8 +49,33 @@ impl<S: State> Default for Checkpoint<S> {
             cursor: Cursor::Idle,
             run: None,
             turns: 0,
+            voice: Voice::default(),
             suspended: BTreeMap::new(),
             state: S::default(),
+        }
+    }
+}
+
+/// Which message of ours comes next: the status line, and then what takes its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Voice {
+    /// The name of the run's messages, such as `turn:4`.
+    pub base: String,
+    /// How many were said.
+    pub said: u32,
+}
+
+impl Voice {
+    /// A run that has said nothing yet.
+    pub fn of(base: impl Into<String>) -> Self {
+        Self { base: base.into(), said: 0 }
+    }
+
+    /// The message that is the status line now and the next answer later.
+    pub fn slot(&self) -> Slot {
+        match self.said {
+            0 => Slot::new(&*self.base),
+            n => Slot::new(format!("{}:{n}", self.base)),
         }
     }
 }
@@ -87,4 +118,22 @@ pub struct Suspended {
     pub node: String,
     /// The part of the state that a new message would reset ([`State::suspend`]).
     pub turn: Value,
+}
+
+impl Saved {
+    /// The checkpoint as it was saved: the last whole one with the differences since. `Null` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if a difference cannot be read or does not fit.
+    pub fn restore(self) -> Result<Value, Error> {
+        let mut value = self.snapshot.unwrap_or(Value::Null);
+        for delta in self.deltas {
+            let patch: json_patch::Patch = serde_json::from_value(delta)
+                .map_err(|error| Error::Corrupt { what: format!("a step's delta: {error}") })?;
+            json_patch::patch(&mut value, &patch)
+                .map_err(|error| Error::Corrupt { what: format!("a step's delta does not fit: {error}") })?;
+        }
+        Ok(value)
+    }
 }

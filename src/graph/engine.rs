@@ -1,1 +1,197 @@
-//! Drives one thread through its graph.
+//! Drives one leased thread through its graph until it waits or ends.
+//!
+//! Start reading at [`Engine::advance`]. It takes letters from the mailbox, runs nodes (`step.rs`), carries out approved
+//! actions (`perform.rs`), and saves after each. What is being worked on lives in a `Session` (`session.rs`); what is
+//! not in the store yet is not done.
+//!
+//! Everything a step says goes out through the store's outbox, in the same atomic write as the step itself: a reply
+//! is never lost and never belongs to a step that was not saved.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use super::{
+    action::{ActionKind, Policy},
+    checkpoint::{Checkpoint, Cursor, Voice},
+    definition::Graph,
+    node::{Said, State},
+    session::Session,
+    store::{Acquired, Error, Letter, Mail, Store, Then},
+};
+use crate::{
+    clock::Clock,
+    ids::{ActionId, ApprovalId, RunId},
+};
+
+/// Who may decide about an action, as configured now.
+pub type PolicyFor = Arc<dyn Fn(&dyn ActionKind) -> Policy + Send + Sync>;
+
+/// What can be set about the engine.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long a card is open.
+    pub approval_ttl: Duration,
+    /// How long a step may take before it counts as failed.
+    pub step_timeout: Duration,
+    /// How long the bot may be silent before a status line appears.
+    pub status_after: Duration,
+    /// How often a status line changes at most.
+    pub status_every: Duration,
+    /// How often a step that fails for a passing reason is tried in all.
+    pub attempts: u32,
+    /// The wait before the first repetition; half as long again before each further one.
+    pub retry_delay: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            approval_ttl: Duration::from_secs(24 * 3600),
+            step_timeout: Duration::from_secs(120),
+            status_after: Duration::from_millis(800),
+            status_every: Duration::from_secs(3),
+            attempts: 3,
+            retry_delay: Duration::from_millis(500),
+        }
+    }
+}
+
+/// Drives threads through one graph.
+pub struct Engine<S: State> {
+    pub(super) graph: Graph<S>,
+    pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) policy_for: PolicyFor,
+    pub(super) settings: Settings,
+}
+
+impl<S: State> fmt::Debug for Engine<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("graph", &self.graph).field("actions", &self.actions.keys()).finish()
+    }
+}
+
+/// What an [`Engine`] is made of.
+pub struct Parts<S: State> {
+    /// The graph.
+    pub graph: Graph<S>,
+    /// What it may propose.
+    pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
+    /// Where it remembers.
+    pub store: Arc<dyn Store>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Who may decide.
+    pub policy_for: PolicyFor,
+    /// The rest.
+    pub settings: Settings,
+}
+
+impl<S: State> Engine<S> {
+    /// Puts the parts together.
+    pub fn new(parts: Parts<S>) -> Self {
+        let Parts { graph, actions, store, clock, policy_for, settings } = parts;
+        Self { graph, actions, store, clock, policy_for, settings }
+    }
+
+    /// Goes on with a leased thread until nothing is left to do, and lets go of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Fenced`] if somebody else took over; any other error leaves the lease to run out, after which another
+    /// worker goes on from the last saved step.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future is like a crash: the next worker goes on from the last saved step.
+    pub async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
+        let mut session = Session::open(acquired)?;
+        loop {
+            let held = match session.checkpoint.cursor.clone() {
+                Cursor::Idle => match session.next_letter() {
+                    Some(letter) => self.take_up(&mut session, letter).await?,
+                    None => return self.let_go(&mut session).await,
+                },
+                Cursor::At { node, attempt, ended } => self.run_node(&mut session, &node, attempt, ended).await?,
+                Cursor::Performing { action, node } => self.carry_out(&mut session, &action, &node).await?,
+            };
+            if held == Held::No {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Turns a letter into the place where the thread goes on. Nothing is saved yet: the letter is acknowledged in the
+    /// same write as the first step that it leads to.
+    async fn take_up(&self, session: &mut Session<S>, letter: Letter) -> Result<Held, Error> {
+        session.acks.push(letter.seq);
+        session.input = serde_json::to_value(&letter.mail).ok();
+        match letter.mail {
+            Mail::Said { by, text, ts: _ } => {
+                let said = Said { by, text, at: self.clock.now() };
+                let checkpoint = &mut session.checkpoint;
+                checkpoint.turns += 1;
+                checkpoint.run = Some(RunId::new(uuid::Uuid::new_v4().to_string()));
+                checkpoint.voice = Voice::of(format!("turn:{}", checkpoint.turns));
+                checkpoint.state.begin_turn(&said);
+                checkpoint.cursor = Cursor::At { node: self.graph.start().to_owned(), attempt: 0, ended: None };
+                self.show_status(session, self.graph.start()).await?;
+                Ok(Held::Yes)
+            }
+            Mail::Decided { action, approval, decision: _ } => {
+                self.resume(session, &action, &approval).await?;
+                Ok(Held::Yes)
+            }
+            Mail::Stop { by: _ } => {
+                self.save(session, session.changes(), Then::Keep).await?;
+                Ok(Held::Yes)
+            }
+        }
+    }
+
+    /// Puts the turn that asked back as it was, and goes on where its answer belongs.
+    async fn resume(&self, session: &mut Session<S>, action: &ActionId, approval: &ApprovalId) -> Result<(), Error> {
+        let Some(record) = self.store.action(&session.lease.thread, action).await? else {
+            return Err(Error::Corrupt { what: format!("action {action} was decided but is not stored") });
+        };
+        let Some(suspended) = session.checkpoint.suspended.remove(approval) else {
+            return self.save(session, session.changes(), Then::Keep).await; // its answer was dealt with before
+        };
+        let checkpoint = &mut session.checkpoint;
+        checkpoint.state.resume(suspended.turn).map_err(|error| Error::Corrupt {
+            what: format!("the turn that asked for action {action} cannot be read: {error}"),
+        })?;
+        checkpoint.run = Some(suspended.run);
+        checkpoint.voice = Voice::of(format!("after:{action}"));
+        checkpoint.cursor = if record.status == super::action::Status::Approved {
+            Cursor::Performing { action: action.clone(), node: suspended.node }
+        } else {
+            Cursor::At { node: suspended.node, attempt: 0, ended: Some(action.clone()) }
+        };
+        Ok(())
+    }
+
+    /// Lets go of a thread that has nothing to do.
+    async fn let_go(&self, session: &mut Session<S>) -> Result<(), Error> {
+        if session.released {
+            return Ok(());
+        }
+        self.save(session, session.changes(), Then::Release).await
+    }
+}
+
+impl<S: State> Checkpoint<S> {
+    /// Whether nothing is in progress.
+    pub(super) fn is_idle(&self) -> bool {
+        self.cursor == Cursor::Idle
+    }
+}
+
+/// Whether the worker still has the thread after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// It goes on.
+    Yes,
+    /// It let go.
+    No,
+}

@@ -12,9 +12,13 @@
 //! engines commonly do. Whatever such a node did before it paused happens twice.
 
 pub mod action;
+pub mod card;
 pub mod checkpoint;
 pub mod definition;
 pub mod digest;
 pub mod engine;
 pub mod node;
+mod perform;
+mod session;
+mod step;
 pub mod store;

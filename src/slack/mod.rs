@@ -1,1 +1,80 @@
-//! (slack)
+//! The wire to Slack: what comes in becomes an [`Inbound`], what goes out goes through [`client::SlackClient`].
+//!
+//! Both ways in, [`ingress_http`] and [`ingress_socket`], read the raw JSON ([`event`], [`interaction`], [`command`])
+//! and hand it to a [`sink::Sink`]. They acknowledge when the sink says that it is stored, and not before. Text that
+//! comes in is made plain ([`plain`]), text that goes out is escaped ([`mrkdwn`], [`markdown`]) and put into [`blocks`].
+//!
+//! This module knows no graph, no approvals and no store. Start reading at [`sink`].
+//!
+//! The design we did not take: the typed events of the Slack library. Its models lose what they do not know (a click
+//! whose `team` is null, a message with an unknown block), and its Socket Mode loop acknowledges what it lost.
+
+pub mod blocks;
+pub mod client;
+pub mod client_error;
+pub mod command;
+pub mod event;
+mod field;
+pub mod ingress_http;
+pub mod ingress_socket;
+pub mod interaction;
+pub mod markdown;
+pub mod mrkdwn;
+pub mod plain;
+pub mod sink;
+pub mod socket_health;
+
+use crate::ids::{DedupKey, UserId};
+
+/// Who we are in the workspace, from `auth.test`: needed to know a mention of us, and what we said ourselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Our bot's user (`U…`).
+    pub user: UserId,
+    /// Our bot (`B…`), where Slack tells it.
+    pub bot: Option<String>,
+}
+
+/// Something Slack told us, read and made plain.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Inbound {
+    /// A person wrote something, to us or where we can hear it.
+    Message(event::Message),
+    /// A person pressed a button, sent or closed a modal, or used a shortcut.
+    Interaction(interaction::Interaction),
+    /// A person used a slash command.
+    Command(command::Command),
+    /// A person looks at our Home tab.
+    HomeOpened(event::HomeOpened),
+    /// Nothing for us, and why: acknowledged and forgotten.
+    Ignored(&'static str),
+}
+
+impl Inbound {
+    /// The keys by which a repeat is recognised. Any one that is known already marks it.
+    pub fn dedup(&self) -> &[DedupKey] {
+        match self {
+            Self::Message(message) => &message.dedup,
+            Self::Interaction(interaction) => std::slice::from_ref(&interaction.dedup),
+            Self::Command(command) => std::slice::from_ref(&command.dedup),
+            Self::HomeOpened(home) => std::slice::from_ref(&home.dedup),
+            Self::Ignored(_) => &[],
+        }
+    }
+
+    /// What kind it is, in a word: for counters and logs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Message(_) => "message",
+            Self::Interaction(_) => "interaction",
+            Self::Command(_) => "command",
+            Self::HomeOpened(_) => "home_opened",
+            Self::Ignored(_) => "ignored",
+        }
+    }
+}
+
+/// Something authentic that cannot be read: it is acknowledged and counted, since a repeat would be no better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a delivery from Slack has no readable `{0}`")]
+pub struct Unreadable(pub &'static str);

@@ -1,6 +1,9 @@
 //! Everything that is tested from outside: one binary, so that it is linked once.
 
+#![allow(clippy::unwrap_used, unreachable_pub, reason = "all of it is test code")]
+
 mod contracts;
+mod deploy;
 mod dialogues;
 mod durability;
 mod page;

@@ -1,1 +1,145 @@
 //! One suite for every store.
+//!
+//! A store joins by implementing [`fixture::Fixture`] and with one line: `store_suite!(redis, redis::Redis);`.
+//! Each behaviour is an async function over any fixture, in the file of its part of the contract; the list of them is
+//! the macro below. Start reading in `fixture.rs`.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod actions;
+mod commits;
+mod desk;
+mod fixture;
+mod leases;
+mod mailbox;
+mod model;
+mod outbox;
+mod random;
+mod records;
+mod restart;
+mod shapes;
+mod sqlite;
+
+/// Runs every behaviour against one kind of store.
+macro_rules! store_suite {
+    ($store:ident, $fixture:ty) => {
+        mod $store {
+            #[test]
+            fn random_operations_agree_with_the_model() {
+                $crate::stores::random::agrees_with_the_model::<$fixture>(64);
+            }
+
+            $crate::stores::store_suite! { @tests $fixture,
+                mailbox: [
+                    a_message_wakes_its_thread,
+                    a_repeat_is_recognised_by_any_of_its_keys,
+                    keys_are_remembered_for_a_day,
+                    letters_come_in_order_of_arrival,
+                    letters_that_came_meanwhile_can_be_asked_for,
+                    what_is_overheard_wakes_nobody,
+                    being_addressed_shows_what_was_overheard,
+                    what_was_overheard_is_forgotten_after_two_minutes,
+                    a_thread_of_ours_is_woken_by_anybody,
+                    every_kind_of_mail_comes_back_as_it_was,
+                ],
+                leases: [
+                    one_worker_holds_a_thread,
+                    only_the_named_thread_is_leased,
+                    a_thread_whose_lease_ran_out_is_taken_over,
+                    who_lost_the_thread_cannot_write,
+                    who_released_the_thread_cannot_write,
+                    renewing_keeps_the_thread,
+                    a_worker_that_dies_without_mail_is_replaced,
+                    a_released_thread_sleeps,
+                    a_thread_released_with_mail_is_ready_at_once,
+                    a_thread_waits_until_its_time,
+                    mail_ends_a_wait,
+                    the_longest_ready_goes_first,
+                    many_workers_share_the_threads,
+                ],
+                commits: [
+                    a_step_counts_the_version_up,
+                    a_write_without_a_step_leaves_the_version,
+                    a_snapshot_takes_the_place_of_the_differences,
+                    a_wrong_version_writes_nothing,
+                    a_repeated_commit_changes_nothing,
+                    a_repeated_commit_is_recognised_after_the_lease_is_lost,
+                    a_repeated_apply_changes_nothing,
+                    mail_in_a_change_wakes_the_thread,
+                    acknowledged_letters_are_gone,
+                    threads_do_not_mix,
+                ],
+                actions: [
+                    an_action_is_found_by_each_of_its_names,
+                    an_action_moves_one_way,
+                    a_wrong_revision_writes_nothing,
+                    an_illegal_move_writes_nothing,
+                    an_action_is_created_once,
+                    an_action_that_does_not_exist_cannot_move,
+                    one_bad_action_stops_the_whole_commit,
+                    of_two_who_decide_one_wins,
+                    actions_are_listed_newest_first,
+                ],
+                outbox: [
+                    what_is_said_keeps_its_order,
+                    one_message_of_a_thread_is_in_flight,
+                    threads_speak_side_by_side,
+                    only_the_named_thread_is_claimed,
+                    a_message_waits_for_its_time,
+                    a_slot_remembers_where_it_was_posted,
+                    a_retry_waits_and_counts,
+                    a_dropped_message_is_gone,
+                    a_void_claim_counts_as_an_attempt,
+                    a_late_report_does_not_disturb_the_next_claim,
+                    an_untried_message_takes_the_newer_words,
+                    a_tried_message_keeps_its_words,
+                    different_slots_do_not_replace_each_other,
+                    progress_gives_way_to_what_is_newer,
+                    progress_waits_for_everything_else,
+                    progress_in_flight_stays,
+                    tried_progress_goes_before_its_own_slot,
+                    removing_what_was_never_posted_says_nothing,
+                    removing_what_was_posted_empties_the_slot,
+                    removing_what_may_be_posted_is_said,
+                    every_kind_of_message_comes_back_as_it_was,
+                    many_workers_share_the_outbox,
+                ],
+                desk: [
+                    entries_are_claimed_oldest_first,
+                    a_claimed_entry_is_given_once,
+                    an_entry_can_arrive_claimed,
+                    a_claim_that_ran_out_is_given_again,
+                    a_repeated_entry_is_dropped,
+                    an_entry_is_dealt_with_by_a_change,
+                    a_due_timer_is_put_on_the_desk_once,
+                    a_timer_can_be_moved_and_cleared,
+                    timers_of_two_threads_share_a_key,
+                ],
+                records: [
+                    steps_are_listed_in_order,
+                    the_record_is_chained,
+                    a_forged_record_shows,
+                    threads_are_listed_newest_change_first,
+                    bytes_are_kept_under_their_hash,
+                    the_store_says_what_it_is,
+                ],
+                restart: [
+                    everything_outlives_the_process,
+                    claims_and_leases_outlive_the_process,
+                ],
+            }
+        }
+    };
+    (@tests $fixture:ty, $($part:ident: [$($behaviour:ident),* $(,)?],)*) => {
+        $(mod $part {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $behaviour() {
+                use $crate::stores::fixture::Fixture as _;
+                $crate::stores::$part::$behaviour(<$fixture>::fresh().await).await;
+            })*
+        })*
+    };
+}
+use store_suite;
+
+store_suite!(on_sqlite, crate::stores::sqlite::Sqlite);

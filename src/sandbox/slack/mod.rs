@@ -1,1 +1,178 @@
-//! (sandbox/slack)
+//! A Slack workspace on this machine: a real HTTP and WebSocket server that people, the bot and the page talk to.
+//!
+//! It keeps users, channels, messages, views and files; answers the Web API under `/api/`; delivers events, clicks and
+//! commands to the app over signed HTTP requests or Socket Mode, with Slack's acknowledgements, redeliveries and
+//! deadlines; refuses what Slack refuses; and misbehaves on request ([`faults`]). Everything that crossed the wire is
+//! in its [`ledger`], which is what tests judge by.
+//!
+//! It must not know the bot: no type of the production code crosses into this room, only bytes.
+//!
+//! Start reading at [`SandboxSlack::start`], then `people` (what a person can do), `timeline` (what becomes of a
+//! message), `events` (what the app is told) and `delivery` (how it is told). `web_api` has a file for each family of
+//! methods, `workspace` is the interface of the page, `check` the table of Block Kit limits.
+//!
+//! Not taken: a mock with canned answers. It cannot notice that the bot edited the wrong message.
+
+mod broadcast;
+mod check;
+mod delivery;
+mod events;
+pub mod faults;
+mod http_delivery;
+mod interactions;
+pub mod ledger;
+mod limits;
+mod people;
+mod persistence;
+mod response_url;
+mod sandbox_api;
+mod server;
+mod socket;
+mod start;
+mod timeline;
+mod values;
+mod views;
+mod web_api;
+mod workspace;
+pub mod world;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use crate::clock::{Clock, SystemClock};
+
+/// A running workspace. Clones are handles to the same one; it runs until [`SandboxSlack::stop`] or until the runtime ends.
+#[derive(Clone)]
+pub struct SandboxSlack {
+    server: Arc<server::Server>,
+}
+
+/// How the workspace is to behave.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The port on 127.0.0.1; 0 takes a free one.
+    pub port: u16,
+    /// How the app is told what happens.
+    pub mode: Mode,
+    /// Where the workspace is kept between runs; nowhere if absent. Files lie beside it.
+    pub persist: Option<PathBuf>,
+    /// Where every call and delivery is written as a line of JSON, besides being kept in memory.
+    pub ledger: Option<PathBuf>,
+    /// How long the app has to acknowledge. Slack: 3 s.
+    pub answer_within: Duration,
+    /// How long after each unacknowledged delivery of an event it is delivered again. Slack: at once, 1 min, 5 min.
+    pub redeliver_after: Vec<Duration>,
+    /// How often the server pings a socket.
+    pub ping_every: Duration,
+    /// How long a socket stays open after a `disconnect` that is no warning; after a warning it is 10 s.
+    pub linger: Duration,
+    /// Whether calls are limited by Slack's tiers.
+    pub rate_limits: bool,
+    /// The slash commands of the app.
+    pub commands: Vec<Command>,
+    /// The shortcuts of the app.
+    pub shortcuts: Vec<Shortcut>,
+    /// Tells the time to timestamps, triggers and signatures.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            port: 0,
+            mode: Mode::Socket,
+            persist: None,
+            ledger: None,
+            answer_within: Duration::from_secs(3),
+            redeliver_after: vec![Duration::ZERO, Duration::from_secs(60), Duration::from_secs(300)],
+            ping_every: Duration::from_secs(10),
+            linger: Duration::from_secs(1),
+            rate_limits: false,
+            commands: vec![
+                Command::new("/upgrade", "Experiments on the platform", "status | list | help"),
+                Command::new("/countersign", "What waits for you, and your runs", "pending | runs | help"),
+            ],
+            shortcuts: Vec::new(),
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+/// How the app is told what happens.
+#[derive(Clone, Debug)]
+pub enum Mode {
+    /// Over sockets that the app opens.
+    Socket,
+    /// By signed requests to the app.
+    Http {
+        /// Before `/slack/events`, `/slack/interactions` and `/slack/commands`; may be given later
+        /// ([`SandboxSlack::point_at`]).
+        events_url: Option<String>,
+        /// What requests are signed with.
+        signing_secret: String,
+    },
+}
+
+/// A slash command, as the app's manifest declares it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Command {
+    /// With its slash.
+    pub command: String,
+    /// What it is for.
+    pub description: String,
+    /// What may follow it.
+    pub usage_hint: String,
+}
+
+impl Command {
+    /// A command with its slash, what it is for and what may follow it.
+    pub fn new(command: &str, description: &str, usage_hint: &str) -> Self {
+        Self { command: command.to_owned(), description: description.to_owned(), usage_hint: usage_hint.to_owned() }
+    }
+}
+
+/// A shortcut, as the app's manifest declares it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Shortcut {
+    /// Comes back with the use of it.
+    pub callback_id: String,
+    /// What the menu says.
+    pub name: String,
+    /// `message` (in the menu of a message) or `global`.
+    #[serde(rename = "type")]
+    pub kind: ShortcutKind,
+}
+
+/// Where a shortcut is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShortcutKind {
+    /// In the menu of a message.
+    Message,
+    /// Everywhere.
+    Global,
+}
+
+/// What went wrong when a person did something.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The page shows a warning sign: there was no acknowledgement within the deadline.
+    #[error("the app did not respond")]
+    Unanswered,
+    /// There is no such user, channel, message, button, view, command or shortcut.
+    #[error("there is no {0}")]
+    Nothing(String),
+    /// The fields of a modal are not filled in as they should be.
+    #[error("the form was refused: {0:?}")]
+    Refused(std::collections::BTreeMap<String, String>),
+    /// Nothing of the kind happened in time.
+    #[error("{waited_for} did not happen in time; last seen:\n{last_seen}")]
+    TimedOut {
+        /// What was waited for.
+        waited_for: String,
+        /// The newest messages.
+        last_seen: String,
+    },
+    /// The server could not be started or its files not be read.
+    #[error("the sandbox workspace cannot start")]
+    Start(#[source] std::io::Error),
+}

@@ -1,0 +1,223 @@
+//! The bot: everything joined, running until it is told to stop.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::{Context, bail};
+use secrecy::SecretString;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{http, parts};
+use crate::{
+    assistant::{graph::chat_graph, quick::QuickAnswers},
+    clock::Clock,
+    config::{Config, SlackMode},
+    conversation::{
+        approvals::{desk::Approvals, policy},
+        commands::Commands,
+        desk::{self, Desk},
+        dispatch::Dispatch,
+        home::Home,
+        outbox::Sender,
+        sweeper::Sweeper,
+        workers::{self, Workers},
+    },
+    graph::{
+        engine::{self, Engine, Settings},
+        store::Store,
+    },
+    ids::WorkerId,
+    slack::{
+        Identity,
+        client::SlackClient,
+        client_error,
+        ingress_http,
+        ingress_socket::{self, SocketMode},
+        sink::Sink,
+        socket_health::SocketHealth,
+    },
+};
+
+/// How often Slack is asked who we are before the start fails, when it does not answer.
+const WHO_ATTEMPTS: u32 = 30;
+
+/// The bot, joined and listening; [`Bot::run`] makes it work.
+pub struct Bot {
+    store: Arc<dyn Store>,
+    sweeper: Sweeper,
+    workers: Workers,
+    tasks: TaskTracker,
+    ingress: Ingress,
+    listener: tokio::net::TcpListener,
+    router: axum::Router,
+    drain: Duration,
+}
+
+/// How events come in.
+enum Ingress {
+    Http,
+    Socket(Box<SocketMode>),
+}
+
+impl Bot {
+    /// Opens and joins everything, and listens; nothing is handled before [`Bot::run`].
+    ///
+    /// # Errors
+    ///
+    /// What cannot be opened, and why.
+    pub async fn start(config: &Config, clock: Arc<dyn Clock>, stop: CancellationToken) -> anyhow::Result<Self> {
+        let listener = tokio::net::TcpListener::bind((config.server.address, config.server.port))
+            .await
+            .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
+        let store = parts::store(config, clock.clone()).await?;
+        let slack = parts::slack(config)?;
+        let us = who_are_we(&slack).await?;
+
+        let registry = parts::capabilities(config);
+        let (model, rules) = parts::models(config);
+        let quick = Arc::new(QuickAnswers::new(registry.clone()));
+        let approvals = config.approvals.clone();
+        let engine = Engine::new(engine::Parts {
+            actions: registry.actions.clone(),
+            graph: chat_graph(model, rules, registry).context("the chat graph is not sound")?,
+            store: store.clone(),
+            clock: clock.clone(),
+            policy_for: Arc::new(move |kind| policy::policy_for(&approvals, kind)),
+            settings: Settings {
+                approval_ttl: config.approvals.expires_after,
+                step_timeout: config.workers.step_timeout,
+                status_after: config.workers.status_after,
+                ..Settings::default()
+            },
+        });
+
+        let tasks = TaskTracker::new();
+        let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
+        let senders = config.workers.senders;
+        let sender = Sender::new(store.clone(), slack.clone(), clock.clone(), name.clone(), senders, tasks.clone());
+        let workers = Workers::new(workers::Parts {
+            store: store.clone(),
+            engine: Arc::new(engine),
+            sender: sender.clone(),
+            clock: clock.clone(),
+            name,
+            lease: config.workers.lease,
+            threads: config.workers.threads,
+            stop,
+        });
+        let desk = Desk::new(desk::Parts {
+            store: store.clone(),
+            approvals: Approvals::new(store.clone(), clock.clone(), slack.clone()),
+            commands: Commands::new(store.clone(), quick),
+            home: Home::new(store.clone(), slack.clone()),
+            slack,
+            workers: workers.clone(),
+            sender: sender.clone(),
+            tasks: tasks.clone(),
+        });
+        let sink: Arc<dyn Sink> = Arc::new(Dispatch::new(store.clone(), clock.clone(), workers.clone(), desk.clone()));
+        let (ingress, events) = ingress(config, us, sink)?;
+        let health = match &ingress {
+            Ingress::Socket(socket) => Some(socket.health()),
+            Ingress::Http => None,
+        };
+        let router = http::router(store.clone(), health).merge(events);
+        let every = config.workers.sweep_every;
+        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, sender, every };
+        Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, drain: config.workers.drain })
+    }
+
+    /// Where health, metrics and, with HTTP, Slack's requests are answered.
+    ///
+    /// # Errors
+    ///
+    /// If the socket is gone.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// The store, for traces.
+    pub fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    /// Works until `stop`, then drains: nothing new is taken in, the steps in hand are saved, what was said is sent.
+    ///
+    /// # Errors
+    ///
+    /// If Slack will never accept us, or the listener fails.
+    pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let Self { sweeper, workers, tasks, ingress, listener, router, drain, .. } = self;
+        let sweeping = tokio::spawn(sweeper.run(stop.clone()));
+        let socket = match ingress {
+            Ingress::Socket(socket) => Some(tokio::spawn(socket.run(stop.clone()))),
+            Ingress::Http => None,
+        };
+        let stopped = stop.clone();
+        let served = axum::serve(listener, router).with_graceful_shutdown(async move { stopped.cancelled().await });
+        tokio::select! {
+            served = served => served.context("the listener failed")?,
+            () = async { stop.cancelled().await; tokio::time::sleep(drain).await } => {}
+        }
+        tasks.close();
+        let quiet = async {
+            sweeping.await.ok();
+            if let Some(socket) = socket {
+                socket.await.ok();
+            }
+            workers.drained().await;
+            tasks.wait().await;
+        };
+        if tokio::time::timeout(drain, quiet).await.is_err() {
+            tracing::warn!("Not everything ended in time; what was in hand goes on at the next start");
+        }
+        Ok(())
+    }
+}
+
+/// How events come in, and the routes they need.
+fn ingress(config: &Config, us: Identity, sink: Arc<dyn Sink>) -> anyhow::Result<(Ingress, axum::Router)> {
+    match config.slack_mode() {
+        SlackMode::Http => {
+            let Some(secret) = &config.slack.signing_secret else {
+                bail!("neither SLACK_APP_TOKEN (Socket Mode) nor SLACK_SIGNING_SECRET (HTTP) is set");
+            };
+            Ok((Ingress::Http, ingress_http::router(secret, us, sink)))
+        }
+        SlackMode::Socket => {
+            let Some(token) = config.slack.app_token.clone() else {
+                bail!("slack.mode is \"socket\", but SLACK_APP_TOKEN is not set");
+            };
+            let socket = socket_mode(config, token, us, sink)?;
+            Ok((Ingress::Socket(Box::new(socket)), axum::Router::new()))
+        }
+    }
+}
+
+fn socket_mode(config: &Config, token: SecretString, us: Identity, sink: Arc<dyn Sink>) -> anyhow::Result<SocketMode> {
+    let settings = ingress_socket::Settings { connections: config.slack.connections, ..Default::default() };
+    SocketMode::new(&config.slack.api_url, &token, us, sink, settings).context("cannot set up Socket Mode")
+}
+
+/// Asks Slack who we are, patiently if it does not answer.
+async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Identity> {
+    for attempt in 1.. {
+        match slack.auth_test().await {
+            Ok(account) => {
+                tracing::info!(team = %account.team, bot = %account.identity.user, "Connected to a workspace");
+                return Ok(account.identity);
+            }
+            Err(error @ client_error::Error::Auth { .. }) => {
+                return Err(error).context("Slack does not accept SLACK_BOT_TOKEN");
+            }
+            Err(error) if attempt >= WHO_ATTEMPTS => return Err(error).context("Slack does not answer"),
+            Err(error) => {
+                tracing::warn!(attempt, error = %error, "Slack does not answer yet");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+    unreachable!("the loop ends by returning")
+}
+
+/// Whether the way in is open, for readiness.
+pub type Health = tokio::sync::watch::Receiver<SocketHealth>;

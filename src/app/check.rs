@@ -1,0 +1,85 @@
+//! `countersign check`: asks every outside system once and says in one line each how it is.
+
+use std::sync::Arc;
+
+use super::parts;
+use crate::{
+    clock::SystemClock,
+    config::{Config, SlackMode},
+    model::{Message, Purpose, Request, ToolChoice},
+};
+
+/// One line of the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What was looked at.
+    pub what: &'static str,
+    /// How it is, or what is wrong and what would be right.
+    pub result: Result<String, String>,
+}
+
+/// Looks at everything that the settings name.
+pub async fn run(config: &Config) -> Vec<Line> {
+    vec![
+        Line { what: "slack", result: slack(config).await },
+        Line { what: "events", result: events(config) },
+        Line { what: "store", result: store(config).await },
+        Line { what: "model", result: model(config).await },
+        Line { what: "upgrade", result: upgrade(config).await },
+    ]
+}
+
+async fn slack(config: &Config) -> Result<String, String> {
+    let client = parts::slack(config).map_err(|error| format!("{error:#}"))?;
+    let account = client.auth_test().await.map_err(|error| format!("{error}, at {}", config.slack.api_url))?;
+    Ok(format!("{} ({}), as {}", account.team_name, account.team, account.identity.user))
+}
+
+fn events(config: &Config) -> Result<String, String> {
+    match (config.slack_mode(), &config.slack.app_token, &config.slack.signing_secret) {
+        (SlackMode::Socket, Some(_), _) => Ok("by Socket Mode".to_owned()),
+        (SlackMode::Socket, None, _) => Err("slack.mode is \"socket\", but SLACK_APP_TOKEN is not set".to_owned()),
+        (SlackMode::Http, _, Some(_)) => Ok(format!("by HTTP on {}:{}", config.server.address, config.server.port)),
+        (SlackMode::Http, _, None) => {
+            Err("set SLACK_APP_TOKEN (xapp-…) for Socket Mode, or SLACK_SIGNING_SECRET for HTTP".to_owned())
+        }
+    }
+}
+
+async fn store(config: &Config) -> Result<String, String> {
+    let store = parts::store(config, Arc::new(SystemClock)).await.map_err(|error| format!("{error:#}"))?;
+    let durability = store.durability().await.map_err(|error| error.to_string())?;
+    if durability.problems.is_empty() {
+        Ok(format!("{}, keeps what it acknowledges", durability.name))
+    } else {
+        Err(format!("{}: {}", durability.name, durability.problems.join("; ")))
+    }
+}
+
+async fn model(config: &Config) -> Result<String, String> {
+    let (model, _) = parts::models(config);
+    if !model.is_remote() {
+        return Ok("none (ANTHROPIC_API_KEY is not set): the documented phrases are understood".to_owned());
+    }
+    let question = Request {
+        purpose: Purpose::Respond,
+        instructions: "Answer with one word.",
+        tools: Vec::new(),
+        history: Vec::new(),
+        situation: serde_json::json!({ "user_text": "Are you there?" }),
+        exchange: Vec::<Message>::new(),
+        tool_choice: ToolChoice::Auto,
+        max_tokens: 16,
+    };
+    match model.respond(&question).await {
+        Ok(_) => Ok(format!("{} answers", model.name())),
+        Err(error) => Err(format!("{}: {error}", model.name())),
+    }
+}
+
+async fn upgrade(config: &Config) -> Result<String, String> {
+    let health = parts::upgrade(config).health().await;
+    health.map(|health| format!("{} {}", health.name, health.version)).map_err(|error| {
+        format!("{error}, at {} (UPGRADE_API_URL)", config.upgrade.api_url)
+    })
+}

@@ -1,0 +1,42 @@
+//! Health, readiness and metrics over HTTP.
+
+use std::sync::Arc;
+
+use axum::{Json, Router, extract::State, http::StatusCode, routing::get};
+use serde_json::{Value, json};
+
+use super::{bot::Health, telemetry};
+use crate::{graph::store::Store, slack::socket_health::SocketHealth};
+
+/// `/healthz`: the process runs. `/readyz`: store and Slack answer. `/metrics`: for Prometheus.
+pub fn router(store: Arc<dyn Store>, slack: Option<Health>) -> Router {
+    Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/metrics", get(async || telemetry::metrics()))
+        .route("/readyz", get(ready))
+        .with_state(Ready { store, slack })
+}
+
+#[derive(Clone)]
+struct Ready {
+    store: Arc<dyn Store>,
+    slack: Option<Health>,
+}
+
+async fn ready(State(Ready { store, slack }): State<Ready>) -> (StatusCode, Json<Value>) {
+    let store = match store.durability().await {
+        Ok(durability) => Ok(durability.name),
+        Err(error) => Err(error.to_string()),
+    };
+    let slack = match slack.map(|health| health.borrow().clone()) {
+        None => Ok("events come by HTTP".to_owned()),
+        Some(SocketHealth::Connected) => Ok("connected".to_owned()),
+        Some(other) => Err(format!("{other:?}")),
+    };
+    let status = if store.is_ok() && slack.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let tell = |result: Result<String, String>| match result {
+        Ok(what) => json!({ "ok": true, "what": what }),
+        Err(what) => json!({ "ok": false, "what": what }),
+    };
+    (status, Json(json!({ "ready": status == StatusCode::OK, "store": tell(store), "slack": tell(slack) })))
+}

@@ -1,0 +1,14 @@
+//! The composition root: which parts there are and how they are joined. It alone knows everything.
+//!
+//! [`Bot`] is the production bot; `serve` runs it, the playground runs it, the tests run it. The only differences
+//! between them are addresses and a clock.
+
+pub mod bot;
+pub mod check;
+pub mod http;
+pub mod parts;
+pub mod playground;
+pub mod sandbox;
+pub mod telemetry;
+
+pub use bot::Bot;

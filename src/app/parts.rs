@@ -1,0 +1,76 @@
+//! Opens what the settings name: store, Slack, platform, model.
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use secrecy::ExposeSecret;
+
+use crate::{
+    capabilities::{self, Registry},
+    clock::Clock,
+    config::{Config, StoreKind},
+    graph::store::Store,
+    model::{Model, anthropic::AnthropicModel, rules::RulesModel},
+    services::upgrade::{UpgradeClient, UpgradeConfig},
+    slack::client::SlackClient,
+    store::{redis::RedisStore, sqlite::SqliteStore},
+};
+
+/// The store that the settings name.
+pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
+    match config.store_kind() {
+        StoreKind::Sqlite => {
+            let path = &config.store.path;
+            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            }
+            let store = SqliteStore::open(path, clock);
+            Ok(Arc::new(store.with_context(|| format!("cannot open the store {}", path.display()))?))
+        }
+        StoreKind::Redis => {
+            let Some(url) = &config.store.redis_url else {
+                bail!("store.kind is \"redis\", but REDIS_URL is not set");
+            };
+            let store = RedisStore::open(url.expose_secret(), config.store.allow_lossy).await;
+            Ok(Arc::new(store.context("cannot open the Redis store")?))
+        }
+    }
+}
+
+/// The workspace that the settings name.
+pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
+    let Some(token) = &config.slack.bot_token else {
+        bail!("SLACK_BOT_TOKEN is not set; it begins with xoxb- and is on the app's page under OAuth & Permissions");
+    };
+    SlackClient::new(&config.slack.api_url, token, config.slack.timeout).context("cannot set up the Slack client")
+}
+
+/// The platform that the settings name.
+pub fn upgrade(config: &Config) -> Arc<UpgradeClient> {
+    Arc::new(UpgradeClient::new(UpgradeConfig {
+        base_url: config.upgrade.api_url.clone(),
+        token: config.upgrade.auth_token.clone(),
+        timeout: config.upgrade.timeout,
+    }))
+}
+
+/// What the assistant can do.
+pub fn capabilities(config: &Config) -> Registry {
+    capabilities::registry(upgrade(config))
+}
+
+/// The model that the settings name, and the one that is always there.
+pub fn models(config: &Config) -> (Arc<dyn Model>, Arc<dyn Model>) {
+    let rules: Arc<dyn Model> = Arc::new(RulesModel::new());
+    let model: Arc<dyn Model> = match &config.model.api_key {
+        Some(key) => Arc::new(AnthropicModel::new(crate::model::anthropic::Settings {
+            base_url: config.model.base_url.clone(),
+            api_key: key.clone(),
+            model: config.model.name.clone(),
+            timeout: config.model.timeout,
+            attempts: config.model.attempts,
+        })),
+        None => rules.clone(),
+    };
+    (model, rules)
+}

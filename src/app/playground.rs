@@ -1,0 +1,115 @@
+//! `countersign playground`: a workspace in the browser, with the bot in it and an experiment platform behind it.
+//!
+//! The bot in it is the production bot: it reaches the stand-ins over the wire, by Socket Mode, as it would reach the
+//! originals.
+
+use std::{collections::HashMap, net::Ipv4Addr, path::PathBuf, sync::Arc};
+
+use anyhow::Context;
+use async_trait::async_trait;
+use secrecy::SecretString;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{Bot, sandbox};
+use crate::{
+    clock::SystemClock,
+    config::Config,
+    conversation::trace::Traces,
+    ids::{TeamId, ThreadId},
+    playground::{self, TraceSource},
+};
+
+/// What can be chosen.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// The port of the page.
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// Where the workspace, the experiments and the bot's memory are kept.
+    #[arg(long, default_value = ".countersign", value_name = "FOLDER")]
+    data: PathBuf,
+    /// Begin anew: forget what is kept there.
+    #[arg(long)]
+    reset: bool,
+}
+
+/// Runs until `stop`.
+///
+/// # Errors
+///
+/// What cannot be opened, and why.
+#[expect(clippy::print_stdout, reason = "the address is what the newcomer is waiting for")]
+pub async fn run(options: Options, environment: &HashMap<String, String>, stop: CancellationToken) -> anyhow::Result<()> {
+    let Options { port, data, reset } = options;
+    if reset {
+        forget(&data)?;
+    }
+    std::fs::create_dir_all(&data).with_context(|| format!("cannot make the folder {}", data.display()))?;
+    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .await
+        .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another port with --port"))?;
+
+    let world = sandbox::World::start(sandbox::Options::kept_in(&data)).await?;
+    let mut config = Config::load(None, environment)?;
+    config.server.port = 0;
+    config.slack.api_url = world.slack.api_url();
+    config.slack.mode = Some(crate::config::SlackMode::Socket);
+    config.slack.bot_token = Some(SecretString::from(world.slack.bot_token().to_owned()));
+    config.slack.app_token = Some(SecretString::from(world.slack.app_token().to_owned()));
+    config.upgrade.api_url = world.upgrade.url();
+    config.upgrade.auth_token = None;
+    config.store.kind = Some(crate::config::StoreKind::Sqlite);
+    config.store.path = data.join("threads.sqlite");
+
+    let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
+    let traces = PlaygroundTraces { traces: Traces::new(bot.store()), team: world.slack.team() };
+    let page = playground::router(world.slack.router(), Arc::new(traces));
+    let understood = match &config.model.api_key {
+        Some(_) => format!("{} (ANTHROPIC_API_KEY is set)", config.model.name),
+        None => "its documented phrases; set ANTHROPIC_API_KEY for a language model".to_owned(),
+    };
+    println!("Countersign is at http://{}", listener.local_addr()?);
+    println!("It understands {understood}. Stop it with Ctrl-C; everything is kept in {}.", data.display());
+    let stopped = stop.clone();
+    // Pages keep a stream open for ever, so the page does not wait for them to close.
+    let page = async {
+        tokio::select! {
+            served = axum::serve(listener, page) => served.context("the page failed"),
+            () = stopped.cancelled() => Ok(()),
+        }
+    };
+    let (page, bot) = tokio::join!(page, bot.run(stop.clone()));
+    world.stop().await;
+    page.and(bot)
+}
+
+/// Removes what an earlier playground left, and nothing else.
+fn forget(data: &std::path::Path) -> anyhow::Result<()> {
+    let marks = [sandbox::SLACK_FILE, sandbox::UPGRADE_FILE, "threads.sqlite"];
+    if !data.exists() {
+        return Ok(());
+    }
+    let ours = marks.iter().any(|name| data.join(name).exists());
+    let empty = std::fs::read_dir(data)?.next().is_none();
+    anyhow::ensure!(ours || empty, "{} does not look like a playground's folder, so it is left alone", data.display());
+    std::fs::remove_dir_all(data).with_context(|| format!("cannot remove {}", data.display()))
+}
+
+/// The traces of the playground's one workspace.
+struct PlaygroundTraces {
+    traces: Traces,
+    team: TeamId,
+}
+
+#[async_trait]
+impl TraceSource for PlaygroundTraces {
+    async fn threads(&self) -> Result<Value, String> {
+        self.traces.threads().await.map_err(|error| error.to_string())
+    }
+
+    async fn trace(&self, channel: &str, ts: &str) -> Result<Option<Value>, String> {
+        let thread = ThreadId { team: self.team.clone(), channel: channel.into(), root: ts.into() };
+        self.traces.trace(&thread).await.map_err(|error| error.to_string())
+    }
+}

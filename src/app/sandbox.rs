@@ -1,0 +1,103 @@
+//! `countersign sandbox`: the stand-ins alone, to try `countersign serve` against.
+
+use std::path::{Path, PathBuf};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::sandbox::{slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade};
+
+/// The file of the workspace in a data folder.
+pub const SLACK_FILE: &str = "slack.json";
+/// The file of the platform in a data folder.
+pub const UPGRADE_FILE: &str = "upgrade.json";
+
+/// What can be chosen.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Options {
+    /// The port of the stand-in for Slack; 0 takes a free one.
+    #[arg(long, default_value_t = 8090)]
+    slack_port: u16,
+    /// The port of the stand-in for UpGrade; 0 takes a free one.
+    #[arg(long, default_value_t = 8091)]
+    upgrade_port: u16,
+    /// Send events to this address as HTTP requests instead of Socket Mode.
+    #[arg(long, value_name = "URL")]
+    events_url: Option<String>,
+    /// Keep both worlds in this folder.
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Write every call, delivery and change to files in this folder, a line of JSON each.
+    #[arg(long, value_name = "FOLDER")]
+    ledger: Option<PathBuf>,
+}
+
+impl Options {
+    /// Worlds that are kept in a folder, on free ports.
+    pub fn kept_in(data: &Path) -> Self {
+        Self { data: Some(data.to_owned()), ..Self::default() }
+    }
+}
+
+/// Both stand-ins.
+pub struct World {
+    /// Slack.
+    pub slack: SandboxSlack,
+    /// The experiment platform.
+    pub upgrade: SandboxUpgrade,
+}
+
+impl World {
+    /// Starts both.
+    ///
+    /// # Errors
+    ///
+    /// If a port is taken or a file cannot be read.
+    pub async fn start(options: Options) -> anyhow::Result<Self> {
+        let Options { slack_port, upgrade_port, events_url, data, ledger } = options;
+        let mode = match events_url {
+            Some(events_url) => slack::Mode::Http { events_url, signing_secret: slack::SIGNING_SECRET.to_owned() },
+            None => slack::Mode::Socket,
+        };
+        let slack = SandboxSlack::start(slack::Options {
+            port: slack_port,
+            mode,
+            persist: data.as_ref().map(|data| data.join(SLACK_FILE)),
+            ledger: ledger.as_ref().map(|folder| folder.join("slack.jsonl")),
+            ..slack::Options::default()
+        })
+        .await?;
+        let upgrade = SandboxUpgrade::start(upgrade::Options {
+            port: upgrade_port,
+            seed: true,
+            persist: data.as_ref().map(|data| data.join(UPGRADE_FILE)),
+            ledger: ledger.as_ref().map(|folder| folder.join("upgrade.jsonl")),
+            ..upgrade::Options::default()
+        })
+        .await?;
+        Ok(Self { slack, upgrade })
+    }
+
+    /// Ends both and keeps what is to be kept.
+    pub async fn stop(self) {
+        self.slack.stop().await;
+        self.upgrade.stop().await;
+    }
+}
+
+/// Runs until `stop`.
+///
+/// # Errors
+///
+/// If a port is taken or a file cannot be read.
+#[expect(clippy::print_stdout, reason = "the settings are what the reader is waiting for")]
+pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
+    let world = World::start(options).await?;
+    println!("SLACK_API_URL={}", world.slack.api_url());
+    println!("SLACK_BOT_TOKEN={}", world.slack.bot_token());
+    println!("SLACK_APP_TOKEN={}", world.slack.app_token());
+    println!("SLACK_SIGNING_SECRET={}", world.slack.signing_secret());
+    println!("UPGRADE_API_URL={}", world.upgrade.url());
+    stop.cancelled().await;
+    world.stop().await;
+    Ok(())
+}

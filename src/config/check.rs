@@ -1,0 +1,83 @@
+//! What must be true of settings that can be read.
+
+use std::time::Duration;
+
+use super::{Config, load::Problem};
+
+/// Everything that is wrong with the values, in the order of the sections.
+pub(super) fn problems(config: &Config) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let mut expect = |holds: bool, key: &str, what: String| {
+        if !holds {
+            found.push(Problem { key: key.to_owned(), what });
+        }
+    };
+    for (key, url) in [
+        ("slack.api_url", &config.slack.api_url),
+        ("model.base_url", &config.model.base_url),
+        ("upgrade.api_url", &config.upgrade.api_url),
+    ] {
+        let good = url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        expect(good, key, format!("found `{url}`; right would be an address that begins with http:// or https://"));
+    }
+    let connections = config.slack.connections;
+    expect(
+        (1..=10).contains(&connections),
+        "slack.connections",
+        format!("found {connections}; right would be 1 to 10, which is as many as Slack allows"),
+    );
+    let workers = &config.workers;
+    for (key, number) in [("workers.threads", workers.threads), ("workers.senders", workers.senders)] {
+        expect((1..=10_000).contains(&number), key, format!("found {number}; right would be 1 to 10000"));
+    }
+    for (key, time, least, most) in [
+        ("slack.timeout", config.slack.timeout, 1, 60),
+        ("workers.lease", workers.lease, 1, 3600),
+        ("workers.step_timeout", workers.step_timeout, 1, 3600),
+        ("approvals.expires_after", config.approvals.expires_after, 1, 30 * 24 * 3600),
+        ("model.timeout", config.model.timeout, 1, 600),
+        ("upgrade.timeout", config.upgrade.timeout, 1, 120),
+    ] {
+        let (least, most) = (Duration::from_secs(least), Duration::from_secs(most));
+        expect(
+            (least..=most).contains(&time),
+            key,
+            format!("found {time:?}; right would be between {least:?} and {most:?}"),
+        );
+    }
+    let sweep = workers.sweep_every;
+    expect(
+        (Duration::from_millis(10)..=workers.lease).contains(&sweep),
+        "workers.sweep_every",
+        format!("found {sweep:?}; right would be between 10ms and the lease, {:?}", workers.lease),
+    );
+    approvals(config, &mut expect);
+    found
+}
+
+fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
+    let settings = &config.approvals;
+    let mut rules = vec![("approvals".to_owned(), Some(&settings.approvers), Some(settings.needed))];
+    for (action, rule) in &settings.actions {
+        rules.push((format!("approvals.actions.{action}"), rule.approvers.as_ref(), rule.needed));
+    }
+    for (key, approvers, needed) in rules {
+        for name in approvers.into_iter().flatten() {
+            let known = matches!(name.as_str(), "channel" | "requester") || is_slack_id(name);
+            expect(
+                known,
+                &format!("{key}.approvers"),
+                format!("found `{name}`; right would be channel, requester, a user id (U…) or a user group id (S…)"),
+            );
+        }
+        if let Some(needed) = needed {
+            expect(needed >= 1, &format!("{key}.needed"), format!("found {needed}; right would be 1 or more"));
+        }
+    }
+}
+
+fn is_slack_id(name: &str) -> bool {
+    name.len() > 1
+        && name.starts_with(['U', 'W', 'S'])
+        && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+}

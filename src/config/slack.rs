@@ -1,0 +1,40 @@
+//! `[slack]`: how the bot reaches Slack and is reached.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+/// `[slack]`: how the bot reaches Slack and is reached.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slack {
+    /// `socket` or `http`. Left out: `socket` if `SLACK_APP_TOKEN` is set, `http` if only a signing secret is.
+    pub mode: Option<SlackMode>,
+    /// Where the Web API is; also `SLACK_API_URL`.
+    pub api_url: String,
+    /// How long a call may take, such as `"10s"`.
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+    /// How many Socket Mode connections are kept; 2 lose nothing when one is refreshed. At most 10.
+    pub connections: u32,
+    /// `SLACK_BOT_TOKEN`: `xoxb-…`.
+    #[serde(default)]
+    pub bot_token: Option<SecretString>,
+    /// `SLACK_APP_TOKEN`: `xapp-…`, for Socket Mode.
+    #[serde(default)]
+    pub app_token: Option<SecretString>,
+    /// `SLACK_SIGNING_SECRET`, for HTTP.
+    #[serde(default)]
+    pub signing_secret: Option<SecretString>,
+}
+
+/// How events come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlackMode {
+    /// Through a connection that the bot opens.
+    Socket,
+    /// As requests to the bot.
+    Http,
+}

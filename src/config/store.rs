@@ -1,0 +1,31 @@
+//! `[store]`: where threads are remembered.
+
+use std::path::PathBuf;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+/// `[store]`: where threads are remembered.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Store {
+    /// `sqlite` or `redis`. Left out: `redis` if `REDIS_URL` is set, else `sqlite`.
+    pub kind: Option<StoreKind>,
+    /// The SQLite file.
+    pub path: PathBuf,
+    /// Whether to start although the Redis server may lose what it acknowledged.
+    pub allow_lossy: bool,
+    /// `REDIS_URL`: `redis://user:password@host:port/0`.
+    #[serde(default)]
+    pub redis_url: Option<SecretString>,
+}
+
+/// Which store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreKind {
+    /// One file, one process.
+    Sqlite,
+    /// A server, several processes.
+    Redis,
+}

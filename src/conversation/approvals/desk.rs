@@ -1,0 +1,214 @@
+//! Clicks, typed consent and expiry, against the store.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{
+    decide::decide,
+    policy::{self, Denied, Person},
+    replies,
+};
+use crate::{
+    clock::Clock,
+    conversation::entry::{Click, Pressed, Typed},
+    graph::{
+        action::{ActionRecord, Approver, Decision, Status, Verdict},
+        store::{ActionFilter, AuditKind, Changes, Error, Mail, Seq, Store},
+    },
+    ids::{ApprovalId, CommitId, ThreadId, UserId},
+    reply::Reply,
+    slack::client::SlackClient,
+};
+
+/// How often a decision is tried again when others are faster. Each time somebody else's counted.
+const RACES: usize = 8;
+
+/// What became of a click.
+#[derive(Debug, PartialEq)]
+pub enum Answer {
+    /// It counted; this thread goes on.
+    Counted(ThreadId),
+    /// It did not, and this is what the person is told.
+    Refused(Reply),
+    /// It was no decision: it is for the assistant, in this thread.
+    Passed(ThreadId),
+    /// There is nothing to say.
+    Nothing,
+}
+
+/// Makes decisions count.
+#[derive(Clone)]
+pub struct Approvals {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    slack: SlackClient,
+}
+
+impl Approvals {
+    /// Decisions on the actions in this store; groups are looked up in this workspace.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, slack: SlackClient) -> Self {
+        Self { store, clock, slack }
+    }
+
+    /// Somebody pressed a button of a card.
+    pub async fn on_click(&self, click: &Click, seq: Seq) -> Result<Answer, Error> {
+        let Ok(approval) = ApprovalId::try_from(click.key.clone()) else {
+            return Ok(Answer::Refused(replies::not_known()));
+        };
+        let Some(mut record) = self.store.action_by_approval(&approval).await? else {
+            return Ok(Answer::Refused(replies::not_known()));
+        };
+        if self.is_copy(&record, click).await? {
+            self.refused(&record, &click.by, "copied").await?;
+            return Ok(Answer::Refused(replies::copied()));
+        }
+        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
+        for _ in 0..RACES {
+            match self.decide_once(&record, &click.by, click.pressed, in_channel, seq).await? {
+                Ok(answer) => return Ok(answer),
+                Err(moved_on) => record = moved_on,
+            }
+        }
+        Err(Error::ActionMoved { id: record.id.clone(), current: Some(Box::new(record)) })
+    }
+
+    /// Somebody typed a plain yes or no.
+    pub async fn on_typed(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
+        let known = typed.addressed || self.store.load(&typed.thread).await?.is_some();
+        if !known {
+            return Ok(Answer::Nothing); // two people agreeing about something else
+        }
+        let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
+        let open = self.store.actions(&filter).await?;
+        let record = match open.as_slice() {
+            [] => return self.pass_on(typed, seq).await,
+            [one] => one.clone(),
+            several => return Ok(Answer::Refused(replies::which_card(several))),
+        };
+        if typed.means == Pressed::Approve && !record.policy.typed {
+            self.refused(&record, &typed.by, "typed").await?;
+            return Ok(Answer::Refused(replies::use_the_button(&record)));
+        }
+        match self.decide_once(&record, &typed.by, typed.means, true, seq).await? {
+            Ok(answer) => Ok(answer),
+            Err(moved_on) => Ok(Answer::Refused(replies::already_decided(&moved_on, self.clock.now()))),
+        }
+    }
+
+    /// A card's time is over.
+    pub async fn on_expiry(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
+        match self.store.action_by_approval(approval).await? {
+            Some(record) if record.status.is_open() => {
+                let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
+                match self.write(&record, decision, seq).await? {
+                    Ok(()) => Ok(Answer::Counted(record.thread)),
+                    Err(_) => Ok(Answer::Nothing),
+                }
+            }
+            _ => Ok(Answer::Nothing),
+        }
+    }
+
+    /// Decides, or says why not. `Err`: somebody else moved the action meanwhile; this is how it is now.
+    async fn decide_once(
+        &self,
+        record: &ActionRecord,
+        by: &UserId,
+        pressed: Pressed,
+        in_channel: bool,
+        seq: Seq,
+    ) -> Result<Result<Answer, ActionRecord>, Error> {
+        let now = self.clock.now();
+        if !record.status.is_open() {
+            self.refused(record, by, "late").await?;
+            return Ok(Ok(Answer::Refused(replies::already_decided(record, now))));
+        }
+        if now >= record.expires_at {
+            let decision = Decision { by: None, at: now, verdict: Verdict::Expired };
+            return Ok(match self.write(record, decision, seq).await? {
+                Ok(()) => Ok(Answer::Counted(record.thread.clone())),
+                Err(moved_on) => Err(moved_on),
+            });
+        }
+        let person = Person { in_channel, groups: self.groups(record, by).await };
+        let (allowed, verdict) = match pressed {
+            Pressed::Approve => (policy::may_approve(record, by, &person), Verdict::Approved),
+            Pressed::Reject => (policy::may_reject(record, by, &person), Verdict::Rejected { reason: None }),
+        };
+        if let Err(why) = allowed {
+            let word = match why {
+                Denied::NotAnApprover => "not an approver",
+                Denied::OwnRequest => "own request",
+                Denied::Twice => "twice",
+            };
+            self.refused(record, by, word).await?;
+            return Ok(Ok(Answer::Refused(replies::denied(record, why))));
+        }
+        let decision = Decision { by: Some(by.clone()), at: now, verdict };
+        Ok(match self.write(record, decision, seq).await? {
+            Ok(()) => Ok(Answer::Counted(record.thread.clone())),
+            Err(moved_on) => Err(moved_on),
+        })
+    }
+
+    /// Writes a decision, or returns the record as somebody else left it.
+    async fn write(
+        &self,
+        record: &ActionRecord,
+        decision: Decision,
+        seq: Seq,
+    ) -> Result<Result<(), ActionRecord>, Error> {
+        let (_, changes) = decide(record, decision, Some(seq))
+            .map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
+        match self.store.apply(&changes).await {
+            Ok(()) => Ok(Ok(())),
+            Err(Error::ActionMoved { current: Some(current), .. }) => Ok(Err(*current)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the button is on another message than the card's own.
+    async fn is_copy(&self, record: &ActionRecord, click: &Click) -> Result<bool, Error> {
+        let posted = self.store.posted(&record.thread, &record.slot).await?;
+        Ok(match (posted, &click.message) {
+            (Some(posted), Some(message)) => posted.ts != *message || Some(&posted.channel) != click.channel.as_ref(),
+            _ => false,
+        })
+    }
+
+    /// Of the groups that may decide, those that the person is in. A group that cannot be looked up does not count.
+    async fn groups(&self, record: &ActionRecord, by: &UserId) -> Vec<String> {
+        let mut groups = Vec::new();
+        for approver in &record.policy.approvers {
+            let Approver::Group(group) = approver else { continue };
+            match self.slack.usergroup_members(group).await {
+                Ok(members) if members.contains(by) => groups.push(group.clone()),
+                Ok(_) => {}
+                Err(error) => tracing::warn!(error = %error, group, "Cannot look up a user group"),
+            }
+        }
+        groups
+    }
+
+    /// Keeps a click that did not count in the record.
+    async fn refused(&self, record: &ActionRecord, by: &UserId, why: &str) -> Result<(), Error> {
+        let mut changes = Changes::new(commit_id(), record.thread.clone());
+        let event = record.event(AuditKind::ClickRefused, self.clock.now(), Some(by.clone()), json!({ "why": why }));
+        changes.audit.push(event);
+        self.store.apply(&changes).await
+    }
+
+    /// Gives a yes or no that answers no card to the assistant.
+    async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
+        let mut changes = Changes::new(commit_id(), typed.thread.clone());
+        changes.mail.push(Mail::Said { by: typed.by.clone(), text: typed.text.clone(), ts: typed.ts.clone() });
+        changes.desk_acks.push(seq);
+        self.store.apply(&changes).await?;
+        Ok(Answer::Passed(typed.thread.clone()))
+    }
+}
+
+fn commit_id() -> CommitId {
+    CommitId::new(uuid::Uuid::new_v4().to_string())
+}

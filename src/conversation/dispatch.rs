@@ -1,0 +1,149 @@
+//! Stores each delivery where it belongs. When this returns, Slack may be told that it arrived.
+//!
+//! Messages and pressed choices go into their thread's mailbox. Clicks on cards, plain yes and no, commands and visits
+//! to the Home tab go on the desk, since they must be answered even while the thread is busy.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+
+use super::{
+    approvals::consent,
+    desk::Desk,
+    entry::{self, Click, Entry, Pressed, Typed},
+    render::{APPROVE, REJECT, SAY},
+    workers::Workers,
+};
+use crate::{
+    clock::Clock,
+    graph::store::{Delivery, DeskEntry, Destination, Ingested, Mail, Store},
+    ids::{ApprovalId, DedupKey, Partition, ThreadId},
+    slack::{
+        Inbound,
+        command::Command,
+        event::{ChannelKind, HomeOpened, Message},
+        interaction::{Action, Interaction, Kind},
+        sink::{Answer, Received, Sink, SinkError},
+    },
+};
+
+/// How long an entry that this process stored is its own to handle; after that anybody's.
+const CLAIM: Duration = Duration::from_secs(30);
+
+/// Takes deliveries in.
+pub struct Dispatch {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    workers: Workers,
+    desk: Desk,
+}
+
+impl Dispatch {
+    /// Deliveries go to these workers and this desk.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, workers: Workers, desk: Desk) -> Self {
+        Self { store, clock, workers, desk }
+    }
+
+    async fn store(&self, to: Destination, dedup: Vec<DedupKey>) -> Result<(), SinkError> {
+        let delivery = Delivery { to, dedup, at: self.clock.now() };
+        let ingested = self.store.ingest(&delivery).await.map_err(|error| SinkError(Box::new(error)))?;
+        match (ingested, delivery.to) {
+            (Ingested::New(_), Destination::Mailbox { thread, .. }) => self.workers.wake(thread),
+            (Ingested::New(seq), Destination::Desk { partition, entry, .. }) => {
+                self.desk.take(DeskEntry { partition, seq, entry });
+            }
+            (Ingested::Duplicate, _) => metrics::counter!("countersign_duplicates_total").increment(1),
+            (Ingested::Parked(_), _) => {}
+        }
+        Ok(())
+    }
+
+    async fn put_on_desk(&self, partition: Partition, entry: &Entry, dedup: DedupKey) -> Result<(), SinkError> {
+        let claim = Some((self.workers.name().clone(), CLAIM));
+        self.store(Destination::Desk { partition, entry: entry.to_value(), claim }, vec![dedup]).await
+    }
+
+    async fn on_message(&self, message: Message) -> Result<(), SinkError> {
+        let thread = message.thread();
+        let addressed = message.mentions_us || message.channel_kind == ChannelKind::Direct;
+        if !addressed && message.thread_ts.is_none() {
+            return Ok(()); // talk in the channel, to somebody else
+        }
+        let Message { user: by, text, ts, thread_ts, mut dedup, .. } = message;
+        if let (Some(means), Some(_)) = (consent::typed(&text), thread_ts) {
+            let partition = thread.partition();
+            let typed = Entry::Typed(Typed { thread, by, text, ts, means, addressed });
+            let claim = Some((self.workers.name().clone(), CLAIM));
+            return self.store(Destination::Desk { partition, entry: typed.to_value(), claim }, dedup).await;
+        }
+        let mail = Mail::Said { by, text, ts };
+        self.store(Destination::Mailbox { thread, addressed, mail }, std::mem::take(&mut dedup)).await
+    }
+
+    async fn on_interaction(&self, interaction: Interaction) -> Result<(), SinkError> {
+        let Kind::BlockActions { actions, .. } = &interaction.kind else { return Ok(()) };
+        let Some(action) = actions.first() else { return Ok(()) };
+        match action.action_id.as_str() {
+            APPROVE => self.on_click(&interaction, action, Pressed::Approve).await,
+            REJECT => self.on_click(&interaction, action, Pressed::Reject).await,
+            name if name.starts_with(SAY) => self.on_choice(&interaction, action).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn on_click(&self, interaction: &Interaction, action: &Action, pressed: Pressed) -> Result<(), SinkError> {
+        let key = action.value().unwrap_or_default().to_owned();
+        let partition = ApprovalId::try_from(key.clone()).map_or_else(|_| Partition::of(&key), |id| id.partition());
+        let click = Click {
+            key,
+            pressed,
+            by: interaction.user.clone(),
+            channel: interaction.channel.clone(),
+            message: interaction.message_ts.clone(),
+            thread: interaction.thread_ts.clone(),
+            response_url: interaction.response_url.clone(),
+        };
+        self.put_on_desk(partition, &Entry::Click(click), interaction.dedup.clone()).await
+    }
+
+    /// A button that says something says it for the person, in the thread of its message.
+    async fn on_choice(&self, interaction: &Interaction, action: &Action) -> Result<(), SinkError> {
+        let (Some(text), Some(channel), Some(message)) =
+            (action.value(), &interaction.channel, &interaction.message_ts)
+        else {
+            return Ok(());
+        };
+        let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
+        let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
+        let mail = Mail::Said { by: interaction.user.clone(), text: text.to_owned(), ts: message.clone() };
+        self.store(Destination::Mailbox { thread, addressed: true, mail }, vec![interaction.dedup.clone()]).await
+    }
+
+    async fn on_command(&self, command: Command) -> Result<(), SinkError> {
+        let partition = Partition::of(command.channel.as_str());
+        let Command { command, text, user, team, channel, response_url, dedup, .. } = command;
+        let Some(response_url) = response_url else { return Ok(()) };
+        let entry = Entry::Command(entry::Command { command, text, by: user, team, channel, response_url });
+        self.put_on_desk(partition, &entry, dedup).await
+    }
+
+    async fn on_home(&self, home: HomeOpened) -> Result<(), SinkError> {
+        let partition = Partition::of(home.user.as_str());
+        self.put_on_desk(partition, &Entry::Home { user: home.user }, home.dedup).await
+    }
+}
+
+#[async_trait]
+impl Sink for Dispatch {
+    async fn receive(&self, received: Received) -> Result<Answer, SinkError> {
+        metrics::counter!("countersign_deliveries_total", "kind" => received.inbound.kind()).increment(1);
+        match received.inbound {
+            Inbound::Message(message) => self.on_message(message).await?,
+            Inbound::Interaction(interaction) => self.on_interaction(interaction).await?,
+            Inbound::Command(command) => self.on_command(command).await?,
+            Inbound::HomeOpened(home) => self.on_home(home).await?,
+            Inbound::Ignored(_) => {}
+        }
+        Ok(Answer::default())
+    }
+}

@@ -1,0 +1,101 @@
+//! What lies on the desk: entries that are handled without leasing a thread. Stored, so each shape must stay readable.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{ApprovalId, ChannelId, MessageTs, TeamId, ThreadId, UserId};
+
+/// One thing to handle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Entry {
+    /// Somebody pressed a button of a card.
+    Click(Click),
+    /// Somebody typed a plain yes or no in a thread.
+    Typed(Typed),
+    /// A card's time is over.
+    Expire {
+        /// Which.
+        approval: ApprovalId,
+    },
+    /// A slash command.
+    Command(Command),
+    /// Somebody opened the App Home.
+    Home {
+        /// Who.
+        user: UserId,
+    },
+}
+
+/// A press on *approve* or *reject*.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Click {
+    /// The key in the button; what is no key of ours stays text.
+    pub key: String,
+    /// Which button.
+    pub pressed: Pressed,
+    /// Who.
+    pub by: UserId,
+    /// Where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ChannelId>,
+    /// On which message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageTs>,
+    /// In which thread, if the message is in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<MessageTs>,
+    /// Where to answer, for 30 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
+}
+
+/// The two buttons of a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pressed {
+    /// Do it.
+    Approve,
+    /// Do not.
+    Reject,
+}
+
+/// A typed yes or no.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Typed {
+    /// Where.
+    pub thread: ThreadId,
+    /// Who.
+    pub by: UserId,
+    /// What exactly.
+    pub text: String,
+    /// When, by Slack.
+    pub ts: MessageTs,
+    /// Which of the two.
+    pub means: Pressed,
+    /// Whether it was said to the bot.
+    pub addressed: bool,
+}
+
+/// A slash command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// The word with its slash.
+    pub command: String,
+    /// What follows it.
+    pub text: String,
+    /// Who.
+    pub by: UserId,
+    /// The workspace.
+    pub team: TeamId,
+    /// Where.
+    pub channel: ChannelId,
+    /// Where to answer.
+    pub response_url: String,
+}
+
+impl Entry {
+    /// As it is stored.
+    pub fn to_value(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("a desk entry is plain data")
+    }
+}

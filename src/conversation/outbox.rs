@@ -1,0 +1,174 @@
+//! Sends what was said: in order within a thread, once.
+//!
+//! Slack has no idempotency key. Each post carries a random one in its metadata; when an attempt has no known end, the
+//! thread is searched for it before anything is posted again. Edits and deletions can simply be repeated.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use super::render;
+use crate::{
+    clock::{Clock, Timestamp},
+    graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, Store},
+    ids::{ThreadId, WorkerId},
+    slack::{blocks::Message, client::SlackClient, client_error::Error},
+};
+
+/// How long a claimed message is left alone before somebody else may send it; longer than a call may take.
+const CLAIM: Duration = Duration::from_secs(45);
+
+/// How many threads' messages are claimed at a time when looking for what is due.
+const BATCH: usize = 64;
+
+/// How often a message is tried before it is given up. With the waits below this is several hours.
+const ATTEMPTS: u32 = 300;
+
+/// The longest wait between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Sends outgoing messages.
+#[derive(Clone)]
+pub struct Sender(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn Store>,
+    slack: SlackClient,
+    clock: Arc<dyn Clock>,
+    name: WorkerId,
+    seats: Semaphore,
+    tasks: TaskTracker,
+}
+
+impl Sender {
+    /// Sends through this client, so many at a time.
+    pub fn new(
+        store: Arc<dyn Store>,
+        slack: SlackClient,
+        clock: Arc<dyn Clock>,
+        name: WorkerId,
+        seats: usize,
+        tasks: TaskTracker,
+    ) -> Self {
+        Self(Arc::new(Inner { store, slack, clock, name, seats: Semaphore::new(seats), tasks }))
+    }
+
+    /// Sends what a thread has to say now.
+    pub fn flush(&self, thread: ThreadId) {
+        let sender = self.clone();
+        self.0.tasks.spawn(async move {
+            while let Some(claimed) = sender.claim(Some(&thread), 1).await.pop() {
+                sender.send(claimed).await;
+            }
+        });
+    }
+
+    /// Sends whatever is due anywhere.
+    pub async fn sweep(&self) {
+        for claimed in self.claim(None, BATCH).await {
+            let sender = self.clone();
+            self.0.tasks.spawn(async move {
+                let thread = claimed.thread.clone();
+                sender.send(claimed).await;
+                while let Some(claimed) = sender.claim(Some(&thread), 1).await.pop() {
+                    sender.send(claimed).await;
+                }
+            });
+        }
+    }
+
+    async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Claimed> {
+        let claimed = self.0.store.claim_outbox(&self.0.name, CLAIM, self.0.clock.now(), limit, only).await;
+        claimed.unwrap_or_else(|error| {
+            tracing::warn!(error = %error, "Cannot claim outgoing messages");
+            Vec::new()
+        })
+    }
+
+    async fn send(&self, claimed: Claimed) {
+        let Ok(_seat) = self.0.seats.acquire().await else { return };
+        let sent = match self.attempt(&claimed).await {
+            Ok(posted) => Sent::Delivered(posted),
+            Err(error) => self.after(&claimed, &error),
+        };
+        if let Err(error) = self.0.store.finish_outbox(&claimed.thread, claimed.seq, &sent).await {
+            tracing::warn!(error = %error, "Cannot record that a message was sent; it will be looked for");
+        }
+    }
+
+    /// Sends once.
+    async fn attempt(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
+        let message = match &claimed.outgoing.body {
+            Outbound::Status { text } => render::status(text),
+            Outbound::Reply { reply } => render::reply(reply),
+            Outbound::Card { card, state } => render::card(card, state),
+            Outbound::Remove => return self.remove(claimed).await,
+        };
+        let slack = &self.0.slack;
+        if let Some(posted) = &claimed.posted {
+            slack.update_message(&posted.channel, &posted.ts, &message).await?;
+            return Ok(None);
+        }
+        if claimed.attempts > 0
+            && let Some(posted) = self.find(claimed).await?
+        {
+            return Ok(Some(posted));
+        }
+        self.post(claimed, &message).await.map(Some)
+    }
+
+    async fn post(&self, claimed: &Claimed, message: &Message) -> Result<Posted, Error> {
+        let ThreadId { channel, root, .. } = &claimed.thread;
+        let nonce = &claimed.outgoing.nonce;
+        let ts = self.0.slack.post_message(channel, Some(root), message, nonce).await?;
+        Ok(Posted { channel: channel.clone(), ts })
+    }
+
+    /// Whether an earlier attempt arrived although nobody said so.
+    async fn find(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
+        let ThreadId { channel, root, .. } = &claimed.thread;
+        let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
+        let found = self.0.slack.find_by_nonce(channel, Some(root), nonce, *not_before).await?;
+        Ok(found.map(|ts| Posted { channel: channel.clone(), ts }))
+    }
+
+    async fn remove(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
+        if let Some(posted) = &claimed.posted {
+            match self.0.slack.delete_message(&posted.channel, &posted.ts).await {
+                Ok(()) | Err(Error::Gone { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// When to try again, if ever.
+    fn after(&self, claimed: &Claimed, error: &Error) -> Sent {
+        let now = self.0.clock.now();
+        if claimed.attempts + 1 >= ATTEMPTS {
+            tracing::error!(thread.id = %claimed.thread, error = %error, "A message is given up");
+            return Sent::Dropped;
+        }
+        match error {
+            Error::RateLimited { retry_after } => Sent::Retry(now + *retry_after),
+            Error::NoAnswer(_) | Error::NotSent | Error::Decode => {
+                tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = %error, "Slack did not answer");
+                Sent::Retry(wait(now, claimed.attempts))
+            }
+            Error::Auth { .. } => {
+                tracing::error!(error = %error, "Slack does not accept our token");
+                Sent::Retry(now + LONGEST_WAIT)
+            }
+            Error::Gone { .. } | Error::Refused { .. } | Error::MissingScope { .. } => {
+                tracing::error!(thread.id = %claimed.thread, error = %error, "Slack refuses a message, so it is dropped");
+                Sent::Dropped
+            }
+        }
+    }
+}
+
+/// One second, then twice as long each time.
+fn wait(now: Timestamp, attempts: u32) -> Timestamp {
+    now + Duration::from_secs(1).saturating_mul(1 << attempts.min(6)).min(LONGEST_WAIT)
+}

@@ -1,0 +1,118 @@
+//! A message in the making: takes blocks as long as they fit.
+
+use serde_json::Value;
+
+use super::spans;
+use crate::slack::{
+    blocks::{self, BLOCKS, TEXT},
+    mrkdwn::{Mrkdwn, length},
+};
+
+/// Characters in all blocks of a message. Slack names no number; it has refused more than about 13,200.
+const ROOM: usize = 12_000;
+
+/// With less room than this, nothing more is begun.
+pub(super) const GO_ON: usize = 200;
+
+/// Blocks that fit, and how much did not.
+#[derive(Debug)]
+pub(super) struct Canvas {
+    blocks: Vec<Value>,
+    places: usize,
+    room: usize,
+    left_out: usize,
+}
+
+impl Canvas {
+    /// Keeps some places, and room for some characters, for what must be there at the end.
+    pub(super) fn keeping(places: usize, characters: usize) -> Self {
+        Self { blocks: Vec::new(), places: BLOCKS - places, room: ROOM - characters, left_out: 0 }
+    }
+
+    /// How many characters still fit.
+    pub(super) fn room(&self) -> usize {
+        if self.blocks.len() < self.places { self.room } else { 0 }
+    }
+
+    /// Adds a block that shows `characters`, if it fits. It stands for `things` that are left out otherwise.
+    pub(super) fn add(&mut self, block: Value, characters: usize, things: usize) {
+        // Once something is missing, what follows would seem to come right after it.
+        if self.left_out == 0 && characters <= self.room() {
+            self.room -= characters;
+            self.blocks.push(block);
+        } else {
+            self.left_out += things;
+        }
+    }
+
+    /// Notes that something does not fit.
+    pub(super) fn leave_out(&mut self, things: usize) {
+        self.left_out += things;
+    }
+
+    /// Adds lines of mrkdwn, each at most [`TEXT`] long, in as few blocks as they need.
+    pub(super) fn lines(&mut self, lines: &[String], block: impl Fn(&str) -> Value) {
+        let mut together = String::new();
+        let mut count = 0;
+        for line in lines.iter().filter(|line| !line.trim().is_empty()) {
+            if count > 0 && length(&together) + 1 + length(line) > TEXT {
+                self.add(block(&together), length(&together), count);
+                together.clear();
+                count = 0;
+            }
+            if count > 0 {
+                together.push('\n');
+            }
+            together.push_str(line);
+            count += 1;
+        }
+        if count > 0 {
+            self.add(block(&together), length(&together), count);
+        }
+    }
+
+    /// Adds code in fences, over as many blocks as it needs.
+    pub(super) fn code(&mut self, code: &str) {
+        const FENCES: usize = 8;
+        let mut chunk = Mrkdwn::new(TEXT - FENCES);
+        let mut chunks = Vec::new();
+        for piece in spans::pieces(code.trim_matches('\n')) {
+            let longer = chunk.clone().verbatim(&piece);
+            chunk = if longer.is_cut() {
+                chunks.push(chunk.finish());
+                Mrkdwn::new(TEXT - FENCES).verbatim(&piece)
+            } else {
+                longer
+            };
+        }
+        chunks.push(chunk.finish());
+        for chunk in chunks.iter().filter(|chunk| !chunk.trim().is_empty()) {
+            let text = format!("```\n{}\n```", chunk.trim_end());
+            self.add(blocks::section(&text), length(&text), 1);
+        }
+    }
+
+    /// Says here what did not fit, if there is room to go on after it. Otherwise it is said at the end.
+    pub(super) fn settle(&mut self) {
+        if self.left_out > 0 && self.room() > GO_ON {
+            self.blocks.push(blocks::context(&format!("… and {} more", self.left_out)));
+            self.room -= 20;
+            self.left_out = 0;
+        }
+    }
+
+    /// How many things did not fit.
+    pub(super) fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Adds a block into a kept place.
+    pub(super) fn add_kept(&mut self, block: Value) {
+        self.blocks.push(block);
+    }
+
+    /// The blocks.
+    pub(super) fn finish(self) -> Vec<Value> {
+        self.blocks
+    }
+}

@@ -1,0 +1,98 @@
+//! Draws a [`Reply`].
+
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    SAY,
+    canvas::{Canvas, GO_ON},
+    fallback, spans, table,
+};
+use crate::{
+    reply::{Choice, Part, Reply, Text},
+    slack::{
+        blocks::{self, ACTIONS, FIELD, FIELDS, HEADER, Message, TEXT, VALUE},
+        markdown::{self, sanitise},
+        mrkdwn::{Mrkdwn, length},
+    },
+};
+
+pub(super) fn draw(reply: &Reply) -> Message {
+    let mut canvas = Canvas::keeping(2, 100); // what is missing, and the buttons
+    let mut tables = 0;
+    for part in &reply.parts {
+        draw_part(&mut canvas, part, &mut tables);
+        canvas.settle();
+    }
+    let shown: Vec<_> = reply.choices.iter().filter(|choice| can_be_said(choice)).take(ACTIONS).collect();
+    let missing = canvas.left_out() + reply.choices.len() - shown.len();
+    if missing > 0 {
+        canvas.add_kept(blocks::context(&format!("… and {missing} more")));
+    }
+    let words = reply.words();
+    if !shown.is_empty() {
+        let id = format!("{SAY}{}", &hex::encode(Sha256::digest(words.as_bytes()))[..12]);
+        let buttons = shown.iter().enumerate();
+        let buttons: Vec<_> =
+            buttons.map(|(n, choice)| blocks::button(&format!("{SAY}{n}"), &choice.label, &choice.says)).collect();
+        canvas.add_kept(blocks::actions(&id, &buttons));
+    }
+    Message { text: fallback(&words), blocks: canvas.finish() }
+}
+
+/// Whether a button can carry it. Half of what is said would be something else.
+fn can_be_said(choice: &Choice) -> bool {
+    !choice.says.trim().is_empty() && length(&choice.says) <= VALUE
+}
+
+fn draw_part(canvas: &mut Canvas, part: &Part, tables: &mut usize) {
+    match part {
+        Part::Text(text) => {
+            for paragraph in spans::paragraphs(text, TEXT) {
+                canvas.add(blocks::section(&paragraph), length(&paragraph), 1);
+            }
+        }
+        Part::Heading(words) if words.trim().is_empty() => {}
+        Part::Heading(words) if length(words) <= HEADER => canvas.add(blocks::header(words), length(words), 1),
+        Part::Heading(words) => {
+            let heading = Mrkdwn::new(TEXT).bold(words).finish();
+            canvas.lines(&[heading], blocks::section);
+        }
+        Part::List(points) => canvas.lines(&points.iter().map(point).collect::<Vec<_>>(), blocks::section),
+        Part::Facts(facts) => draw_facts(canvas, facts),
+        Part::Table { columns, rows } => {
+            *tables += 1;
+            table::draw(canvas, columns, rows, *tables == 1);
+        }
+        Part::Markdown(text) => {
+            let room = canvas.room().min(markdown::LIMIT);
+            let text = sanitise(text, room);
+            match text.is_empty() {
+                true if room < GO_ON => canvas.leave_out(1),
+                true => {}
+                false => canvas.add(blocks::markdown(&text), length(&text), 1),
+            }
+        }
+        Part::Code(code) => canvas.code(code),
+        Part::Note(text) => {
+            for note in spans::paragraphs(text, TEXT) {
+                canvas.add(blocks::context(&note), length(&note), 1);
+            }
+        }
+    }
+}
+
+fn point(text: &Text) -> String {
+    spans::write(Mrkdwn::new(TEXT).raw("• "), text).finish()
+}
+
+fn draw_facts(canvas: &mut Canvas, facts: &[(String, Text)]) {
+    for together in facts.chunks(FIELDS) {
+        let fields: Vec<_> = together
+            .iter()
+            .map(|(label, fact)| spans::write(Mrkdwn::new(FIELD).bold(label).raw("\n"), fact).finish())
+            .map(|field| if field.trim().is_empty() { "–".to_owned() } else { field })
+            .collect();
+        let characters = fields.iter().map(|field| length(field)).sum();
+        canvas.add(blocks::fields(&fields), characters, fields.len());
+    }
+}

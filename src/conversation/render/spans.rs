@@ -1,0 +1,179 @@
+//! Text to mrkdwn or to cells of a table.
+
+use serde_json::{Value, json};
+
+use crate::{
+    reply::{Span, Text},
+    slack::{
+        blocks,
+        mrkdwn::{self, Mrkdwn, cut, length, utc, web_address},
+    },
+};
+
+/// Words longer than this lose their look: they may have to be divided, and half a look is none.
+const LOOK: usize = 500;
+
+/// Draws a text as mrkdwn, in as many pieces as it needs, none longer than `limit` (at least 2,600, for a piece of
+/// words with everything escaped).
+pub(super) fn paragraphs(text: &Text, limit: usize) -> Vec<String> {
+    let mut done = Vec::new();
+    let mut current = Mrkdwn::new(limit);
+    for span in divided(text) {
+        let longer = push(current.clone(), &span);
+        current = if longer.is_cut() {
+            done.push(current.finish());
+            push(Mrkdwn::new(limit), &span)
+        } else {
+            longer
+        };
+    }
+    done.push(current.finish());
+    done.retain(|piece| !piece.trim().is_empty());
+    done
+}
+
+/// Draws a text as mrkdwn after what stands there; cut where it does not fit.
+pub(super) fn write(mut line: Mrkdwn, text: &Text) -> Mrkdwn {
+    for span in &text.0 {
+        line = push(line, span);
+    }
+    line
+}
+
+/// The text on one line: a value must not look like another line of a card.
+pub(super) fn one_line(text: &Text) -> Text {
+    let flat = |words: &String| words.replace("\r\n", "\n").replace(['\n', '\r', '\u{2028}', '\u{2029}'], " ↵ ");
+    Text(
+        text.0
+            .iter()
+            .map(|span| match span {
+                Span::Plain(words) => Span::Plain(flat(words)),
+                Span::Bold(words) => Span::Bold(flat(words)),
+                Span::Italic(words) => Span::Italic(flat(words)),
+                Span::Code(words) => Span::Code(flat(words)),
+                Span::Link { url, text } => Span::Link { url: url.clone(), text: flat(text) },
+                Span::Person(_) | Span::Moment(_) => span.clone(),
+            })
+            .collect(),
+    )
+}
+
+/// The text with its plain words in bold.
+pub(super) fn in_bold(text: Text) -> Text {
+    Text(
+        text.0
+            .into_iter()
+            .map(|span| match span {
+                Span::Plain(words) => Span::Bold(words),
+                other => other,
+            })
+            .collect(),
+    )
+}
+
+/// Draws a text as a cell of at most `limit` characters.
+pub(super) fn cell(text: &Text, limit: usize) -> Value {
+    let words: String = cut(&text.words(), limit);
+    if words.trim().is_empty() {
+        return blocks::cell("–");
+    }
+    let only_words = text.0.iter().all(|span| matches!(span, Span::Plain(_)));
+    if only_words || length(&text.words()) > limit {
+        return blocks::cell(&visible(&words));
+    }
+    let elements: Vec<_> = text.0.iter().filter_map(element).collect();
+    if elements.is_empty() { blocks::cell("–") } else { blocks::rich_cell(&elements) }
+}
+
+/// A span as an element of rich text, where nothing is parsed; nothing for nothing.
+fn element(span: &Span) -> Option<Value> {
+    let text = |words: &str, style: Option<&str>| {
+        let mut element = json!({ "type": "text", "text": visible(words) });
+        if let Some(style) = style {
+            element["style"] = json!({ style: true });
+        }
+        (!words.is_empty()).then_some(element)
+    };
+    match span {
+        Span::Plain(words) => text(words, None),
+        Span::Bold(words) => text(words, Some("bold")),
+        Span::Italic(words) => text(words, Some("italic")),
+        Span::Code(words) => text(words, Some("code")),
+        Span::Person(user) => Some(json!({ "type": "user", "user_id": user })),
+        Span::Moment(at) => Some(json!({ "type": "date", "timestamp": at.seconds(),
+            "format": "{date_short_pretty} {time}", "fallback": utc(*at) })),
+        Span::Link { url, text: words } => match web_address(url) {
+            Some(url) => Some(json!({ "type": "link", "url": url, "text": mrkdwn::line(words, 200) })),
+            None => text(words, None),
+        },
+    }
+}
+
+/// Words without controls and reordering marks; never empty.
+fn visible(words: &str) -> String {
+    let kept: String = words.chars().filter(|c| mrkdwn::is_visible(*c)).collect();
+    if kept.is_empty() { "–".to_owned() } else { kept }
+}
+
+fn push(line: Mrkdwn, span: &Span) -> Mrkdwn {
+    match span {
+        Span::Plain(words) => line.plain(words),
+        Span::Bold(words) => line.bold(words),
+        Span::Italic(words) => line.italic(words),
+        Span::Code(words) => line.code(words),
+        Span::Person(user) => line.person(user),
+        Span::Moment(at) => line.moment(*at),
+        Span::Link { url, text } => line.link(url, text),
+    }
+}
+
+/// The spans, with long words divided so that each fits on an empty line.
+fn divided(text: &Text) -> Vec<Span> {
+    let mut spans = Vec::new();
+    for span in &text.0 {
+        match span {
+            Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words)
+                if length(words) > LOOK =>
+            {
+                spans.extend(pieces(words).into_iter().map(Span::Plain));
+            }
+            Span::Link { url, .. } if web_address(url).is_none() => {
+                let text = Text(vec![Span::Plain(text_of_link(span))]);
+                spans.extend(divided(&text));
+            }
+            other => spans.push(other.clone()),
+        }
+    }
+    spans
+}
+
+/// A link that leads nowhere, in words.
+fn text_of_link(span: &Span) -> String {
+    match span {
+        Span::Link { url, text } => format!("{text} ({url})"),
+        _ => String::new(),
+    }
+}
+
+/// Words in pieces of at most [`LOOK`], after a line or a word where there is one.
+pub(super) fn pieces(words: &str) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let mut piece = String::new();
+    let mut long = 0;
+    for word in words.split_inclusive([' ', '\n']) {
+        if long + length(word) > LOOK && !piece.is_empty() {
+            pieces.push(std::mem::take(&mut piece));
+            long = 0;
+        }
+        for c in word.chars() {
+            if long + c.len_utf16() > LOOK {
+                pieces.push(std::mem::take(&mut piece));
+                long = 0;
+            }
+            piece.push(c);
+            long += c.len_utf16();
+        }
+    }
+    pieces.push(piece);
+    pieces
+}

@@ -1,0 +1,61 @@
+//! Draws a table: as Slack's own where one is allowed, otherwise as lines.
+
+use super::{
+    canvas::{Canvas, GO_ON},
+    spans,
+};
+use crate::{
+    reply::Text,
+    slack::{
+        blocks::{self, CELLS, ROWS, TEXT},
+        mrkdwn::{Mrkdwn, length},
+    },
+};
+
+/// Characters that are shown of a cell.
+const CELL: usize = 200;
+
+/// Draws a table. Slack allows one in a message: the `first`.
+pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], first: bool) {
+    let columns: Vec<_> = columns.iter().map(|name| Text::new().bold(name)).collect();
+    if columns.is_empty() {
+        return;
+    }
+    if first { draw_block(canvas, &columns, rows) } else { draw_lines(canvas, &columns, rows) }
+}
+
+fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
+    let width = columns.len().min(CELLS);
+    let nothing = Text::new();
+    let mut room = canvas.room().saturating_sub(GO_ON); // for what follows, such as what is missing
+    let mut drawn = Vec::new();
+    let mut characters = 0;
+    for row in std::iter::once(columns).chain(rows.iter().map(Vec::as_slice)).take(ROWS) {
+        let cells = (0..width).map(|n| row.get(n).unwrap_or(&nothing));
+        let long: usize = cells.clone().map(|cell| length(&cell.words()).clamp(1, CELL)).sum();
+        if long > room {
+            break;
+        }
+        room -= long;
+        characters += long;
+        drawn.push(cells.map(|cell| spans::cell(cell, CELL)).collect::<Vec<_>>());
+    }
+    let shown = drawn.len().saturating_sub(1);
+    if shown > 0 || rows.is_empty() {
+        canvas.add(blocks::table(&drawn), characters, shown.max(1));
+    }
+    canvas.leave_out(rows.len() - shown);
+    canvas.leave_out(columns.len() - width);
+}
+
+fn draw_lines(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
+    let line = |row: &[Text]| {
+        let mut line = Mrkdwn::new(TEXT);
+        for (n, cell) in row.iter().enumerate() {
+            line = spans::write(if n > 0 { line.raw(" · ") } else { line }, &spans::one_line(cell));
+        }
+        line.finish()
+    };
+    let lines: Vec<_> = std::iter::once(line(columns)).chain(rows.iter().map(|row| line(row))).collect();
+    canvas.lines(&lines, blocks::section);
+}

@@ -1,0 +1,490 @@
+use std::collections::HashSet;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::{
+    clock::Timestamp,
+    ids::{ApprovalId, ThreadId},
+    reply::{Choice, Fact, Part, Span, Text},
+    slack::mrkdwn::length,
+};
+
+fn approval() -> ApprovalId {
+    ApprovalId::new(&ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.0".into() }, 7)
+}
+
+fn start_math_hints() -> Card {
+    Card {
+        title: "Start “Math Hints”?".into(),
+        facts: vec![
+            Fact { label: "Status".into(), before: Some("inactive".into()), after: "enrolling".into() },
+            Fact { label: "Weights".into(), before: None, after: Text::new().plain("control 50 · ").code("hint 50") },
+        ],
+        warnings: vec!["Students see it at once.".into()],
+        notes: vec!["Context assign-prog, 2 decision points.".into()],
+        approve: "Start experiment".into(),
+        reject: "Don't start".into(),
+        done: "Started “Math Hints”.".into(),
+        irreversible: false,
+    }
+}
+
+fn open() -> CardState {
+    CardState::Open {
+        approval: approval(),
+        asked_by: "U0ANA".into(),
+        deciders: "anyone in this channel".into(),
+        expires_at: Timestamp(1_767_225_600_000),
+        digest: "1a2b3c4d".into(),
+        approved_by: vec![],
+        needed: 1,
+    }
+}
+
+/// A message as a person would copy it from the screen.
+fn read_aloud(message: &Message) -> String {
+    let lines = message.blocks.iter().map(|block| match block["type"].as_str().unwrap() {
+        "section" if block["fields"].is_array() => {
+            let fields = block["fields"].as_array().unwrap().iter();
+            fields.map(|field| field["text"].as_str().unwrap().replace('\n', ": ")).collect::<Vec<_>>().join(" | ")
+        }
+        "section" => block["text"]["text"].as_str().unwrap().to_owned(),
+        "header" => format!("# {}", block["text"]["text"].as_str().unwrap()),
+        "context" => format!("({})", block["elements"][0]["text"].as_str().unwrap()),
+        "markdown" => format!("md: {}", block["text"].as_str().unwrap()),
+        "actions" => {
+            let buttons = block["elements"].as_array().unwrap().iter();
+            let button = |b: &Value| {
+                let style = b["style"].as_str().map(|style| format!(" {style}")).unwrap_or_default();
+                let confirm = b["confirm"]["title"]["text"].as_str().map(|t| format!(" asks: {t}")).unwrap_or_default();
+                format!(
+                    "[{} {}={}{style}{confirm}]",
+                    b["text"]["text"].as_str().unwrap(),
+                    b["action_id"].as_str().unwrap(),
+                    b["value"].as_str().unwrap()
+                )
+            };
+            buttons.map(button).collect::<Vec<_>>().join(" ")
+        }
+        "table" => {
+            let rows = block["rows"].as_array().unwrap().iter();
+            rows.map(|row| row.as_array().unwrap().iter().map(cell).collect::<Vec<_>>().join(" | "))
+                .collect::<Vec<_>>()
+                .join("\n")
+        }
+        other => panic!("{other}"),
+    });
+    format!("text: {}\n{}", message.text, lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn cell(cell: &Value) -> String {
+    match cell["type"].as_str().unwrap() {
+        "raw_text" => cell["text"].as_str().unwrap().to_owned(),
+        _ => cell["elements"][0]["elements"].to_string(),
+    }
+}
+
+#[test]
+fn an_open_card_asks_and_says_who_may_answer() {
+    let message = card(&start_math_hints(), &open());
+    check(&message);
+    assert_snapshot!(read_aloud(&message), @"
+    text: Start “Math Hints”? Asked by <@U0ANA>.
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling*
+    *Weights*  control 50 · `hint 50`
+    ⚠️ Students see it at once.
+    (Context assign-prog, 2 decision points.)
+    (Asked by <@U0ANA> · anyone in this channel may decide · until <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · digest `1a2b3c4d`)
+    [Start experiment approve=0800000000000000000000000000000007 primary] [Don't start reject=0800000000000000000000000000000007]
+    ");
+}
+
+#[test]
+fn an_irreversible_card_is_red_and_asks_once_more() {
+    let mut delete = start_math_hints();
+    delete.irreversible = true;
+    let mut state = open();
+    if let CardState::Open { approved_by, needed, .. } = &mut state {
+        *approved_by = vec!["U0BO".into()];
+        *needed = 2;
+    }
+    let message = card(&delete, &state);
+    check(&message);
+    assert_snapshot!(read_aloud(&message).lines().rev().take(3).collect::<Vec<_>>().join("\n"), @"
+    [Start experiment approve=0800000000000000000000000000000007 danger asks: Start “Math Hints”?] [Don't start reject=0800000000000000000000000000000007]
+    (Asked by <@U0ANA> · anyone in this channel may decide · until <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · digest `1a2b3c4d`)
+    Approved by <@U0BO> (1 of 2)
+    ");
+}
+
+#[test]
+fn a_decided_card_has_no_buttons() {
+    let running = CardState::Running { by: vec!["U0BO".into()], at: Timestamp(1_767_225_600_000) };
+    let message = card(&start_math_hints(), &running);
+    check(&message);
+    assert_snapshot!(read_aloud(&message), @"
+    text: Start “Math Hints”? Approved by <@U0BO> at <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC>, running…
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling*
+    *Weights*  control 50 · `hint 50`
+    ⚠️ Students see it at once.
+    (Context assign-prog, 2 decision points.)
+    Approved by <@U0BO> at <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC>, running…
+    ");
+}
+
+#[test]
+fn a_closed_card_is_the_record() {
+    let closed = CardState::Closed {
+        decision: Text::new().plain("Approved by ").person("U0BO".into()),
+        outcome: Some("✅ Started “Math Hints”.".into()),
+        digest: "1a2b3c4d".into(),
+    };
+    let message = card(&start_math_hints(), &closed);
+    check(&message);
+    assert_snapshot!(read_aloud(&message), @"
+    text: Start “Math Hints”? Approved by <@U0BO> ✅ Started “Math Hints”.
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling*
+    *Weights*  control 50 · `hint 50`
+    ⚠️ Students see it at once.
+    (Context assign-prog, 2 decision points.)
+    Approved by <@U0BO>
+    ✅ Started “Math Hints”.
+    (digest `1a2b3c4d`)
+    ");
+}
+
+#[test]
+fn a_value_cannot_look_like_another_line_or_hide_its_asterisks() {
+    let mut forged = start_math_hints();
+    forged.title = "Start *x*\n*Status* deleted <!channel>?".into();
+    forged.facts[0].after = "y\n*Approved by* <@U0BO>".into();
+    let message = card(&forged, &open());
+    check(&message);
+    assert_snapshot!(message.blocks[0]["text"]["text"].as_str().unwrap(), @"*Start ∗x∗ ∗Status∗ deleted &lt;!channel&gt;?*");
+    assert_snapshot!(message.blocks[1]["text"]["text"].as_str().unwrap(), @"
+    *Status*  inactive → *y ↵ ∗Approved by∗ &lt;@U0BO&gt;*
+    *Weights*  control 50 · `hint 50`
+    ");
+}
+
+#[test]
+fn a_card_that_is_too_long_says_what_is_missing() {
+    let mut long = start_math_hints();
+    long.facts =
+        (0..200).map(|n| Fact { label: format!("Line {n}"), before: None, after: "x".repeat(200).into() }).collect();
+    let message = card(&long, &open());
+    check(&message);
+    assert!(read_aloud(&message).contains("⚠️ *Not everything is shown:*"), "{}", read_aloud(&message));
+    assert!(read_aloud(&message).contains("[Start experiment"));
+}
+
+#[test]
+fn a_reply_draws_each_part() {
+    let answer = Reply::default()
+        .and(Part::Heading("Experiments".into()))
+        .and(Part::Text(Text::new().plain("Two in ").code("assign-prog").plain(", asked by ").person("U0ANA".into())))
+        .and(Part::Table {
+            columns: vec!["Name".into(), "Status".into()],
+            rows: vec![vec!["Math Hints".into(), Text::new().code("inactive")], vec!["A < B".into(), "".into()]],
+        })
+        .and(Part::List(vec!["one".into(), Text::new().bold("two")]))
+        .and(Part::Facts(vec![("Version".into(), "6.2".into()), ("Users".into(), "200".into())]))
+        .and(Part::Code("let a = `*b*`;".into()))
+        .and(Part::Markdown("**fine** <!here> [a.io](https://b.io)".into()))
+        .hint("Ask me to list experiments.")
+        .choice("Start Math Hints", "start Math Hints")
+        .choice("Stop", "stop");
+    let message = reply(&answer);
+    check(&message);
+    assert_snapshot!(read_aloud(&message), @r#"
+    text: Experiments
+    Two in assign-prog, asked by @U0ANA
+    Name | Status
+    Math Hints | inactive
+    A &lt; B | 
+    • one
+    • two
+    Version: 6.2
+    Users: 200
+    let a = ˋ*b*ˋ;
+    ∗∗fine** &lt;!here&gt; [a.io](https://b.io)
+    Ask me to list experiments.
+    # Experiments
+    Two in `assign-prog`, asked by <@U0ANA>
+    [{"style":{"bold":true},"text":"Name","type":"text"}] | [{"style":{"bold":true},"text":"Status","type":"text"}]
+    Math Hints | [{"style":{"code":true},"text":"inactive","type":"text"}]
+    A < B | –
+    • one
+    • *two*
+    *Version*: 6.2 | *Users*: 200
+    ```
+    let a = ˋ*b*ˋ;
+    ```
+    md: **fine** ‹!here> https://b.io/
+    (Ask me to list experiments.)
+    [Start Math Hints say:0=start Math Hints] [Stop say:1=stop]
+    "#);
+}
+
+#[test]
+fn a_long_table_says_how_much_is_missing_and_goes_on() {
+    let rows: Vec<Vec<Text>> = (0..150).map(|n| vec![format!("row {n}").into()]).collect();
+    let answer = Reply::default().and(Part::Table { columns: vec!["Row".into()], rows }).hint("Ask for one.");
+    let message = reply(&answer);
+    check(&message);
+    let shown = read_aloud(&message);
+    assert_snapshot!(shown.lines().rev().take(3).collect::<Vec<_>>().join("\n"), @"
+    (Ask for one.)
+    (… and 51 more)
+    row 98
+    ");
+}
+
+#[test]
+fn half_of_what_is_said_is_not_said() {
+    let message = reply(&Reply::text("Which?").choice("Long", "x".repeat(2001)).choice("Short", "short"));
+    check(&message);
+    assert_snapshot!(read_aloud(&message), @"
+    text: Which?
+    Which?
+    (… and 1 more)
+    [Short say:0=short]
+    ");
+}
+
+#[test]
+fn the_status_line_is_small_and_in_italics() {
+    assert_snapshot!(read_aloud(&status("Looking up experiments…")), @"
+    text: Looking up experiments…
+    (_Looking up experiments…_)
+    ");
+    assert_snapshot!(read_aloud(&status(" ")), @"
+    text: Working…
+    (_Working…_)
+    ");
+}
+
+#[test]
+fn a_reply_without_words_is_still_a_message() {
+    check(&reply(&Reply::default()));
+    check(&reply(&Reply::markdown("\u{0}")));
+}
+
+/// Fails unless Slack would take the message, and it mentions nobody and links nowhere that it was not told to.
+fn check(message: &Message) {
+    assert!((1..=4000).contains(&length(&message.text)), "text of {}", length(&message.text));
+    check_mrkdwn(&message.text);
+    assert!(message.blocks.len() <= 50, "{} blocks", message.blocks.len());
+    let ids: Vec<_> = message.blocks.iter().filter_map(|block| block["block_id"].as_str()).collect();
+    assert_eq!(ids.len(), ids.iter().collect::<HashSet<_>>().len(), "{ids:?}");
+    let of = |kind: &str| message.blocks.iter().filter(|block| block["type"] == kind).collect::<Vec<_>>();
+    assert!(of("table").len() <= 1);
+    assert!(of("markdown").iter().map(|block| length(block["text"].as_str().unwrap())).sum::<usize>() <= 12_000);
+    message.blocks.iter().for_each(check_block);
+}
+
+fn check_block(block: &Value) {
+    match block["type"].as_str().unwrap() {
+        "section" => match block["fields"].as_array() {
+            Some(fields) => {
+                assert!((1..=10).contains(&fields.len()));
+                fields.iter().for_each(|field| check_text(field, 2000));
+            }
+            None => check_text(&block["text"], 3000),
+        },
+        "header" => check_text(&block["text"], 150),
+        "context" => {
+            assert!((1..=10).contains(&block["elements"].as_array().unwrap().len()));
+            block["elements"].as_array().unwrap().iter().for_each(|element| check_text(element, 3000));
+        }
+        "markdown" => {
+            let text = block["text"].as_str().unwrap();
+            assert!(!text.trim().is_empty());
+            assert!(!["<!", "<@", "<#"].iter().any(|token| text.contains(token)), "{text}");
+        }
+        "actions" => {
+            let buttons = block["elements"].as_array().unwrap();
+            assert!((1..=25).contains(&buttons.len()));
+            assert!(length(block["block_id"].as_str().unwrap()) <= 255);
+            let ids: HashSet<_> = buttons.iter().map(|button| button["action_id"].as_str().unwrap()).collect();
+            assert_eq!(ids.len(), buttons.len());
+            for button in buttons {
+                check_text(&button["text"], 75);
+                assert!((1..=2000).contains(&length(button["value"].as_str().unwrap())));
+                if button["confirm"].is_object() {
+                    for (part, limit) in [("title", 100), ("text", 300), ("confirm", 30), ("deny", 30)] {
+                        check_text(&button["confirm"][part], limit);
+                    }
+                }
+            }
+        }
+        "table" => {
+            let rows = block["rows"].as_array().unwrap();
+            assert!((1..=100).contains(&rows.len()));
+            for row in rows {
+                assert!((1..=20).contains(&row.as_array().unwrap().len()));
+                assert_eq!(row.as_array().unwrap().len(), rows[0].as_array().unwrap().len());
+                for cell in row.as_array().unwrap() {
+                    match cell["type"].as_str().unwrap() {
+                        "raw_text" => assert!(!cell["text"].as_str().unwrap().is_empty()),
+                        "rich_text" => assert!(!cell["elements"][0]["elements"].as_array().unwrap().is_empty()),
+                        other => panic!("{other}"),
+                    }
+                }
+            }
+        }
+        other => panic!("{other}"),
+    }
+}
+
+fn check_text(object: &Value, limit: usize) {
+    let text = object["text"].as_str().unwrap();
+    assert!((1..=limit).contains(&length(text)), "{} of {limit}: {text}", length(text));
+    assert!(!text.trim().is_empty());
+    match object["type"].as_str().unwrap() {
+        "plain_text" => {}
+        "mrkdwn" => {
+            assert_eq!(object["verbatim"], true);
+            check_mrkdwn(text);
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// Every `<` opens something of ours.
+fn check_mrkdwn(text: &str) {
+    for (at, _) in text.match_indices('<') {
+        let token = &text[at..];
+        let inside = &token[1..token.find('>').expect("closed")];
+        let person = inside.strip_prefix('@').is_some_and(|id| id.chars().all(|c| c.is_ascii_alphanumeric()));
+        let moment = inside.starts_with("!date^1767225600^");
+        let link = inside.starts_with("https://given.example/");
+        assert!(person || moment || link, "`<{inside}>` in {text}");
+    }
+}
+
+fn words() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any::<String>(),
+        "[a-z <>@!#|&*_~`\\[\\]():/.\n🦀]{0,200}",
+        "(<!channel>|<@U1>|<https://evil.io\\|a>|[a-z ]|&lt;|```|\n){0,40}",
+        (1_usize..4000, prop_oneof![Just("&"), Just("x"), Just("🦀"), Just("a b\n"), Just("`")])
+            .prop_map(|(n, s)| s.repeat(n)),
+    ]
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    prop_oneof![
+        words().prop_map(Span::Plain),
+        words().prop_map(Span::Bold),
+        words().prop_map(Span::Italic),
+        words().prop_map(Span::Code),
+        words().prop_map(|id| Span::Person(
+            id.chars().filter(|c| c.is_ascii_alphanumeric()).collect::<String>().as_str().into()
+        )),
+        Just(Span::Moment(Timestamp(1_767_225_600_000))),
+        (words(), words()).prop_map(|(path, text)| Span::Link { url: format!("https://given.example/{path}"), text }),
+        (words(), words()).prop_map(|(url, text)| Span::Link { url: format!("javascript:{url}"), text }),
+    ]
+}
+
+fn text() -> impl Strategy<Value = Text> {
+    prop::collection::vec(span(), 0..4).prop_map(Text)
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    prop_oneof![
+        text().prop_map(Part::Text),
+        words().prop_map(Part::Heading),
+        prop::collection::vec(text(), 0..12).prop_map(Part::List),
+        prop::collection::vec((words(), text()), 0..15).prop_map(Part::Facts),
+        (prop::collection::vec(words(), 0..25), prop::collection::vec(prop::collection::vec(text(), 0..25), 0..12))
+            .prop_map(|(columns, rows)| Part::Table { columns, rows }),
+        (0_usize..130, text())
+            .prop_map(|(n, text)| Part::Table { columns: vec!["one".into()], rows: vec![vec![text]; n] }),
+        words().prop_map(Part::Markdown),
+        words().prop_map(Part::Code),
+        text().prop_map(Part::Note),
+    ]
+}
+
+fn any_reply() -> impl Strategy<Value = Reply> {
+    let choice = (words(), words()).prop_map(|(label, says)| Choice { label, says });
+    (prop::collection::vec(part(), 0..8), prop::collection::vec(choice, 0..30), 1_usize..12).prop_map(
+        |(parts, choices, times)| Reply {
+            parts: parts.iter().cycle().take(parts.len() * times).cloned().collect(),
+            choices,
+        },
+    )
+}
+
+fn any_card() -> impl Strategy<Value = Card> {
+    let fact =
+        (words(), prop::option::of(text()), text()).prop_map(|(label, before, after)| Fact { label, before, after });
+    (
+        (words(), words(), words(), words()),
+        prop::collection::vec(fact, 0..20),
+        prop::collection::vec(text(), 0..5),
+        prop::collection::vec(text(), 0..5),
+        any::<bool>(),
+    )
+        .prop_map(|((title, approve, reject, done), facts, warnings, notes, irreversible)| Card {
+            title,
+            facts,
+            warnings,
+            notes,
+            approve,
+            reject,
+            done,
+            irreversible,
+        })
+}
+
+fn any_state() -> impl Strategy<Value = CardState> {
+    let at = Timestamp(1_767_225_600_000);
+    prop_oneof![
+        (words(), words(), 0_u32..3).prop_map(move |(deciders, digest, needed)| CardState::Open {
+            approval: approval(),
+            asked_by: "U0ANA".into(),
+            deciders,
+            expires_at: at,
+            digest,
+            approved_by: vec!["U0BO".into(); needed.saturating_sub(1) as usize],
+            needed,
+        }),
+        Just(CardState::Running { by: vec!["U0BO".into(); 100], at }),
+        (text(), prop::option::of(text()), words()).prop_map(|(decision, outcome, digest)| CardState::Closed {
+            decision,
+            outcome,
+            digest
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_reply_is_refused_or_forged(any in any_reply()) {
+        check(&reply(&any));
+    }
+
+    #[test]
+    fn no_card_is_refused_or_forged(any in any_card(), state in any_state()) {
+        let message = card(&any, &state);
+        check(&message);
+        let buttons = message.blocks.iter().any(|block| block["type"] == "actions");
+        prop_assert_eq!(buttons, matches!(state, CardState::Open { .. }));
+    }
+
+    #[test]
+    fn no_status_is_refused_or_forged(any in words()) {
+        check(&status(&any));
+    }
+}

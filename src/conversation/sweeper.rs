@@ -1,0 +1,60 @@
+//! Looks regularly for what nobody announced: due timers, status lines, and what a crash left behind.
+//!
+//! Everything found here goes the same way as everything announced, so a lost announcement costs time and nothing else.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::{desk::Desk, outbox::Sender, workers::Workers};
+use crate::{clock::Clock, graph::store::Store};
+
+/// How often what is kept for a time only is dropped, in rounds.
+const HOUSEKEEPING_ROUNDS: u32 = 240;
+
+/// What is swept.
+pub struct Sweeper {
+    /// Where everything is.
+    pub store: Arc<dyn Store>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Goes on with threads.
+    pub workers: Workers,
+    /// Handles entries.
+    pub desk: Desk,
+    /// Sends messages.
+    pub sender: Sender,
+    /// How often.
+    pub every: Duration,
+}
+
+impl Sweeper {
+    /// Sweeps until the stop.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut ticks = interval(self.every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut round = 0u32;
+        while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+            self.once().await;
+            if round.is_multiple_of(HOUSEKEEPING_ROUNDS)
+                && let Err(error) = self.store.sweep(self.clock.now()).await
+            {
+                tracing::warn!(error = %error, "Cannot drop what is out of date");
+            }
+            round = round.wrapping_add(1);
+        }
+    }
+
+    /// One look at everything.
+    pub async fn once(&self) {
+        if let Err(error) = self.store.fire_timers(self.clock.now()).await {
+            tracing::warn!(error = %error, "Cannot look for due timers");
+        }
+        if let Err(error) = self.desk.sweep().await {
+            tracing::warn!(error = %error, "Cannot look at the desk");
+        }
+        self.workers.sweep().await;
+        self.sender.sweep().await;
+    }
+}

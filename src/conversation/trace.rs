@@ -1,0 +1,118 @@
+//! What happened in a thread, step by step, for people and programs.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::{
+    graph::store::{ActionFilter, Error, StepRecord, Store, Version},
+    ids::ThreadId,
+};
+
+/// How many steps are told at most: the newest.
+const STEPS: usize = 500;
+
+/// How many threads are listed at most.
+const THREADS: usize = 100;
+
+/// Reads traces from a store.
+#[derive(Clone, Debug)]
+pub struct Traces {
+    store: Arc<dyn Store>,
+}
+
+impl Traces {
+    /// From this store.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store }
+    }
+
+    /// The threads, newest change first.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn threads(&self) -> Result<Value, Error> {
+        let threads = self.store.threads(THREADS).await?;
+        let rows = threads.iter().map(|summary| {
+            json!({
+                "thread": summary.thread.to_string(),
+                "channel": summary.thread.channel,
+                "ts": summary.thread.root,
+                "version": summary.version,
+                "updated_at": summary.updated_at.to_string(),
+                "busy": summary.busy,
+            })
+        });
+        Ok(json!({ "threads": rows.collect::<Vec<_>>() }))
+    }
+
+    /// Everything about one thread: its runs with their steps, its actions, its record. `None`: not one of ours.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn trace(&self, thread: &ThreadId) -> Result<Option<Value>, Error> {
+        let Some(saved) = self.store.load(thread).await? else { return Ok(None) };
+        let after = saved.version.saturating_sub(STEPS as Version);
+        let steps = self.store.steps(thread, after, STEPS).await?;
+        let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: THREADS };
+        let actions = self.store.actions(&filter).await?;
+        let audit = self.store.audit(thread).await?;
+        Ok(Some(json!({
+            "thread": thread.to_string(),
+            "version": saved.version,
+            "runs": runs(&steps),
+            "actions": actions.iter().map(|action| json!({
+                "id": action.id,
+                "name": action.name,
+                "title": action.card.title,
+                "status": action.status,
+                "digest": action.digest,
+                "requested_by": action.requested_by,
+                "requested_at": action.requested_at.to_string(),
+                "parameters": action.parameters,
+                "decisions": action.decisions.iter().map(|decision| json!({
+                    "by": decision.by, "at": decision.at.to_string(), "verdict": decision.verdict,
+                })).collect::<Vec<_>>(),
+                "outcome": action.outcome.as_ref().map(|outcome| outcome.summary().words()),
+            })).collect::<Vec<_>>(),
+            "audit": audit.iter().map(|entry| json!({
+                "seq": entry.seq,
+                "at": entry.event.at.to_string(),
+                "kind": entry.event.kind,
+                "by": entry.event.by,
+                "action": entry.event.action,
+                "detail": entry.event.detail,
+                "hash": entry.hash,
+            })).collect::<Vec<_>>(),
+        })))
+    }
+}
+
+/// Steps in the runs they belong to, both in order.
+fn runs(steps: &[(Version, StepRecord)]) -> Vec<Value> {
+    let mut runs: Vec<(&str, Vec<Value>, String)> = Vec::new();
+    for (version, step) in steps {
+        let told = told(*version, step);
+        match runs.iter_mut().find(|(run, ..)| *run == step.run.as_str()) {
+            Some((_, steps, _)) => steps.push(told),
+            None => runs.push((step.run.as_str(), vec![told], step.at.to_string())),
+        }
+    }
+    runs.into_iter().map(|(run, steps, started)| json!({ "run": run, "started_at": started, "steps": steps })).collect()
+}
+
+fn told(version: Version, step: &StepRecord) -> Value {
+    json!({
+        "version": version,
+        "node": step.node,
+        "at": step.at.to_string(),
+        "duration_ms": step.duration_ms,
+        "input": step.input,
+        "next": step.next,
+        "changes": step.delta,
+        "usage": step.usage,
+        "error": step.error,
+    })
+}

@@ -1,0 +1,206 @@
+//! Leases threads and lets the engine advance them.
+//!
+//! A hint says that a thread has something to do; the store alone knows. A lost hint costs one sweep, nothing else:
+//! [`Workers::sweep`] asks for whatever is ready, which is also how the work of a crashed process is found.
+//!
+//! The design we did not take: a queue of work. Readiness is a property of the thread in the store, so there is nothing
+//! to redeliver, to trim or to lose.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument;
+
+use super::outbox::Sender;
+use crate::{
+    clock::Clock,
+    graph::{
+        engine::Engine,
+        node::State,
+        store::{Acquired, Error, Lease, Store},
+    },
+    ids::{ThreadId, WorkerId},
+};
+
+/// Something that can go on with a leased thread.
+#[async_trait]
+pub trait Advance: Send + Sync {
+    /// Goes on until nothing is left to do, and lets go.
+    ///
+    /// # Errors
+    ///
+    /// See [`Engine::advance`].
+    async fn advance(&self, acquired: Acquired) -> Result<(), Error>;
+}
+
+#[async_trait]
+impl<S: State> Advance for Engine<S> {
+    async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
+        Self::advance(self, acquired).await
+    }
+}
+
+/// The workers of one process.
+#[derive(Clone)]
+pub struct Workers(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn Store>,
+    engine: Arc<dyn Advance>,
+    sender: Sender,
+    clock: Arc<dyn Clock>,
+    name: WorkerId,
+    lease: Duration,
+    seats: Arc<Semaphore>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+    /// Threads that this process is working on, and whether they were hinted at meanwhile.
+    busy: Mutex<HashMap<ThreadId, bool>>,
+}
+
+/// What [`Workers`] need.
+pub struct Parts {
+    /// Where threads are.
+    pub store: Arc<dyn Store>,
+    /// What advances them.
+    pub engine: Arc<dyn Advance>,
+    /// What sends their replies.
+    pub sender: Sender,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// The name of this process in leases.
+    pub name: WorkerId,
+    /// How long a lease is.
+    pub lease: Duration,
+    /// How many threads at a time.
+    pub threads: usize,
+    /// When to stop.
+    pub stop: CancellationToken,
+}
+
+impl Workers {
+    /// Idle workers.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { store, engine, sender, clock, name, lease, threads, stop } = parts;
+        Self(Arc::new(Inner {
+            store,
+            engine,
+            sender,
+            clock,
+            name,
+            lease,
+            seats: Arc::new(Semaphore::new(threads)),
+            tasks: TaskTracker::new(),
+            stop,
+            busy: Mutex::default(),
+        }))
+    }
+
+    /// The name of this process in leases and claims.
+    pub fn name(&self) -> &WorkerId {
+        &self.0.name
+    }
+
+    /// Tells that a thread has something to do.
+    pub fn wake(&self, thread: ThreadId) {
+        {
+            let mut busy = self.0.busy.lock().expect("no holder panics");
+            if let Some(again) = busy.get_mut(&thread) {
+                *again = true;
+                return;
+            }
+            busy.insert(thread.clone(), false);
+        }
+        let workers = self.clone();
+        self.0.tasks.spawn(async move {
+            loop {
+                let Ok(_seat) = workers.0.seats.acquire().await else { return };
+                if workers.0.stop.is_cancelled() {
+                    return;
+                }
+                workers.take(Some(&thread)).await;
+                let mut busy = workers.0.busy.lock().expect("no holder panics");
+                match busy.get_mut(&thread) {
+                    Some(again) if *again => *again = false,
+                    _ => {
+                        busy.remove(&thread);
+                        return;
+                    }
+                }
+            }
+        });
+    }
+
+    /// Takes up whatever is ready and was not hinted at, as far as there are seats. Returns when nothing is ready.
+    pub async fn sweep(&self) {
+        while !self.0.stop.is_cancelled() {
+            let Ok(seat) = self.0.seats.clone().try_acquire_owned() else { return };
+            match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), None).await {
+                Ok(Some(acquired)) => {
+                    let workers = self.clone();
+                    self.0.tasks.spawn(async move {
+                        workers.advance(acquired).await;
+                        drop(seat);
+                    });
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::warn!(error = %error, "Cannot look for ready threads");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Waits for the steps in hand, after the stop.
+    pub async fn drained(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    async fn take(&self, only: Option<&ThreadId>) {
+        match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), only).await {
+            Ok(Some(acquired)) => self.advance(acquired).await,
+            Ok(None) => {}
+            Err(error) => tracing::warn!(error = %error, "Cannot lease a thread"),
+        }
+    }
+
+    async fn advance(&self, acquired: Acquired) {
+        let lease = acquired.lease.clone();
+        let thread = lease.thread.clone();
+        let span = tracing::info_span!("advance", thread.id = %thread, fence = lease.fence);
+        let work = self.0.engine.advance(acquired);
+        let result = tokio::select! {
+            result = work => result,
+            lost = self.keep_lease(&lease) => Err(lost),
+        };
+        let report = async {
+            match result {
+                Ok(()) => {}
+                Err(Error::Fenced(_)) => tracing::warn!("Another worker took this thread over"),
+                Err(error) => tracing::error!(error = %error, "Thread cannot go on before its lease ends"),
+            }
+        };
+        report.instrument(span).await;
+        self.0.sender.flush(thread);
+    }
+
+    /// Renews the lease for as long as it is polled; returns when it is lost.
+    async fn keep_lease(&self, lease: &Lease) -> Error {
+        loop {
+            tokio::time::sleep(self.0.lease / 3).await;
+            match self.0.store.renew(lease, self.0.lease).await {
+                Ok(()) => {}
+                Err(Error::Fenced(thread)) => return Error::Fenced(thread),
+                Err(error) => tracing::warn!(error = %error, "Cannot renew a lease"),
+            }
+        }
+    }
+}

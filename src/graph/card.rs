@@ -1,0 +1,106 @@
+//! How a card stands, told from its action's record alone.
+//!
+//! Everybody who draws a card (the step that asks, the click that decides, the outcome) goes through
+//! [`ActionRecord::card_state`], so a card never says anything that its record does not.
+
+use super::action::{ActionRecord, Approver, Policy, Status, Verdict};
+use crate::{
+    ids::UserId,
+    reply::{CardState, Text},
+};
+
+impl ActionRecord {
+    /// How the card stands.
+    pub fn card_state(&self) -> CardState {
+        match self.status {
+            Status::Proposed | Status::Pending => CardState::Open {
+                approval: self.approval.clone(),
+                asked_by: self.requested_by.clone(),
+                deciders: self.policy.deciders(),
+                expires_at: self.expires_at,
+                digest: self.digest.short().to_owned(),
+                approved_by: self.approved_by(),
+                needed: self.policy.needed,
+            },
+            Status::Approved | Status::Intent => CardState::Running {
+                by: self.approved_by(),
+                at: self.decisions.last().map_or(self.requested_at, |decision| decision.at),
+            },
+            Status::Done
+            | Status::Failed
+            | Status::Unknown
+            | Status::Rejected
+            | Status::Expired
+            | Status::Superseded
+            | Status::Cancelled => CardState::Closed {
+                decision: self.decision_line(),
+                outcome: self.outcome_line(),
+                digest: self.digest.short().to_owned(),
+            },
+        }
+    }
+
+    /// Who decided what, and when.
+    pub fn decision_line(&self) -> Text {
+        let Some(last) = self.decisions.last() else {
+            return Text::from("Not decided");
+        };
+        let by = |text: Text, who: &Option<UserId>| match who {
+            Some(user) => text.plain(" by ").person(user.clone()),
+            None => text,
+        };
+        let line = match &last.verdict {
+            Verdict::Approved => {
+                self.approved_by().into_iter().enumerate().fold(Text::from("Approved by "), |line, (n, user)| {
+                    if n == 0 { line.person(user) } else { line.plain(" and ").person(user) }
+                })
+            }
+            Verdict::Rejected { .. } => by(Text::from("Rejected"), &last.by),
+            Verdict::Expired => Text::from("Expired: nobody decided in time"),
+            Verdict::Cancelled => by(Text::from("Withdrawn"), &last.by),
+            Verdict::Superseded => Text::from("Replaced by a newer request"),
+        };
+        let line = line.plain(" · ").moment(last.at);
+        match &last.verdict {
+            Verdict::Rejected { reason: Some(reason) } => line.plain(" · ").italic(reason.clone()),
+            _ => line,
+        }
+    }
+
+    fn outcome_line(&self) -> Option<Text> {
+        let mark = match self.status {
+            Status::Done => "✅ ",
+            Status::Failed => "❌ ",
+            Status::Unknown => "❔ ",
+            _ => return None,
+        };
+        let summary = self.outcome.as_ref()?.summary();
+        Some(Text(
+            std::iter::once(crate::reply::Span::Plain(mark.to_owned())).chain(summary.0.iter().cloned()).collect(),
+        ))
+    }
+}
+
+impl Policy {
+    /// Who may decide, for people: “anyone in this channel may decide”.
+    pub fn deciders(&self) -> String {
+        let who: Vec<String> = self
+            .approvers
+            .iter()
+            .map(|approver| match approver {
+                Approver::Channel => "anyone in this channel".to_owned(),
+                Approver::Requester => "the person who asked".to_owned(),
+                Approver::User(user) => format!("<@{user}>"),
+                Approver::Group(group) => format!("members of {group}"),
+            })
+            .collect();
+        let who = match who.as_slice() {
+            [] => return "nobody may decide: no approvers are configured".to_owned(),
+            [one] => one.clone(),
+            [most @ .., last] => format!("{} or {last}", most.join(", ")),
+        };
+        let count =
+            if self.needed > 1 { format!("{} of {who} must agree", self.needed) } else { format!("{who} may decide") };
+        if self.own_request { count } else { format!("{count}, except the person who asked") }
+    }
+}

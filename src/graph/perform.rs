@@ -1,0 +1,227 @@
+//! An approved action, carried out once.
+//!
+//! The order is everything: check that it is what was shown and that the target is as it was shown; write `Intent`;
+//! send; write the outcome. Killed after `Intent`, the next worker finds the record there and settles it by the
+//! action's [`Recovery`], never by sending blindly.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{
+    action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery, Status},
+    checkpoint::Cursor,
+    engine::{Engine, Held},
+    node::State,
+    session::{Session, StepInfo, outgoing},
+    store::{ActionChange, AuditKind, Changes, Error, Outbound, TimerChange},
+};
+use crate::{clock::Timestamp, ids::ActionId, reply::Text};
+
+/// The trace's name for what happens here.
+const EXECUTE: &str = "execute";
+
+/// How often a request is sent in all, each time with evidence that the one before did not happen.
+const SENDS: usize = 3;
+
+impl<S: State> Engine<S> {
+    /// Goes on with an action from wherever its record says it is.
+    pub(super) async fn carry_out(&self, session: &mut Session<S>, id: &ActionId, node: &str) -> Result<Held, Error> {
+        let Some(record) = self.store.action(&session.lease.thread, id).await? else {
+            return Err(Error::Corrupt { what: format!("action {id} is to be carried out but is not stored") });
+        };
+        let began = self.clock.now();
+        let Some(kind) = self.actions.get(record.name.as_str()).cloned() else {
+            let summary = Text::from("This kind of change is no longer offered, so nothing was done.");
+            return self.close(session, &record, Attempt { node, began }, failed(ErrorKind::Execution, summary)).await;
+        };
+        match record.status {
+            Status::Approved => match self.refusal(&*kind, &record).await {
+                Some(refused) => self.close(session, &record, Attempt { node, began }, refused).await,
+                None => self.send(session, &*kind, record, Attempt { node, began }).await,
+            },
+            Status::Intent => self.settle(session, &*kind, record, Attempt { node, began }).await,
+            _ => {
+                session.checkpoint.cursor = Cursor::At { node: node.to_owned(), attempt: 0, ended: Some(id.clone()) };
+                Ok(Held::Yes)
+            }
+        }
+    }
+
+    /// Why an approved action must not be carried out after all.
+    async fn refusal(&self, kind: &dyn ActionKind, record: &ActionRecord) -> Option<Outcome> {
+        if record.computed_digest() != record.digest {
+            tracing::error!(action.id = %record.id, "The stored action is not the one that was shown");
+            let summary = Text::from("What is stored is not what was shown on the card, so nothing was done.");
+            return Some(failed(ErrorKind::Execution, summary.plain(" Please tell whoever runs me.")));
+        }
+        if record.action_version != kind.version() {
+            let summary = Text::from("I was updated since this card was made, so nothing was done. Please ask again.");
+            return Some(failed(ErrorKind::Execution, summary));
+        }
+        let read = tokio::time::timeout(self.settings.step_timeout, kind.preconditions(record)).await;
+        match read {
+            Ok(Ok(found)) if found == record.preconditions => None,
+            Ok(Ok(_)) => Some(failed(
+                ErrorKind::Execution,
+                Text::from("It was changed by somebody else since this card was shown, so nothing was done. ")
+                    .plain("Ask again to see how it is now."),
+            )),
+            Ok(Err(outcome)) => Some(outcome),
+            Err(_) => Some(failed(
+                ErrorKind::Network,
+                Text::from("The platform took too long to answer, so nothing was done. Please ask again."),
+            )),
+        }
+    }
+
+    /// Writes the intent, sends, and records what came back.
+    async fn send(
+        &self,
+        session: &mut Session<S>,
+        kind: &dyn ActionKind,
+        record: ActionRecord,
+        attempt: Attempt<'_>,
+    ) -> Result<Held, Error> {
+        let now = self.clock.now();
+        let mut intent = record.moved(Status::Intent).map_err(illegal)?;
+        intent.intent_at = Some(now);
+        let mut changes = session.changes();
+        changes.audit.push(intent.event(AuditKind::Executed, now, None, json!({ "digest": intent.digest })));
+        changes.timers.push(TimerChange::Clear { key: intent.expiry_timer() });
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: intent.clone() });
+        let info = info("intent", EXECUTE, attempt.began, now);
+        self.save_step(session, info, changes, None).await?;
+
+        let began = self.clock.now();
+        let sent = tokio::time::timeout(self.settings.step_timeout, kind.perform(&intent)).await;
+        let attempt = Attempt { began, ..attempt };
+        match sent.unwrap_or(Performed::NoAnswer { detail: "no answer in time".to_owned() }) {
+            Performed::Ended(outcome) => self.close(session, &intent, attempt, outcome).await,
+            Performed::NoAnswer { detail } => {
+                tracing::warn!(action.id = %intent.id, action.name = %intent.name, detail, "No answer to an action");
+                self.settle(session, kind, intent, attempt).await
+            }
+        }
+    }
+
+    /// An action was sent, or was about to be, and no answer is known: finds out, and never guesses.
+    async fn settle(
+        &self,
+        session: &mut Session<S>,
+        kind: &dyn ActionKind,
+        record: ActionRecord,
+        attempt: Attempt<'_>,
+    ) -> Result<Held, Error> {
+        match kind.recovery() {
+            Recovery::Idempotent => self.send_again(session, kind, record, attempt).await,
+            Recovery::Ask => {
+                let evidence = Text::from("There was no answer, and this cannot be looked up.");
+                self.close(session, &record, attempt, unknown(evidence)).await
+            }
+            Recovery::Probe { in_flight } => {
+                let now = self.clock.now();
+                let landed = record.intent_at.unwrap_or(now) + in_flight;
+                if now < landed {
+                    return self.wait(session, &record, attempt, landed).await;
+                }
+                let probed = tokio::time::timeout(self.settings.step_timeout, kind.probe(&record)).await;
+                match probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() }) {
+                    Probed::Happened(outcome) => self.close(session, &record, attempt, outcome).await,
+                    Probed::DidNotHappen => self.send_again(session, kind, record, attempt).await,
+                    Probed::CannotTell { evidence } => self.close(session, &record, attempt, unknown(evidence)).await,
+                }
+            }
+        }
+    }
+
+    /// Sends once more: it did not happen, or a repeat changes nothing.
+    async fn send_again(
+        &self,
+        session: &mut Session<S>,
+        kind: &dyn ActionKind,
+        record: ActionRecord,
+        attempt: Attempt<'_>,
+    ) -> Result<Held, Error> {
+        let sends = usize::try_from(record.revision.saturating_sub(attempts_base(&record))).unwrap_or(usize::MAX);
+        if sends >= SENDS {
+            let evidence = Text::from("It was sent several times and no answer came.");
+            return self.close(session, &record, attempt, unknown(evidence)).await;
+        }
+        Box::pin(self.send(session, kind, record, attempt)).await
+    }
+
+    /// Lets go of the thread until a request that is still on its way must have arrived.
+    async fn wait(
+        &self,
+        session: &mut Session<S>,
+        record: &ActionRecord,
+        attempt: Attempt<'_>,
+        until: Timestamp,
+    ) -> Result<Held, Error> {
+        let now = self.clock.now();
+        let mut changes = session.changes();
+        let status = Outbound::Status { text: "No answer yet. I am checking whether it happened…".to_owned() };
+        changes.outbox.push(outgoing(session.checkpoint.voice.slot(), now, status));
+        session.status_at = Some(now);
+        tracing::info!(action.id = %record.id, "Waiting before looking whether it happened");
+        let info = info(EXECUTE, "probe", attempt.began, now);
+        self.save_step(session, info, changes, Some(until)).await
+    }
+
+    /// Records how it ended and goes on at the node that waits for it.
+    async fn close(
+        &self,
+        session: &mut Session<S>,
+        record: &ActionRecord,
+        attempt: Attempt<'_>,
+        outcome: Outcome,
+    ) -> Result<Held, Error> {
+        let now = self.clock.now();
+        let mut ended = record.moved(outcome.status()).map_err(illegal)?;
+        let detail = json!({ "status": ended.status, "summary": outcome.summary().words() });
+        ended.outcome = Some(outcome);
+        session.checkpoint.cursor =
+            Cursor::At { node: attempt.node.to_owned(), attempt: 0, ended: Some(record.id.clone()) };
+        let mut changes: Changes = session.changes();
+        changes.audit.push(ended.event(AuditKind::Outcome, now, None, detail));
+        changes.timers.push(TimerChange::Clear { key: ended.expiry_timer() });
+        let card = Outbound::Card { card: ended.card.clone(), state: ended.card_state() };
+        changes.outbox.push(outgoing(ended.slot.clone(), now, card));
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: ended });
+        let info = info(EXECUTE, attempt.node, attempt.began, now);
+        self.save_step(session, info, changes, None).await
+    }
+}
+
+/// One go at an action: where its end leads, and when it began.
+#[derive(Clone, Copy)]
+struct Attempt<'a> {
+    node: &'a str,
+    began: Timestamp,
+}
+
+/// The revision an action has when its request has not been sent: the proposal and one for each decision.
+fn attempts_base(record: &ActionRecord) -> u64 {
+    1 + record.decisions.len() as u64
+}
+
+fn info<'a>(node: &'a str, next: &'a str, began: Timestamp, now: Timestamp) -> StepInfo<'a> {
+    let took: Duration = now.since(began);
+    StepInfo { node, next, began, took, usage: None, error: None, pause: false }
+}
+
+fn failed(error: ErrorKind, summary: Text) -> Outcome {
+    Outcome::Failed { error, summary }
+}
+
+fn unknown(evidence: Text) -> Outcome {
+    Outcome::Unknown {
+        summary: Text(evidence.0.into_iter().collect())
+            .plain(" It may or may not have happened: please look before asking again."),
+    }
+}
+
+fn illegal(error: super::action::IllegalMove) -> Error {
+    Error::Corrupt { what: error.to_string() }
+}

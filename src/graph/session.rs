@@ -1,0 +1,190 @@
+//! A leased thread while it is being worked on.
+
+use std::{collections::VecDeque, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    checkpoint::Checkpoint,
+    engine::Engine,
+    node::State,
+    store::{Acquired, Changes, Error, Lease, Letter, Mail, Outbound, Outgoing, Seq, StepRecord, Then, Usage, Version},
+};
+use crate::{
+    clock::Timestamp,
+    ids::{CommitId, Nonce, Slot},
+};
+
+/// A whole checkpoint is kept at least every so many steps.
+const SNAPSHOT_EVERY: Version = 16;
+
+/// How often a write is repeated when the store does not answer; with [`STORE_RETRY_DELAY`] less than a lease.
+const STORE_ATTEMPTS: u32 = 4;
+
+/// The wait between such repetitions.
+const STORE_RETRY_DELAY: Duration = Duration::from_millis(500);
+
+/// A leased thread: what is saved, what has changed since, what is still to be read.
+pub(super) struct Session<S: State> {
+    pub(super) lease: Lease,
+    pub(super) checkpoint: Checkpoint<S>,
+    /// Letters that the next write acknowledges.
+    pub(super) acks: Vec<Seq>,
+    /// What set the next step off, for the trace.
+    pub(super) input: Option<Value>,
+    /// Whether the lease was given back.
+    pub(super) released: bool,
+    /// When the status line last changed.
+    pub(super) status_at: Option<Timestamp>,
+    version: Version,
+    /// The checkpoint as it is in the store.
+    saved: Value,
+    snapshot_version: Version,
+    letters: VecDeque<Letter>,
+}
+
+impl<S: State> Session<S> {
+    /// Reads what was saved.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if it cannot be read.
+    pub(super) fn open(acquired: Acquired) -> Result<Self, Error> {
+        let Acquired { lease, saved, letters } = acquired;
+        let snapshot_version = saved.version - saved.deltas.len() as Version;
+        let version = saved.version;
+        let value = saved.restore()?;
+        let checkpoint = match &value {
+            Value::Null => Checkpoint::default(),
+            value => serde::Deserialize::deserialize(value).map_err(|error| Error::Corrupt {
+                what: format!("the checkpoint of thread {} at version {version}: {error}", lease.thread),
+            })?,
+        };
+        Ok(Self {
+            lease,
+            checkpoint,
+            acks: Vec::new(),
+            input: None,
+            released: false,
+            status_at: None,
+            version,
+            saved: value,
+            snapshot_version,
+            letters: in_order(letters),
+        })
+    }
+
+    /// The letter to take up next.
+    pub(super) fn next_letter(&mut self) -> Option<Letter> {
+        self.letters.pop_front()
+    }
+
+    /// Whether letters are known that nobody has read.
+    pub(super) fn has_letters(&self) -> bool {
+        !self.letters.is_empty()
+    }
+
+    /// A write with what is already certain: the acknowledged letters.
+    pub(super) fn changes(&self) -> Changes {
+        let mut changes = Changes::new(CommitId::new(uuid::Uuid::new_v4().to_string()), self.lease.thread.clone());
+        changes.acks.clone_from(&self.acks);
+        changes
+    }
+
+    /// A write with a step: the difference between what is saved and the checkpoint as it is now.
+    pub(super) fn step(&mut self, step: StepInfo<'_>) -> Changes {
+        let now = serde_json::to_value(&self.checkpoint).expect("a checkpoint is plain data");
+        let delta = json_patch::diff(&self.saved, &now);
+        let mut changes = self.changes();
+        let version = self.version + 1;
+        changes.step = Some(StepRecord {
+            format: StepRecord::FORMAT,
+            run: self.checkpoint.run.clone().unwrap_or_else(|| "none".into()),
+            node: step.node.to_owned(),
+            input: self.input.take(),
+            delta: serde_json::to_value(&delta).expect("a patch is plain data"),
+            next: step.next.to_owned(),
+            at: step.began,
+            duration_ms: u64::try_from(step.took.as_millis()).unwrap_or(u64::MAX),
+            usage: step.usage,
+            error: step.error,
+        });
+        if step.pause || version - self.snapshot_version >= SNAPSHOT_EVERY {
+            changes.snapshot = Some(now.clone());
+        }
+        self.saved = now;
+        changes
+    }
+}
+
+/// What is known of a step besides the state.
+pub(super) struct StepInfo<'a> {
+    pub(super) node: &'a str,
+    pub(super) next: &'a str,
+    pub(super) began: Timestamp,
+    pub(super) took: Duration,
+    pub(super) usage: Option<Usage>,
+    pub(super) error: Option<String>,
+    /// Whether the thread will wait now: the whole checkpoint is kept.
+    pub(super) pause: bool,
+}
+
+/// A message of ours, to be sent at once.
+pub(super) fn outgoing(slot: Slot, at: Timestamp, body: Outbound) -> Outgoing {
+    let progress = matches!(body, Outbound::Status { .. });
+    Outgoing { slot: Some(slot), nonce: Nonce::new(uuid::Uuid::new_v4().to_string()), progress, not_before: at, body }
+}
+
+impl<S: State> Engine<S> {
+    /// Writes, repeating the same write while the store does not answer.
+    pub(super) async fn save(&self, session: &mut Session<S>, changes: Changes, then: Then) -> Result<(), Error> {
+        let mut attempt = 0;
+        let version = loop {
+            match self.store.commit(&session.lease, session.version, &changes, then).await {
+                Ok(version) => break version,
+                Err(Error::Unavailable(error)) if attempt < STORE_ATTEMPTS => {
+                    attempt += 1;
+                    tracing::warn!(thread.id = %session.lease.thread, attempt, error = %error, "The store does not answer");
+                    tokio::time::sleep(STORE_RETRY_DELAY).await;
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        session.version = version;
+        session.acks.clear();
+        session.released = then != Then::Keep;
+        if changes.snapshot.is_some() {
+            session.snapshot_version = version;
+        }
+        Ok(())
+    }
+}
+
+/// Decisions first, then what was said in the order it was said, whatever order it arrived in.
+fn in_order(mut letters: Vec<Letter>) -> VecDeque<Letter> {
+    letters.sort_by(|a, b| key(a).cmp(&key(b)));
+    letters.into()
+}
+
+fn key(letter: &Letter) -> (u8, &str, Seq) {
+    match &letter.mail {
+        Mail::Stop { .. } => (0, "", letter.seq),
+        Mail::Decided { .. } => (1, "", letter.seq),
+        Mail::Said { ts, .. } => (2, ts.as_str(), letter.seq),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(seq: Seq, ts: &str) -> Letter {
+        Letter { seq, mail: Mail::Said { by: "U1".into(), text: "hi".into(), ts: ts.into() } }
+    }
+
+    #[test]
+    fn what_was_said_first_is_heard_first() {
+        let order: Vec<_> = in_order(vec![said(1, "20.2"), said(2, "20.1")]).into_iter().map(|l| l.seq).collect();
+        assert_eq!(order, [2, 1]);
+    }
+}

@@ -1,0 +1,271 @@
+//! One node, run and saved.
+
+use serde_json::json;
+
+use super::{
+    action::{ActionRecord, Status, digest_of},
+    checkpoint::{Cursor, Suspended},
+    engine::{Engine, Held},
+    node::{Ask, Context, Next, NodeError, State, Step},
+    session::{Session, StepInfo, outgoing},
+    store::{ActionChange, ActionFilter, AuditKind, Changes, Error, Outbound, Then, TimerChange},
+};
+use crate::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId},
+    reply::Reply,
+};
+
+impl<S: State> Engine<S> {
+    /// Runs the node at the cursor and saves what it decided.
+    pub(super) async fn run_node(
+        &self,
+        session: &mut Session<S>,
+        name: &str,
+        attempt: u32,
+        ended: Option<ActionId>,
+    ) -> Result<Held, Error> {
+        let began = self.clock.now();
+        let Some(node) = self.graph.node(name) else {
+            let reply = Reply::text("I was updated while working on this, and the place where I was no longer exists.")
+                .hint("Please ask again.");
+            return self.give_up(session, Failure { node: name, began, reply, cause: "no such node".to_owned() }).await;
+        };
+        let context = self.context(session, attempt, ended.clone()).await?;
+        let run = node.run(session.checkpoint.state.clone(), &context);
+        match tokio::time::timeout(self.settings.step_timeout, run).await {
+            Ok(Ok(step)) => self.keep(session, name, began, step).await,
+            Ok(Err(NodeError::Permanent { reply, source })) => {
+                self.give_up(session, Failure { node: name, began, reply, cause: chain(&*source) }).await
+            }
+            Ok(Err(NodeError::Transient { reply, source })) => {
+                let failure = Failure { node: name, began, reply, cause: chain(&*source) };
+                self.try_again(session, failure, attempt, ended).await
+            }
+            Err(_) => {
+                let reply =
+                    Reply::text("This took too long, so I stopped. Nothing was changed.").hint("Please ask again.");
+                let failure = Failure { node: name, began, reply, cause: "the step timed out".to_owned() };
+                self.try_again(session, failure, attempt, ended).await
+            }
+        }
+    }
+
+    /// Shows that the node at the cursor is at work, if it takes time. Used where no step is saved before it runs.
+    pub(super) async fn show_status(&self, session: &mut Session<S>, node: &str) -> Result<(), Error> {
+        let mut changes = session.changes();
+        changes.acks.clear(); // the letter is dealt with when its first step is saved
+        self.status_line(session, node, &mut changes);
+        if changes.outbox.is_empty() {
+            return Ok(());
+        }
+        let acks = std::mem::take(&mut session.acks);
+        self.save(session, changes, Then::Keep).await?;
+        session.acks = acks;
+        Ok(())
+    }
+
+    async fn context(&self, session: &Session<S>, attempt: u32, ended: Option<ActionId>) -> Result<Context, Error> {
+        let thread = &session.lease.thread;
+        let ended = match ended {
+            Some(id) => self.store.action(thread, &id).await?,
+            None => None,
+        };
+        let open = if session.checkpoint.suspended.is_empty() {
+            Vec::new()
+        } else {
+            let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Pending], limit: 20 };
+            self.store.actions(&filter).await?
+        };
+        let run = session.checkpoint.run.clone().unwrap_or_else(|| "none".into());
+        Ok(Context { thread: thread.clone(), run, now: self.clock.now(), attempt, ended, open })
+    }
+
+    /// Saves a step.
+    async fn keep(&self, session: &mut Session<S>, node: &str, began: Timestamp, step: Step<S>) -> Result<Held, Error> {
+        let Step { state, next, says, usage } = step;
+        let now = self.clock.now();
+        session.checkpoint.state = state;
+        let mut extra = session.changes();
+        for reply in says {
+            self.say(session, &mut extra, reply);
+        }
+        let word = match next {
+            Next::Go(target) => {
+                session.checkpoint.cursor = Cursor::At { node: target.to_owned(), attempt: 0, ended: None };
+                self.status_line(session, target, &mut extra);
+                target
+            }
+            Next::Ask(ask) => {
+                self.ask(session, &mut extra, *ask);
+                session.checkpoint.cursor = Cursor::Idle;
+                "await"
+            }
+            Next::End => {
+                if session.checkpoint.voice.said == 0 {
+                    extra.outbox.push(outgoing(session.checkpoint.voice.slot(), now, Outbound::Remove));
+                }
+                session.checkpoint.cursor = Cursor::Idle;
+                "end"
+            }
+        };
+        let pause = word == "await";
+        let info = StepInfo { node, next: word, began, took: now.since(began), usage, error: None, pause };
+        self.save_step(session, info, extra, None).await
+    }
+
+    /// Joins a step with what it sets off, and writes both. `wait` lets go of the thread until then.
+    pub(super) async fn save_step(
+        &self,
+        session: &mut Session<S>,
+        info: StepInfo<'_>,
+        extra: Changes,
+        wait: Option<Timestamp>,
+    ) -> Result<Held, Error> {
+        let step = session.step(info);
+        let changes = Changes { step: step.step, snapshot: step.snapshot, acks: step.acks, ..extra };
+        let then = match wait {
+            Some(until) => Then::ReleaseUntil(until),
+            None if session.checkpoint.is_idle() && !session.has_letters() => Then::Release,
+            None => Then::Keep,
+        };
+        self.save(session, changes, then).await?;
+        Ok(if then == Then::Keep { Held::Yes } else { Held::No })
+    }
+
+    /// Says something in the next message of the run.
+    pub(super) fn say(&self, session: &mut Session<S>, changes: &mut Changes, reply: Reply) {
+        let slot = session.checkpoint.voice.slot();
+        session.checkpoint.voice.said += 1;
+        changes.outbox.push(outgoing(slot, self.clock.now(), Outbound::Reply { reply }));
+    }
+
+    /// Tells what the node is doing, after a while and not too often.
+    fn status_line(&self, session: &mut Session<S>, node: &str, changes: &mut Changes) {
+        let Some(text) = self.graph.node(node).and_then(super::node::Node::status) else { return };
+        let now = self.clock.now();
+        let at = session.status_at.map_or(now + self.settings.status_after, |last| last + self.settings.status_every);
+        session.status_at = Some(at.max(now));
+        let status = Outbound::Status { text: text.to_owned() };
+        changes.outbox.push(outgoing(session.checkpoint.voice.slot(), at.max(now), status));
+    }
+
+    /// Stores the question with its card; the card is posted after that, from the outbox.
+    fn ask(&self, session: &mut Session<S>, changes: &mut Changes, ask: Ask) {
+        let Ask { action, proposal, requested_by, then } = ask;
+        let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
+        let now = self.clock.now();
+        let thread = session.lease.thread.clone();
+        let policy = (self.policy_for)(kind.as_ref());
+        let id = ActionId::new(uuid::Uuid::new_v4().to_string());
+        let approval = ApprovalId::new(&thread, rand::random());
+        let run = session.checkpoint.run.clone().unwrap_or_else(|| "none".into());
+        let slot = session.checkpoint.voice.slot();
+        session.checkpoint.voice.said += 1;
+        let record = ActionRecord {
+            format: ActionRecord::FORMAT,
+            id: id.clone(),
+            approval: approval.clone(),
+            thread,
+            run: run.clone(),
+            name: action,
+            action_version: kind.version(),
+            digest: digest_of(kind.name(), kind.version(), &proposal.parameters, &proposal.preconditions, &policy),
+            parameters: proposal.parameters,
+            preconditions: proposal.preconditions,
+            policy,
+            status: Status::Pending,
+            revision: 1,
+            card: proposal.card,
+            slot: slot.clone(),
+            requested_by: requested_by.clone(),
+            requested_at: now,
+            expires_at: now + self.settings.approval_ttl,
+            decisions: Vec::new(),
+            intent_at: None,
+            outcome: None,
+            undo: proposal.undo,
+        };
+        let turn = session.checkpoint.state.suspend();
+        let suspended = Suspended { action: id.clone(), run, node: then.to_owned(), turn };
+        session.checkpoint.suspended.insert(approval.clone(), suspended);
+        changes.timers.push(TimerChange::Set {
+            key: record.expiry_timer(),
+            due: record.expires_at,
+            entry: json!({ "kind": "expire", "approval": approval }),
+        });
+        changes.audit.push(record.event(
+            AuditKind::Asked,
+            now,
+            Some(requested_by),
+            json!({ "action": record.name, "title": record.card.title }),
+        ));
+        changes.audit.push(record.event(AuditKind::Shown, now, None,
+            json!({ "digest": record.digest, "parameters": record.parameters, "preconditions": record.preconditions, "policy": record.policy }),
+        ));
+        let card = Outbound::Card { card: record.card.clone(), state: record.card_state() };
+        changes.outbox.push(outgoing(slot, now, card));
+        changes.actions.push(ActionChange { expected: None, record });
+    }
+
+    /// Waits and tries the node again, or gives up.
+    async fn try_again(
+        &self,
+        session: &mut Session<S>,
+        failure: Failure<'_>,
+        attempt: u32,
+        ended: Option<ActionId>,
+    ) -> Result<Held, Error> {
+        if attempt + 1 >= self.settings.attempts {
+            return self.give_up(session, failure).await;
+        }
+        let Failure { node, began, reply: _, cause } = failure;
+        let now = self.clock.now();
+        let wait = self.settings.retry_delay.mul_f64(1.5f64.powi(i32::try_from(attempt).unwrap_or(0)));
+        tracing::warn!(thread.id = %session.lease.thread, node.name = node, attempt, cause, "Node failed, trying again");
+        session.checkpoint.cursor = Cursor::At { node: node.to_owned(), attempt: attempt + 1, ended };
+        let info =
+            StepInfo { node, next: node, began, took: now.since(began), usage: None, error: Some(cause), pause: false };
+        let extra = session.changes();
+        self.save_step(session, info, extra, Some(now + wait)).await
+    }
+
+    /// Ends the run and says why.
+    async fn give_up(&self, session: &mut Session<S>, failure: Failure<'_>) -> Result<Held, Error> {
+        let Failure { node, began, reply, cause } = failure;
+        let now = self.clock.now();
+        tracing::error!(thread.id = %session.lease.thread, node.name = node, cause, "Node gave up");
+        let mut extra = session.changes();
+        self.say(session, &mut extra, reply);
+        session.checkpoint.cursor = Cursor::Idle;
+        let info = StepInfo {
+            node,
+            next: "end",
+            began,
+            took: now.since(began),
+            usage: None,
+            error: Some(cause),
+            pause: false,
+        };
+        self.save_step(session, info, extra, None).await
+    }
+}
+
+/// Why a node's run ends, and what is said about it.
+struct Failure<'a> {
+    node: &'a str,
+    began: Timestamp,
+    reply: Reply,
+    cause: String,
+}
+
+/// An error with everything below it, in one line.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

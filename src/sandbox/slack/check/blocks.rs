@@ -1,0 +1,160 @@
+//! The kinds of blocks, and how many of what they hold.
+
+use serde_json::Value;
+
+use super::{
+    Checked, Problem,
+    elements::{Place, element, image, unique_actions},
+    problem,
+    text::{list, needed_string, optional_plain_text, plain_text, string, text, unique},
+};
+
+const NAME: usize = 255;
+const MARKDOWN: usize = 12_000;
+const MESSAGE: usize = 50;
+
+/// Where blocks stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Surface {
+    Message,
+    Modal,
+    Home,
+}
+
+/// The layout of a message.
+pub(in crate::sandbox::slack) fn message(blocks: &[Value]) -> Checked {
+    if blocks.len() > MESSAGE {
+        return Err(problem("/blocks", format_args!("no more than {MESSAGE} items allowed")));
+    }
+    all(blocks, Surface::Message)
+}
+
+/// Every block of a layout, and what they may hold together.
+pub(super) fn all(blocks: &[Value], surface: Surface) -> Checked {
+    for (index, block) in blocks.iter().enumerate() {
+        one(&format!("/blocks/{index}"), block, surface)?;
+    }
+    unique("/blocks", blocks, "block_id")?;
+    let of = |kind: &'static str| blocks.iter().filter(move |block| block["type"] == kind);
+    if of("table").count() > 1 {
+        return Err(Problem { error: "invalid_attachments", reason: "only one table is allowed".to_owned() });
+    }
+    let markdown: usize = of("markdown").filter_map(|b| b["text"].as_str()).map(|text| text.chars().count()).sum();
+    if markdown > MARKDOWN {
+        let reason = format!("markdown blocks hold {markdown} characters of {MARKDOWN}");
+        return Err(Problem { error: "msg_blocks_too_long", reason });
+    }
+    Ok(())
+}
+
+fn one(at: &str, block: &Value, surface: Surface) -> Checked {
+    let kind = block["type"].as_str().ok_or_else(|| problem(&format!("{at}/type"), "missing required field"))?;
+    string(&format!("{at}/block_id"), &block["block_id"], NAME)?;
+    match kind {
+        "divider" | "rich_text" | "file" | "video" | "alert" | "data_table" | "data_visualization" => Ok(()),
+        "section" => section(at, block),
+        "header" => plain_text(&format!("{at}/text"), &block["text"], 150),
+        "context" => context(at, block),
+        "actions" => {
+            let elements = list(&format!("{at}/elements"), &block["elements"], 1, 25)?;
+            several(at, elements, Place::Actions)
+        }
+        "context_actions" if surface == Surface::Message => {
+            let elements = list(&format!("{at}/elements"), &block["elements"], 1, 5)?;
+            several(at, elements, Place::ContextActions)
+        }
+        "image" => {
+            image(at, block)?;
+            optional_plain_text(&format!("{at}/title"), &block["title"], 2_000)
+        }
+        "input" => {
+            plain_text(&format!("{at}/label"), &block["label"], 2_000)?;
+            optional_plain_text(&format!("{at}/hint"), &block["hint"], 2_000)?;
+            element(&format!("{at}/element"), &block["element"], Place::Input)
+        }
+        "markdown" if surface == Surface::Message => needed_string(&format!("{at}/text"), &block["text"], usize::MAX),
+        "table" if surface == Surface::Message => table(at, block),
+        "plan" => {
+            let tasks =
+                if block["tasks"].is_null() { &[] } else { list(&format!("{at}/tasks"), &block["tasks"], 0, 50)? };
+            tasks.iter().enumerate().try_for_each(|(index, task)| task_card(&format!("{at}/tasks/{index}"), task))
+        }
+        "task_card" => task_card(at, block),
+        "card" => card(at, block),
+        "carousel" => {
+            let cards = list(&format!("{at}/elements"), &block["elements"], 1, 10)?;
+            cards.iter().enumerate().try_for_each(|(index, inner)| card(&format!("{at}/elements/{index}"), inner))
+        }
+        "container" => {
+            let children = list(&format!("{at}/child_blocks"), &block["child_blocks"], 1, 10)?;
+            let inner = |(index, child)| one(&format!("{at}/child_blocks/{index}"), child, surface);
+            children.iter().enumerate().try_for_each(inner)
+        }
+        _ => Err(problem(&format!("{at}/type"), format_args!("unsupported type: {kind}"))),
+    }
+}
+
+fn section(at: &str, block: &Value) -> Checked {
+    if block["text"].is_null() && block["fields"].is_null() {
+        return Err(problem(at, "one of text or fields is required"));
+    }
+    if !block["text"].is_null() {
+        text(&format!("{at}/text"), &block["text"], 3_000)?;
+    }
+    if !block["fields"].is_null() {
+        let fields = list(&format!("{at}/fields"), &block["fields"], 1, 10)?;
+        for (index, field) in fields.iter().enumerate() {
+            text(&format!("{at}/fields/{index}"), field, 2_000)?;
+        }
+    }
+    if block["accessory"].is_null() {
+        return Ok(());
+    }
+    element(&format!("{at}/accessory"), &block["accessory"], Place::Accessory)
+}
+
+fn context(at: &str, block: &Value) -> Checked {
+    let elements = list(&format!("{at}/elements"), &block["elements"], 1, 10)?;
+    elements.iter().enumerate().try_for_each(|(index, inner)| {
+        let at = format!("{at}/elements/{index}");
+        if inner["type"] == "image" { image(&at, inner) } else { text(&at, inner, 3_000) }
+    })
+}
+
+fn several(at: &str, elements: &[Value], place: Place) -> Checked {
+    for (index, inner) in elements.iter().enumerate() {
+        element(&format!("{at}/elements/{index}"), inner, place)?;
+    }
+    unique_actions(&format!("{at}/elements"), elements)
+}
+
+fn table(at: &str, block: &Value) -> Checked {
+    let rows = list(&format!("{at}/rows"), &block["rows"], 1, 100)?;
+    for (index, row) in rows.iter().enumerate() {
+        list(&format!("{at}/rows/{index}"), row, 1, 20)?;
+    }
+    Ok(())
+}
+
+fn task_card(at: &str, task: &Value) -> Checked {
+    needed_string(&format!("{at}/title"), &task["title"], usize::MAX)?;
+    match task["status"].as_str() {
+        None | Some("pending" | "in_progress" | "complete" | "error") => {}
+        Some(status) => return Err(problem(&format!("{at}/status"), format_args!("unsupported status: {status}"))),
+    }
+    for name in ["details", "output"] {
+        if !task[name].is_null() && task[name]["type"] != "rich_text" {
+            return Err(problem(&format!("{at}/{name}"), "must be rich_text"));
+        }
+    }
+    Ok(())
+}
+
+fn card(at: &str, card: &Value) -> Checked {
+    for (name, most) in [("title", 150), ("body", 200)] {
+        if !card[name].is_null() {
+            text(&format!("{at}/{name}"), &card[name], most)?;
+        }
+    }
+    Ok(())
+}

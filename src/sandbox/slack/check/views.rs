@@ -1,0 +1,41 @@
+//! Modals and Home tabs.
+
+use serde_json::Value;
+
+use super::{
+    Checked, Problem,
+    blocks::{Surface, all},
+    problem,
+    text::{list, optional_plain_text, plain_text, string},
+};
+
+const LARGEST: usize = 250_000;
+
+/// A view of a kind, `modal` or `home`.
+pub(in crate::sandbox::slack) fn view(view: &Value, kind: &str) -> Checked {
+    if view.to_string().len() > LARGEST {
+        return Err(Problem { error: "view_too_large", reason: "no more than 250 kB are allowed".to_owned() });
+    }
+    // In views Slack calls every mistake by one name.
+    content(view, kind).map_err(|problem| Problem { error: "invalid_arguments", ..problem })
+}
+
+fn content(view: &Value, kind: &str) -> Checked {
+    if view["type"] != kind {
+        return Err(problem("/view/type", format_args!("must be {kind}")));
+    }
+    let blocks = list("/view/blocks", &view["blocks"], 0, 100)?;
+    string("/view/private_metadata", &view["private_metadata"], 3_000)?;
+    string("/view/callback_id", &view["callback_id"], 255)?;
+    string("/view/external_id", &view["external_id"], 255)?;
+    if kind == "home" {
+        return all(blocks, Surface::Home);
+    }
+    plain_text("/view/title", &view["title"], 24)?;
+    optional_plain_text("/view/submit", &view["submit"], 24)?;
+    optional_plain_text("/view/close", &view["close"], 24)?;
+    if view["submit"].is_null() && blocks.iter().any(|block| block["type"] == "input") {
+        return Err(problem("/view/submit", "an input block needs submit"));
+    }
+    all(blocks, Surface::Modal)
+}

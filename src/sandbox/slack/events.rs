@@ -1,0 +1,147 @@
+//! What the app is told about messages and the Home tab: the payloads, as Slack builds them.
+//!
+//! The app hears of everything in conversations it belongs to, its own words included; to recognise those is its job.
+
+use serde_json::{Value, json};
+
+use super::{
+    delivery::{Delivery, Kind},
+    world::{Channel, World, message::Message},
+};
+use crate::{clock::Timestamp, ids::UserId};
+
+/// A new message: a mention comes twice, once as such and once as a message of the channel.
+pub(super) fn posted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
+    let Some(channel) = heard(message, world) else { return Vec::new() };
+    let mut event = message.wire(world);
+    event["channel"] = json!(message.channel);
+    event["event_ts"] = json!(message.ts);
+    event["channel_type"] = json!(channel_type(&channel));
+    if !message.by_app {
+        event["client_msg_id"] = json!(client_msg_id(message));
+        event["blocks"] = json!([rich_text(&message.text)]);
+    }
+    if let Some(metadata) = &message.metadata {
+        event["metadata"] = metadata.clone();
+    }
+    if !message.files.is_empty() {
+        event["subtype"] = json!("file_share");
+    }
+    let mut deliveries = Vec::new();
+    let mentioned = message.text.contains(&format!("<@{}>", world.app.user));
+    if mentioned && !channel.is_im() && !message.by_app {
+        let mut mention = event.clone();
+        mention["type"] = json!("app_mention");
+        mention.as_object_mut().expect("made above").remove("channel_type");
+        deliveries.push(envelope(mention, world, now));
+    }
+    deliveries.push(envelope(event, world, now));
+    deliveries
+}
+
+/// An edited message.
+pub(super) fn changed(before: &Message, after: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
+    let Some(channel) = heard(after, world) else { return Vec::new() };
+    let ts = world.next_ts(now);
+    let event = json!({
+        "type": "message", "subtype": "message_changed", "hidden": true, "channel": after.channel,
+        "channel_type": channel_type(&channel), "ts": ts, "event_ts": ts,
+        "message": after.wire(world), "previous_message": before.wire(world),
+    });
+    vec![envelope(event, world, now)]
+}
+
+/// A message that was taken back.
+pub(super) fn deleted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {
+    let Some(channel) = heard(message, world) else { return Vec::new() };
+    let ts = world.next_ts(now);
+    let event = json!({
+        "type": "message", "subtype": "message_deleted", "hidden": true, "channel": message.channel,
+        "channel_type": channel_type(&channel), "ts": ts, "event_ts": ts, "deleted_ts": message.ts,
+        "previous_message": message.wire(world),
+    });
+    vec![envelope(event, world, now)]
+}
+
+/// Somebody opened the app's Home tab.
+pub(super) fn home_opened(user: &UserId, world: &mut World, now: Timestamp) -> Delivery {
+    let channel = world.channel(user.as_str()).map(|channel| channel.id.clone());
+    let ts = world.next_ts(now);
+    let mut event = json!({
+        "type": "app_home_opened", "user": user, "channel": channel, "tab": "home", "event_ts": ts,
+    });
+    if let Some(view) = world.homes.get(user) {
+        event["view"] = view.wire(world);
+    }
+    envelope(event, world, now)
+}
+
+fn envelope(event: Value, world: &mut World, now: Timestamp) -> Delivery {
+    let id = world.next_id("Ev");
+    let about = match event["subtype"].as_str() {
+        Some(subtype) => format!("message/{subtype}"),
+        None => event["type"].as_str().unwrap_or_default().to_owned(),
+    };
+    let payload = json!({
+        "token": "legacy-verification-token", "team_id": world.team, "api_app_id": world.app.id, "event": event,
+        "type": "event_callback", "event_id": id, "event_time": now.seconds(),
+        "authorizations": [{
+            "enterprise_id": null, "team_id": world.team, "user_id": world.app.user, "is_bot": true,
+            "is_enterprise_install": false,
+        }],
+        "is_ext_shared_channel": false, "event_context": format!("4-{id}"),
+    });
+    Delivery { kind: Kind::Event, id, about, payload, answer: None }
+}
+
+/// The channel of the message, if the app hears of it.
+fn heard(message: &Message, world: &World) -> Option<Channel> {
+    let channel = world.channel(message.channel.as_str())?;
+    (message.ephemeral_to.is_none() && channel.has(&world.app.user)).then(|| channel.clone())
+}
+
+fn channel_type(channel: &Channel) -> &'static str {
+    if channel.is_im() { "im" } else { "channel" }
+}
+
+fn client_msg_id(message: &Message) -> String {
+    let digits: String = message.ts.as_str().chars().filter(char::is_ascii_digit).collect();
+    format!("00000000-0000-4000-8000-{:0>12}", &digits[digits.len().saturating_sub(12)..])
+}
+
+/// What a person typed, as the rich text that Slack's own clients send along.
+fn rich_text(text: &str) -> Value {
+    let mut elements = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("<@") {
+        let Some(length) = rest[start..].find('>') else { break };
+        push_words(&mut elements, &rest[..start]);
+        elements.push(json!({ "type": "user", "user_id": &rest[start + 2..start + length] }));
+        rest = &rest[start + length + 1..];
+    }
+    push_words(&mut elements, rest);
+    json!({
+        "type": "rich_text", "block_id": "typed",
+        "elements": [{ "type": "rich_text_section", "elements": elements }],
+    })
+}
+
+fn push_words(elements: &mut Vec<Value>, words: &str) {
+    if !words.is_empty() {
+        let words = words.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+        elements.push(json!({ "type": "text", "text": words }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_becomes_rich_text() {
+        let block = rich_text("<@U_BOT> is 1 &lt; 2?");
+        let elements = &block["elements"][0]["elements"];
+        assert_eq!(elements[0], json!({ "type": "user", "user_id": "U_BOT" }));
+        assert_eq!(elements[1], json!({ "type": "text", "text": " is 1 < 2?" }));
+    }
+}

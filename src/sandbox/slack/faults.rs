@@ -1,0 +1,220 @@
+//! How the workspace misbehaves on request: what Slack and the network do on a bad day.
+//!
+//! A fault waits here until the next call or delivery takes it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Something that is to go wrong. Over HTTP: `{"fault": "rate_limit", "method": "chat.postMessage", …}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Fault {
+    /// From now on everything is delivered twice, or no longer.
+    DeliverTwice {
+        /// Whether it is.
+        on: bool,
+    },
+    /// The next so many events are held back and delivered in the opposite order.
+    Reorder {
+        /// How many.
+        events: usize,
+    },
+    /// From now on interactions come without a team, as in some organisations, or no longer.
+    TeamNull {
+        /// Whether they do.
+        on: bool,
+    },
+    /// The next `apps.connections.open` is never answered.
+    HangOpen,
+    /// The next socket opens and stays silent.
+    HangHello,
+    /// Sockets are told to disconnect.
+    Disconnect {
+        /// `warning`, `refresh_requested`, `link_disabled` or `too_many_websockets`.
+        reason: String,
+        /// 0: now. Otherwise the frame is sent just before the next so many envelopes, on the same socket.
+        #[serde(default)]
+        queued: usize,
+    },
+    /// All sockets break without a word.
+    DropSockets,
+    /// The next calls are answered 429.
+    RateLimit {
+        /// Of this method; `*` is any.
+        method: String,
+        /// How many.
+        calls: u32,
+        /// Seconds in `Retry-After`.
+        retry_after: u64,
+    },
+    /// The next calls are done, but the app does not learn it.
+    LoseAnswer {
+        /// Of this method.
+        #[serde(default = "post_message")]
+        method: String,
+        /// How many.
+        #[serde(default = "once")]
+        calls: u32,
+        /// In which way.
+        #[serde(default)]
+        how: Loss,
+    },
+    /// The next calls are not done, and the app does not learn it.
+    LoseRequest {
+        /// Of this method.
+        #[serde(default = "post_message")]
+        method: String,
+        /// How many.
+        #[serde(default = "once")]
+        calls: u32,
+        /// In which way.
+        #[serde(default)]
+        how: Loss,
+    },
+    /// The next calls are refused.
+    Fail {
+        /// Of this method.
+        method: String,
+        /// By this name, such as `fatal_error`.
+        error: String,
+        /// How many.
+        #[serde(default = "once")]
+        calls: u32,
+    },
+    /// The next calls take long.
+    Slow {
+        /// Of this method.
+        method: String,
+        /// How long, in milliseconds.
+        delay_ms: u64,
+        /// How many.
+        #[serde(default = "once")]
+        calls: u32,
+    },
+    /// Nothing goes wrong any more.
+    Clear,
+}
+
+/// How an answer is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// The connection breaks.
+    #[default]
+    Closed,
+    /// Nothing comes, ever.
+    TimedOut,
+}
+
+fn post_message() -> String {
+    "chat.postMessage".to_owned()
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// What a call is to suffer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Trouble {
+    pub(super) delay: Duration,
+    pub(super) retry_after: Option<u64>,
+    pub(super) error: Option<String>,
+    pub(super) request_lost: Option<Loss>,
+    pub(super) answer_lost: Option<Loss>,
+}
+
+/// The faults that wait.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    pub(super) deliver_twice: bool,
+    pub(super) team_null: bool,
+    pub(super) reorder: usize,
+    pub(super) hang_open: u32,
+    pub(super) hang_hello: u32,
+    calls: Vec<Fault>,
+}
+
+impl Faults {
+    /// Has a fault wait. Those that concern open sockets are for `socket`.
+    pub(super) fn add(&mut self, fault: Fault) {
+        match fault {
+            Fault::DeliverTwice { on } => self.deliver_twice = on,
+            Fault::Reorder { events } => self.reorder = events,
+            Fault::TeamNull { on } => self.team_null = on,
+            Fault::HangOpen => self.hang_open += 1,
+            Fault::HangHello => self.hang_hello += 1,
+            Fault::Clear => *self = Self::default(),
+            Fault::Disconnect { .. } | Fault::DropSockets => {}
+            Fault::RateLimit { .. }
+            | Fault::LoseAnswer { .. }
+            | Fault::LoseRequest { .. }
+            | Fault::Fail { .. }
+            | Fault::Slow { .. } => self.calls.push(fault),
+        }
+    }
+
+    /// Takes what a call of `method` is to suffer.
+    pub(super) fn take(&mut self, method: &str) -> Trouble {
+        let mut trouble = Trouble::default();
+        self.calls.retain_mut(|fault| {
+            let (of, left) = match fault {
+                Fault::RateLimit { method, calls, .. }
+                | Fault::LoseAnswer { method, calls, .. }
+                | Fault::LoseRequest { method, calls, .. }
+                | Fault::Fail { method, calls, .. }
+                | Fault::Slow { method, calls, .. } => (method.clone(), calls),
+                _ => return false,
+            };
+            if of != method && of != "*" {
+                return true;
+            }
+            *left = left.saturating_sub(1);
+            let more = *left > 0;
+            match fault {
+                Fault::RateLimit { retry_after, .. } => trouble.retry_after = Some(*retry_after),
+                Fault::LoseAnswer { how, .. } => trouble.answer_lost = Some(*how),
+                Fault::LoseRequest { how, .. } => trouble.request_lost = Some(*how),
+                Fault::Fail { error, .. } => trouble.error = Some(error.clone()),
+                Fault::Slow { delay_ms, .. } => trouble.delay = Duration::from_millis(*delay_ms),
+                _ => {}
+            }
+            more
+        });
+        trouble
+    }
+
+    /// Takes one of the faults that are counted.
+    pub(super) fn take_one(count: &mut u32) -> bool {
+        let waiting = *count > 0;
+        *count = count.saturating_sub(1);
+        waiting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_waits_for_its_method_and_is_used_up() {
+        let mut faults = Faults::default();
+        faults.add(
+            serde_json::from_str(r#"{"fault":"rate_limit","method":"chat.update","calls":2,"retry_after":7}"#).unwrap(),
+        );
+        faults.add(serde_json::from_str(r#"{"fault":"lose_answer"}"#).unwrap());
+        assert_eq!(faults.take("auth.test"), Trouble::default());
+        assert_eq!(faults.take("chat.update").retry_after, Some(7));
+        assert_eq!(faults.take("chat.update").retry_after, Some(7));
+        assert_eq!(faults.take("chat.update"), Trouble::default());
+        assert_eq!(faults.take("chat.postMessage").answer_lost, Some(Loss::Closed));
+        assert_eq!(faults.take("chat.postMessage"), Trouble::default());
+    }
+
+    #[test]
+    fn an_unknown_fault_is_refused() {
+        assert!(serde_json::from_str::<Fault>(r#"{"fault":"earthquake"}"#).is_err());
+        assert!(serde_json::from_str::<Fault>(r#"{"fault":"slow","method":"*","delay":3}"#).is_err());
+    }
+}

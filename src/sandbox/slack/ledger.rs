@@ -1,0 +1,134 @@
+//! What crossed the wire: every call of the app and every delivery to it. Tests judge by this and by nothing else.
+//!
+//! Tokens are never written down.
+
+use std::{
+    collections::VecDeque,
+    io::Write as _,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::clock::Timestamp;
+
+/// How many entries of a kind are kept in memory; older ones remain in the file.
+const KEPT: usize = 200_000;
+
+/// A call that the app made.
+#[derive(Clone, Debug, Serialize)]
+pub struct Call {
+    /// When it arrived.
+    pub at: Timestamp,
+    /// Such as `chat.postMessage`, or `response_url`.
+    pub method: String,
+    /// What was sent.
+    pub body: Value,
+    /// What was answered, or would have been if the answer had not been lost.
+    pub answer: Value,
+    /// The HTTP status.
+    pub status: u16,
+    /// Whether the answer was kept from the app on purpose.
+    pub answer_lost: bool,
+}
+
+/// One attempt to tell the app something.
+#[derive(Clone, Debug, Serialize)]
+pub struct Attempt {
+    /// When it began.
+    pub at: Timestamp,
+    /// `event`, `interaction`, `command` or `url_verification`.
+    pub kind: String,
+    /// The event id, or the trigger of an interaction or command.
+    pub id: String,
+    /// The type of the event or interaction, or the command.
+    pub about: String,
+    /// 1, and more for redeliveries.
+    pub attempt: u32,
+    /// After how many milliseconds it was acknowledged; nothing if it was not.
+    pub acknowledged_after_ms: Option<u64>,
+    /// Why it was not.
+    pub failure: Option<String>,
+    /// What was delivered.
+    pub payload: Value,
+}
+
+/// Everything that was recorded.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Recorded {
+    /// What the app called, in the order in which answers were made.
+    pub calls: VecDeque<Call>,
+    /// What the app was told, in the order in which attempts ended.
+    pub deliveries: VecDeque<Attempt>,
+}
+
+/// The book itself.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    recorded: Mutex<Recorded>,
+    file: Option<Mutex<std::fs::File>>,
+}
+
+impl Ledger {
+    /// A book that is also written to a file, a line of JSON for each entry.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened for appending.
+    pub fn open(path: Option<&Path>) -> std::io::Result<Self> {
+        let file = match path {
+            Some(path) => Some(Mutex::new(std::fs::OpenOptions::new().create(true).append(true).open(path)?)),
+            None => None,
+        };
+        Ok(Self { recorded: Mutex::default(), file })
+    }
+
+    /// A copy of everything so far.
+    pub fn read(&self) -> Recorded {
+        self.recorded().clone()
+    }
+
+    /// The calls of one method, oldest first.
+    pub fn calls(&self, method: &str) -> Vec<Call> {
+        self.recorded().calls.iter().filter(|call| call.method == method).cloned().collect()
+    }
+
+    /// The attempts of one kind, oldest first.
+    pub fn deliveries(&self, kind: &str) -> Vec<Attempt> {
+        self.recorded().deliveries.iter().filter(|attempt| attempt.kind == kind).cloned().collect()
+    }
+
+    pub(super) fn called(&self, call: Call) {
+        self.write("call", &call);
+        let mut recorded = self.recorded();
+        recorded.calls.push_back(call);
+        if recorded.calls.len() > KEPT {
+            recorded.calls.pop_front();
+        }
+    }
+
+    pub(super) fn delivered(&self, attempt: Attempt) {
+        self.write("delivery", &attempt);
+        let mut recorded = self.recorded();
+        recorded.deliveries.push_back(attempt);
+        if recorded.deliveries.len() > KEPT {
+            recorded.deliveries.pop_front();
+        }
+    }
+
+    fn recorded(&self) -> MutexGuard<'_, Recorded> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, entry: &str, what: &impl Serialize) {
+        let Some(file) = &self.file else { return };
+        let mut line = serde_json::to_value(what).expect("entries are plain data");
+        line["entry"] = Value::from(entry);
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = writeln!(file, "{line}") {
+            tracing::warn!(%error, "The sandbox ledger cannot be written");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! How often a method may be called, by Slack's tiers. Only looked at where the options say so.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::clock::Timestamp;
+
+const MINUTE_MS: i64 = 60_000;
+/// Slack tolerates short bursts of posts; five seconds' worth is our reading of that.
+const POST_BURST: usize = 5;
+
+/// The recent calls of each method.
+#[derive(Debug, Default)]
+pub(super) struct Limits {
+    calls: BTreeMap<String, VecDeque<i64>>,
+}
+
+impl Limits {
+    /// Counts a call; if it is one too many, says in how many seconds to come back.
+    pub(super) fn count(&mut self, method: &str, channel: Option<&str>, now: Timestamp) -> Option<u64> {
+        let (key, allowed, window_ms) = match (method, channel) {
+            ("chat.postMessage", Some(channel)) => {
+                (format!("{method} {channel}"), POST_BURST, POST_BURST as i64 * 1000)
+            }
+            _ => (method.to_owned(), per_minute(method)?, MINUTE_MS),
+        };
+        let calls = self.calls.entry(key).or_default();
+        while calls.front().is_some_and(|at| *at + window_ms <= now.millis()) {
+            calls.pop_front();
+        }
+        if calls.len() < allowed {
+            calls.push_back(now.millis());
+            return None;
+        }
+        let oldest = calls.front().copied().unwrap_or_default();
+        Some(u64::try_from((oldest + window_ms - now.millis() + 999) / 1000).unwrap_or(1).max(1))
+    }
+}
+
+fn per_minute(method: &str) -> Option<usize> {
+    match method {
+        "chat.startStream" | "chat.stopStream" | "users.list" | "usergroups.users.list" => Some(20),
+        "chat.update"
+        | "chat.delete"
+        | "reactions.add"
+        | "apps.connections.open"
+        | "conversations.replies"
+        | "conversations.history"
+        | "conversations.open"
+        | "conversations.info" => Some(50),
+        "chat.postEphemeral"
+        | "users.info"
+        | "conversations.members"
+        | "views.open"
+        | "views.push"
+        | "views.update"
+        | "views.publish"
+        | "files.getUploadURLExternal"
+        | "files.completeUploadExternal" => Some(100),
+        "assistant.threads.setStatus" | "chat.postMessage" => Some(600),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_call_after_the_last_allowed_one_is_told_when_to_come_back() {
+        let mut limits = Limits::default();
+        for _ in 0..50 {
+            assert_eq!(limits.count("chat.update", None, Timestamp(1_000)), None);
+        }
+        assert_eq!(limits.count("chat.update", None, Timestamp(31_000)), Some(30));
+        assert_eq!(limits.count("chat.update", None, Timestamp(61_000)), None, "a minute later");
+    }
+
+    #[test]
+    fn posts_are_counted_for_each_channel() {
+        let mut limits = Limits::default();
+        let refused = (0..6).filter_map(|_| limits.count("chat.postMessage", Some("C1"), Timestamp(0))).count();
+        assert_eq!(refused, 1);
+        assert_eq!(limits.count("chat.postMessage", Some("C2"), Timestamp(0)), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! What all parts of the stand-in share: the world, its faults, its ledger, and who must be told.
+//!
+//! The world's lock is never held across an `await`; whoever changes the world announces the change under the same
+//! lock, so that everybody hears things in the order in which they happened.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Options, broadcast::Change, delivery::Delivery, faults::Faults, ledger::Ledger, limits::Limits, socket::Sockets,
+    world::World,
+};
+use crate::clock::Timestamp;
+
+/// The running stand-in.
+pub(super) struct Server {
+    pub(super) options: Options,
+    /// Such as `http://127.0.0.1:4711`.
+    pub(super) url: String,
+    pub(super) sockets: Sockets,
+    pub(super) ledger: Ledger,
+    /// Where the app listens, in HTTP mode.
+    pub(super) app: Mutex<AppAddress>,
+    pub(super) http: reqwest::Client,
+    /// Wakes whoever writes the world to disk.
+    pub(super) changed: Notify,
+    /// Ends everything.
+    pub(super) stopped: CancellationToken,
+    /// Everything has ended.
+    pub(super) ended: CancellationToken,
+    pub(super) changes: broadcast::Sender<Change>,
+    pub(super) deliveries: mpsc::UnboundedSender<Delivery>,
+    pub(super) limits: Mutex<Limits>,
+    world: Mutex<World>,
+    faults: Mutex<Faults>,
+}
+
+/// Where the app listens, and whether it has shown that it does.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AppAddress {
+    pub(super) url: Option<String>,
+    pub(super) verified: bool,
+}
+
+impl Server {
+    pub(super) fn new(
+        options: Options,
+        url: String,
+        world: World,
+        ledger: Ledger,
+        deliveries: mpsc::UnboundedSender<Delivery>,
+    ) -> Self {
+        let app = match &options.mode {
+            super::Mode::Http { events_url, .. } => AppAddress { url: events_url.clone(), verified: false },
+            super::Mode::Socket => AppAddress::default(),
+        };
+        // The client links a TLS library without a default; it never speaks TLS here, but it asks when it is made.
+        rustls::crypto::ring::default_provider().install_default().ok();
+        Self {
+            url,
+            sockets: Sockets::default(),
+            ledger,
+            app: Mutex::new(app),
+            http: reqwest::Client::builder().no_proxy().build().expect("a TLS provider was just installed"),
+            changed: Notify::new(),
+            stopped: CancellationToken::new(),
+            ended: CancellationToken::new(),
+            changes: broadcast::Sender::new(4096),
+            deliveries,
+            limits: Mutex::default(),
+            world: Mutex::new(world),
+            faults: Mutex::default(),
+            options,
+        }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.options.clock.now()
+    }
+
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the page and the waiting tests, and has the world saved.
+    pub(super) fn announce(&self, change: Change) {
+        self.changed.notify_one();
+        self.changes.send(change).ok();
+    }
+
+    /// Puts something on its way to the app.
+    pub(super) fn send(&self, delivery: Delivery) {
+        self.deliveries.send(delivery).ok();
+    }
+}
+
+/// The value inside, also after a panic elsewhere: the stand-in goes on as long as it can.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

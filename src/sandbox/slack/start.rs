@@ -1,0 +1,176 @@
+//! The server as a whole: started, pointed at the app, asked about, stopped.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    routing::{any, get, post},
+};
+use tokio::{
+    net::TcpListener,
+    sync::mpsc,
+    time::{Instant, timeout},
+};
+
+use super::{
+    Error, Mode, Options, SandboxSlack, delivery,
+    faults::Fault,
+    http_delivery,
+    ledger::{Ledger, Recorded},
+    persistence, response_url, sandbox_api,
+    server::{AppAddress, Server, locked},
+    socket, web_api, workspace,
+    world::World,
+};
+
+/// Large enough for any file the bot uploads.
+const LARGEST_BODY: usize = 64 << 20;
+/// How long open requests may take to end when the server stops.
+const LAST_REQUESTS: Duration = Duration::from_secs(2);
+
+impl SandboxSlack {
+    /// The token for the Web API.
+    pub const BOT_TOKEN: &'static str = "xoxb-sandbox-bot-token";
+    /// The token for Socket Mode.
+    pub const APP_TOKEN: &'static str = "xapp-1-A1-sandbox-app-token";
+    /// What requests are signed with in [`Mode::Socket`], where none are: for configurations that ask for a secret.
+    pub const SIGNING_SECRET: &'static str = "sandbox-signing-secret";
+
+    /// Starts a workspace, from its saved state if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Start`] if the port is taken or a file cannot be read.
+    pub async fn start(options: Options) -> Result<Self, Error> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
+        let listener = TcpListener::bind(address).await.map_err(Error::Start)?;
+        let url = format!("http://{}", listener.local_addr().map_err(Error::Start)?);
+        let world = persistence::load(options.persist.as_deref()).map_err(Error::Start)?;
+        let ledger = Ledger::open(options.ledger.as_deref()).map_err(Error::Start)?;
+        let (deliveries, queue) = mpsc::unbounded_channel();
+        let server = Arc::new(Server::new(options, url, world, ledger, deliveries));
+        let this = Self { server: server.clone() };
+
+        tokio::spawn(delivery::dispatch(server.clone(), queue));
+        let saved = tokio::spawn(persistence::keep(server.clone()));
+        let app = this.everything();
+        let tasks = tokio::spawn(async move {
+            let stop = server.stopped.clone();
+            let serving = axum::serve(listener, app).with_graceful_shutdown(async move { stop.cancelled().await });
+            let serve = async { serving.await };
+            tokio::pin!(serve);
+            tokio::select! {
+                _ = &mut serve => {}
+                () = server.stopped.cancelled() => { timeout(LAST_REQUESTS, serve).await.ok(); }
+            }
+            saved.await.ok();
+            server.ended.cancel();
+        });
+        drop(tasks);
+        Ok(this)
+    }
+
+    /// Stops serving, after the world has been saved.
+    pub async fn stop(&self) {
+        self.server.stopped.cancel();
+        self.server.ended.cancelled().await;
+    }
+
+    /// The base of the Web API, without a slash at its end: a method's name follows after one.
+    pub fn api_url(&self) -> String {
+        format!("{}/api", self.server.url)
+    }
+
+    /// Where the server listens, such as `http://127.0.0.1:4711`.
+    pub fn url(&self) -> &str {
+        &self.server.url
+    }
+
+    /// The token for the Web API.
+    pub fn bot_token(&self) -> &'static str {
+        Self::BOT_TOKEN
+    }
+
+    /// The token for Socket Mode.
+    pub fn app_token(&self) -> &'static str {
+        Self::APP_TOKEN
+    }
+
+    /// What requests to the app are signed with.
+    pub fn signing_secret(&self) -> &str {
+        match &self.server.options.mode {
+            Mode::Http { signing_secret, .. } => signing_secret,
+            Mode::Socket => Self::SIGNING_SECRET,
+        }
+    }
+
+    /// Where the app listens from now on, in HTTP mode: what stands before `/slack/events` and its siblings.
+    pub fn point_at(&self, url: &str) {
+        *locked(&self.server.app) = AppAddress { url: Some(url.trim_end_matches('/').to_owned()), verified: false };
+    }
+
+    /// Sends `url_verification` now, as Slack does when the address is entered. It is sent anyway before the first
+    /// delivery. Says whether the app repeated the challenge.
+    pub async fn verifies_app(&self) -> bool {
+        let Some(url) = locked(&self.server.app).url.clone() else { return false };
+        let deadline = Instant::now() + self.server.options.answer_within;
+        let verified = http_delivery::verify(&self.server, &url, self.signing_secret(), deadline).await;
+        locked(&self.server.app).verified = verified;
+        verified
+    }
+
+    /// How many sockets the app has open.
+    pub fn sockets(&self) -> usize {
+        self.server.sockets.count()
+    }
+
+    /// Has something go wrong.
+    pub fn inject(&self, fault: Fault) {
+        self.server.inject(fault);
+    }
+
+    /// What crossed the wire.
+    pub fn ledger(&self) -> &Ledger {
+        &self.server.ledger
+    }
+
+    /// A copy of all that crossed the wire.
+    pub fn recorded(&self) -> Recorded {
+        self.server.ledger.read()
+    }
+
+    /// Looks at the world.
+    pub fn look<T>(&self, at: impl FnOnce(&World) -> T) -> T {
+        at(&self.server.world())
+    }
+
+    /// Changes the world behind everybody's back: members, groups, names.
+    pub fn arrange<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
+        let changed = change(&mut self.server.world());
+        self.server.changed.notify_one();
+        changed
+    }
+
+    /// The interface of the page, `/workspace/…`, to be served on the page's own port.
+    pub fn router(&self) -> Router {
+        workspace::router(self.server.clone())
+    }
+
+    fn everything(&self) -> Router {
+        let routes = Router::new()
+            .route("/api/{*method}", any(web_api::entry::call))
+            .route("/link", get(socket::link))
+            .route("/response/{id}", post(response_url::receive))
+            .route("/upload/{id}", post(web_api::files::upload))
+            .route("/sandbox/faults", post(sandbox_api::faults))
+            .route("/sandbox/ledger", get(sandbox_api::ledger))
+            .layer(DefaultBodyLimit::max(LARGEST_BODY))
+            .with_state(self.server.clone());
+        routes.merge(self.router())
+    }
+}

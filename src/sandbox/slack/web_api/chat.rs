@@ -1,0 +1,193 @@
+//! `chat.*` and `reactions.add`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Answer, Refusal, args::Args};
+use crate::{
+    ids::{ChannelId, MessageTs},
+    sandbox::slack::{
+        check,
+        interactions::root_of,
+        server::Server,
+        timeline::{Draft, Edit},
+    },
+};
+
+/// Longer texts of new messages are cut.
+const TEXT_IS_CUT_AT: usize = 40_000;
+/// Longer texts of edits are refused.
+const EDITED_TEXT: usize = 4_000;
+const MARKDOWN_TEXT: usize = 12_000;
+
+pub(super) fn post_message(server: &Arc<Server>, args: &Args) -> Answer {
+    let channel = place(server, &args.needed("channel")?, true)?;
+    let draft = draft(server, args, channel)?;
+    let message = server.post(draft);
+    let world = server.world();
+    Ok(
+        json!({ "channel": message.channel, "ts": message.ts, "message": with_metadata(message.wire(&world), &message.metadata) }),
+    )
+}
+
+pub(super) fn update(server: &Arc<Server>, args: &Args) -> Answer {
+    let channel = place(server, &args.needed("channel")?, false)?;
+    let ts = args.ts("ts")?;
+    own(server, &channel, &ts, "cant_update_message")?;
+    let (text, blocks) = content(args)?;
+    if text.chars().count() > EDITED_TEXT {
+        return Err(Refusal::of("msg_too_long"));
+    }
+    let metadata = metadata(args)?;
+    let edit = Edit { text, blocks, metadata };
+    let message = server.edit(&channel, &ts, edit).ok_or_else(|| Refusal::of("message_not_found"))?;
+    let world = server.world();
+    Ok(json!({
+        "channel": channel, "ts": ts, "text": message.text,
+        "message": with_metadata(message.wire(&world), &message.metadata),
+    }))
+}
+
+pub(super) fn delete(server: &Arc<Server>, args: &Args) -> Answer {
+    let channel = place(server, &args.needed("channel")?, false)?;
+    let ts = args.ts("ts")?;
+    own(server, &channel, &ts, "cant_delete_message")?;
+    server.delete(&channel, &ts).ok_or_else(|| Refusal::of("message_not_found"))?;
+    Ok(json!({ "channel": channel, "ts": ts }))
+}
+
+pub(super) fn post_ephemeral(server: &Arc<Server>, args: &Args) -> Answer {
+    let channel = place(server, &args.needed("channel")?, true)?;
+    let user = args.user("user")?;
+    if !server.world().channel(channel.as_str()).is_some_and(|channel| channel.has(&user)) {
+        return Err(Refusal::of("user_not_in_channel"));
+    }
+    let draft = Draft { ephemeral_to: Some(user), ..draft(server, args, channel)? };
+    Ok(json!({ "message_ts": server.post(draft).ts }))
+}
+
+pub(super) fn get_permalink(server: &Arc<Server>, args: &Args) -> Answer {
+    let channel = place(server, &args.needed("channel")?, false)?;
+    let ts = args.ts("message_ts")?;
+    let world = server.world();
+    let message = world.message(&channel, &ts).filter(|message| !message.deleted && message.ephemeral_to.is_none());
+    let message = message.ok_or_else(|| Refusal::of("message_not_found"))?;
+    let mut link = format!("https://learning-lab.slack.com/archives/{channel}/p{}", ts.as_str().replace('.', ""));
+    if !message.is_root() {
+        link.push_str(&format!("?thread_ts={}&cid={channel}", message.root()));
+    }
+    Ok(json!({ "channel": channel, "permalink": link }))
+}
+
+pub(super) fn react(server: &Arc<Server>, args: &Args) -> Answer {
+    let channel = place(server, &args.needed("channel")?, false)?;
+    let (ts, name) = (args.ts("timestamp")?, args.needed("name")?);
+    let bot = server.world().app.user.clone();
+    match server.react(&channel, &ts, &bot, name.trim_matches(':')) {
+        None => Err(Refusal::of("message_not_found")),
+        Some(false) => Err(Refusal::of("already_reacted")),
+        Some(true) => Ok(json!({})),
+    }
+}
+
+/// The conversation that is meant, if the bot may speak there. A user's id means the direct message with them, but
+/// only to speak: an edit needs the conversation's own id.
+pub(super) fn place(server: &Server, name: &str, or_user: bool) -> Result<ChannelId, Refusal> {
+    let world = server.world();
+    let channel = world.channel(name).ok_or_else(|| Refusal::of("channel_not_found"))?;
+    if channel.with.as_ref().is_some_and(|with| with.as_str() == name) && !or_user {
+        return Err(Refusal::of("channel_not_found"));
+    }
+    if !channel.has(&world.app.user) {
+        return Err(Refusal::of("not_in_channel"));
+    }
+    if channel.archived {
+        return Err(Refusal::of("is_archived"));
+    }
+    Ok(channel.id.clone())
+}
+
+fn draft(server: &Server, args: &Args, channel: ChannelId) -> Result<Draft, Refusal> {
+    let (mut text, blocks) = content(args)?;
+    if let Some((at, _)) = text.char_indices().nth(TEXT_IS_CUT_AT) {
+        text.truncate(at);
+    }
+    let metadata = metadata(args)?.filter(|metadata| metadata.as_object().is_some_and(|m| !m.is_empty()));
+    let (thread, bot) = {
+        let world = server.world();
+        let thread = match args.text("thread_ts").filter(|ts| !ts.is_empty()).map(MessageTs::new) {
+            Some(ts) => {
+                // Slack takes only the root; a reply's own timestamp is the mistake this is to find.
+                let root = root_of(&world, &channel, &ts).filter(|root| *root == ts);
+                Some(root.ok_or_else(|| Refusal::of("thread_not_found"))?)
+            }
+            None => None,
+        };
+        (thread, world.app.user.clone())
+    };
+    Ok(Draft { thread, blocks, metadata, ..Draft::new(channel, bot, text) })
+}
+
+/// Text and layout, checked.
+fn content(args: &Args) -> Result<(String, Vec<Value>), Refusal> {
+    let text = args.text("text").unwrap_or_default();
+    if args.json("attachments").is_some_and(|list| list.as_array().is_some_and(|list| list.len() > 100)) {
+        return Err(Refusal::of("too_many_attachments"));
+    }
+    if let Some(markdown) = args.text("markdown_text") {
+        if args.has("text") || args.has("blocks") {
+            return Err(Refusal::of("markdown_text_conflict"));
+        }
+        if markdown.chars().count() > MARKDOWN_TEXT {
+            return Err(Refusal::of("msg_too_long"));
+        }
+        return Ok((markdown.clone(), vec![json!({ "type": "markdown", "text": markdown })]));
+    }
+    let blocks = match args.json("blocks") {
+        None => Vec::new(),
+        Some(Value::Array(blocks)) => blocks,
+        Some(_) => return Err(Refusal::of("invalid_blocks_format")),
+    };
+    if text.is_empty() && blocks.is_empty() {
+        return Err(Refusal::of("no_text"));
+    }
+    check::message(&blocks)?;
+    Ok((text, blocks))
+}
+
+/// What the app attaches for itself: a type and a flat object of strings.
+fn metadata(args: &Args) -> Result<Option<Value>, Refusal> {
+    let Some(metadata) = args.json("metadata") else { return Ok(None) };
+    let object = metadata.as_object().ok_or_else(|| Refusal::of("invalid_metadata_format"))?;
+    if object.is_empty() {
+        return Ok(Some(metadata));
+    }
+    if !object.get("event_type").is_some_and(Value::is_string) {
+        return Err(Refusal::of("invalid_metadata_format"));
+    }
+    match object.get("event_payload") {
+        Some(Value::Object(payload)) if payload.values().all(Value::is_string) => Ok(Some(metadata)),
+        Some(Value::Object(_)) => {
+            Err(Refusal::because("invalid_metadata_schema", "values of event_payload must be strings"))
+        }
+        _ => Err(Refusal::of("invalid_metadata_format")),
+    }
+}
+
+fn own(server: &Server, channel: &ChannelId, ts: &MessageTs, otherwise: &str) -> Result<(), Refusal> {
+    let world = server.world();
+    let message = world.message(channel, ts).filter(|message| !message.deleted && message.ephemeral_to.is_none());
+    match message {
+        None => Err(Refusal::of("message_not_found")),
+        Some(message) if !message.by_app => Err(Refusal::of(otherwise)),
+        Some(_) => Ok(()),
+    }
+}
+
+fn with_metadata(mut message: Value, metadata: &Option<Value>) -> Value {
+    if let Some(metadata) = metadata {
+        message["metadata"] = metadata.clone();
+    }
+    message
+}

@@ -1,0 +1,37 @@
+//! Which method is done where.
+
+use std::sync::Arc;
+
+use super::{Answer, Refusal, apps, args::Args, assistant, chat, conversations, files, usergroups, users, views};
+use crate::sandbox::slack::server::Server;
+
+/// Does what the method does.
+pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
+    match method {
+        "api.test" => Ok(serde_json::json!({ "args": args.recorded() })),
+        "auth.test" => apps::auth_test(server),
+        "apps.connections.open" => apps::connections_open(server),
+        "assistant.threads.setStatus" => assistant::set_status(server, args),
+        "chat.postMessage" => chat::post_message(server, args),
+        "chat.update" => chat::update(server, args),
+        "chat.delete" => chat::delete(server, args),
+        "chat.postEphemeral" => chat::post_ephemeral(server, args),
+        "chat.getPermalink" => chat::get_permalink(server, args),
+        "conversations.replies" => conversations::replies(server, args),
+        "conversations.history" => conversations::history(server, args),
+        "conversations.open" => conversations::open(server, args),
+        "conversations.info" => conversations::info(server, args),
+        "conversations.members" => conversations::members(server, args),
+        "files.getUploadURLExternal" => files::get_upload_url(server, args),
+        "files.completeUploadExternal" => files::complete_upload(server, args),
+        "reactions.add" => chat::react(server, args),
+        "usergroups.users.list" => usergroups::users_list(server, args),
+        "users.info" => users::info(server, args),
+        "users.list" => users::list(server, args),
+        "views.open" => views::open(server, args),
+        "views.push" => views::push(server, args),
+        "views.update" => views::update(server, args),
+        "views.publish" => views::publish(server, args),
+        _ => Err(Refusal::of("unknown_method")),
+    }
+}

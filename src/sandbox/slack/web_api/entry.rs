@@ -1,0 +1,114 @@
+//! A call from its arrival to its answer: token, faults, limits, the method itself, the ledger.
+
+use std::{collections::BTreeMap, future::pending, sync::Arc};
+
+use axum::{
+    Json,
+    body::{Body, Bytes},
+    extract::{Path, Query, State},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use serde_json::{Value, json};
+
+use super::{Refusal, args::Args, dispatch};
+use crate::sandbox::slack::{
+    SandboxSlack,
+    faults::{Faults, Loss},
+    ledger::Call,
+    server::{Server, locked},
+};
+
+/// `/api/<method>`
+pub(in crate::sandbox::slack) async fn call(
+    State(server): State<Arc<Server>>,
+    Path(method): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let at = server.now();
+    let method = method.trim_start_matches('/').to_owned();
+    let trouble = server.faults().take(&method);
+    tokio::time::sleep(trouble.delay).await;
+    let args = Args::read(&headers, query, &body);
+    let recorded = args.as_ref().map_or(Value::Null, recorded_without_token);
+    let record = |answer: &Value, status: StatusCode, answer_lost: bool| {
+        let (method, body, answer) = (method.clone(), recorded.clone(), answer.clone());
+        server.ledger.called(Call { at, method, body, answer, status: status.as_u16(), answer_lost });
+    };
+    if let Some(how) = trouble.request_lost {
+        record(&json!({ "ok": false, "error": "request_lost" }), StatusCode::OK, true);
+        return lost(how, &server).await;
+    }
+    if method == "apps.connections.open" && Faults::take_one(&mut server.faults().hang_open) {
+        record(&json!({ "ok": false, "error": "request_lost" }), StatusCode::OK, true);
+        return lost(Loss::TimedOut, &server).await;
+    }
+    if let Some(seconds) = trouble.retry_after.or_else(|| over_limit(&server, &method, &recorded)) {
+        let answer = Refusal::of("ratelimited").body();
+        record(&answer, StatusCode::TOO_MANY_REQUESTS, false);
+        return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], Json(answer))
+            .into_response();
+    }
+    let answer = match trouble.error {
+        Some(error) => Err(Refusal::of(&error)),
+        None => args.and_then(|mut args| {
+            let token = args.take_token();
+            allowed(&method, &headers, token)?;
+            dispatch::call(&server, &method, &args)
+        }),
+    };
+    let answer = match answer {
+        Ok(mut answer) => {
+            answer["ok"] = json!(true);
+            answer
+        }
+        Err(refusal) => refusal.body(),
+    };
+    record(&answer, StatusCode::OK, trouble.answer_lost.is_some());
+    match trouble.answer_lost {
+        Some(how) => lost(how, &server).await,
+        None => Json(answer).into_response(),
+    }
+}
+
+fn recorded_without_token(args: &Args) -> Value {
+    let mut args = args.clone();
+    args.take_token();
+    args.recorded()
+}
+
+fn allowed(method: &str, headers: &HeaderMap, argument: Option<String>) -> Result<(), Refusal> {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let token = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned).or(argument);
+    let token = token.filter(|token| !token.is_empty()).ok_or_else(|| Refusal::of("not_authed"))?;
+    let wanted = if method == "apps.connections.open" { SandboxSlack::APP_TOKEN } else { SandboxSlack::BOT_TOKEN };
+    match token.as_str() {
+        token if token == wanted || method == "api.test" => Ok(()),
+        SandboxSlack::APP_TOKEN | SandboxSlack::BOT_TOKEN => Err(Refusal::of("not_allowed_token_type")),
+        _ => Err(Refusal::of("invalid_auth")),
+    }
+}
+
+fn over_limit(server: &Server, method: &str, args: &Value) -> Option<u64> {
+    let limited = server.options.rate_limits.then(|| locked(&server.limits));
+    limited?.count(method, args["channel"].as_str(), server.now())
+}
+
+/// Has the app not learn what became of its call.
+async fn lost(how: Loss, server: &Server) -> Response {
+    match how {
+        Loss::Closed => {
+            // A body that breaks off before its first byte: the connection is closed without an answer.
+            let broken = std::io::Error::other("the answer is lost on purpose");
+            Response::new(Body::from_stream(futures_util::stream::once(async { Err::<Bytes, _>(broken) })))
+        }
+        Loss::TimedOut => {
+            tokio::select! {
+                response = pending::<Response>() => response,
+                () = server.stopped.cancelled() => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+            }
+        }
+    }
+}

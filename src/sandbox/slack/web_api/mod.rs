@@ -1,0 +1,58 @@
+//! The Web API: `/api/<method>` with Slack's tokens, bodies and refusals. A file for each family of methods.
+//!
+//! Start at [`entry`], which reads the call, makes it suffer what [`super::faults`] has in store, and writes it into
+//! the ledger; `dispatch` is the list of methods.
+
+mod apps;
+mod args;
+mod assistant;
+mod chat;
+mod conversations;
+mod dispatch;
+pub(super) mod entry;
+pub(super) mod files;
+mod usergroups;
+mod users;
+mod views;
+
+use serde_json::{Map, Value, json};
+
+use super::check::Problem;
+
+/// What a method answers.
+pub(super) type Answer = Result<Value, Refusal>;
+
+/// Why a method was not done.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refusal {
+    /// Slack's name for it.
+    pub(super) error: String,
+    /// What is said besides.
+    pub(super) more: Map<String, Value>,
+}
+
+impl Refusal {
+    pub(super) fn of(error: &str) -> Self {
+        Self { error: error.to_owned(), more: Map::new() }
+    }
+
+    pub(super) fn because(error: &str, reason: &str) -> Self {
+        let mut refusal = Self::of(error);
+        refusal.more.insert("response_metadata".to_owned(), json!({ "messages": [format!("[ERROR] {reason}")] }));
+        refusal.more.insert("errors".to_owned(), json!([reason]));
+        refusal
+    }
+
+    pub(super) fn body(&self) -> Value {
+        let mut body = self.more.clone();
+        body.insert("ok".to_owned(), json!(false));
+        body.insert("error".to_owned(), json!(self.error));
+        Value::Object(body)
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self::because(problem.error, &problem.reason)
+    }
+}

@@ -1,0 +1,36 @@
+//! The interface of the page: what somebody sitting before the workspace sees and does, at `/workspace/…`.
+//!
+//! Every request says `as` whom it is made: the page is a playground, and changing seats is part of it.
+//! `read` answers what is seen, `act` does what is done, `live` tells what happens.
+
+mod act;
+mod live;
+mod read;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    routing::{get, post},
+};
+
+use super::server::Server;
+
+/// All addresses of the page's interface.
+pub(super) fn router(server: Arc<Server>) -> Router {
+    Router::new()
+        .route("/workspace/state", get(read::state))
+        .route("/workspace/messages", get(read::messages))
+        .route("/workspace/thread", get(read::thread))
+        .route("/workspace/home", get(read::home))
+        .route("/workspace/file/{id}", get(read::file))
+        .route("/workspace/events", get(live::events))
+        .route("/workspace/read", post(act::read))
+        .route("/workspace/post", post(act::post))
+        .route("/workspace/action", post(act::action))
+        .route("/workspace/view_submit", post(act::view_submit))
+        .route("/workspace/view_close", post(act::view_close))
+        .route("/workspace/shortcut", post(act::shortcut))
+        .route("/workspace/open_home", post(act::open_home))
+        .with_state(server)
+}

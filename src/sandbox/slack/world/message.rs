@@ -1,0 +1,276 @@
+//! A message, and what a reader finds in it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::World;
+use crate::ids::{ChannelId, MessageTs, UserId};
+
+/// Something said in a channel.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Message {
+    /// Its name in the channel.
+    pub ts: MessageTs,
+    /// Where.
+    pub channel: ChannelId,
+    /// The message under which it stands, if it is a reply.
+    pub thread_ts: Option<MessageTs>,
+    /// Who said it.
+    pub user: UserId,
+    /// Whether the app said it.
+    pub by_app: bool,
+    /// The words, as mrkdwn.
+    pub text: String,
+    /// The layout, if there is one.
+    pub blocks: Vec<Value>,
+    /// What the app attached for itself; every member can read it.
+    pub metadata: Option<Value>,
+    /// When it was last edited so that a reader sees it.
+    pub edited: Option<MessageTs>,
+    /// Whether it was taken back.
+    pub deleted: bool,
+    /// The only one who sees it, if it is ephemeral.
+    pub ephemeral_to: Option<UserId>,
+    /// Reactions in the order of their first use.
+    pub reactions: Vec<Reaction>,
+    /// Ids of attached files.
+    pub files: Vec<String>,
+    /// Earlier layouts, oldest first: a person may press what they still see.
+    pub earlier: Vec<Vec<Value>>,
+}
+
+/// One kind of reaction.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Reaction {
+    /// Without colons.
+    pub name: String,
+    /// Who reacted.
+    pub users: Vec<UserId>,
+}
+
+/// Something that can be pressed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Button {
+    /// What it shows.
+    pub label: String,
+    /// The block in which it stands.
+    pub block_id: String,
+    /// What it is called.
+    pub action_id: String,
+    /// What it carries.
+    pub value: Option<String>,
+    /// `primary`, `danger` or nothing.
+    pub style: Option<String>,
+    /// The whole element.
+    pub element: Value,
+}
+
+impl Message {
+    /// Whether it stands in the channel itself.
+    pub fn is_root(&self) -> bool {
+        self.thread_ts.as_ref().is_none_or(|thread| *thread == self.ts)
+    }
+
+    /// The message under which a reply to this one stands.
+    pub fn root(&self) -> &MessageTs {
+        self.thread_ts.as_ref().unwrap_or(&self.ts)
+    }
+
+    /// What can be pressed, from top to bottom.
+    pub fn buttons(&self) -> Vec<Button> {
+        interactive(&self.blocks)
+            .into_iter()
+            .filter(|(_, element)| element["type"] == "button")
+            .map(|(block_id, element)| Button {
+                label: text_of(&element["text"]),
+                block_id,
+                action_id: text_of(&element["action_id"]),
+                value: element["value"].as_str().map(str::to_owned),
+                style: element["style"].as_str().map(str::to_owned),
+                element,
+            })
+            .collect()
+    }
+
+    /// The button with this label.
+    pub fn button(&self, label: &str) -> Option<Button> {
+        self.buttons().into_iter().find(|button| button.label == label)
+    }
+
+    /// All words that a reader sees, a line for each block, then the buttons in brackets; the text if there are no blocks.
+    pub fn words(&self) -> String {
+        if self.blocks.is_empty() {
+            return self.text.clone();
+        }
+        let lines: Vec<String> = self.blocks.iter().map(block_words).filter(|line| !line.is_empty()).collect();
+        lines.join("\n")
+    }
+
+    /// The message as the Web API and events show it.
+    pub fn wire(&self, world: &World) -> Value {
+        let mut wire = Map::new();
+        wire.insert("type".to_owned(), json!("message"));
+        wire.insert("user".to_owned(), json!(self.user));
+        wire.insert("text".to_owned(), json!(self.text));
+        wire.insert("ts".to_owned(), json!(self.ts));
+        wire.insert("team".to_owned(), json!(world.team));
+        if self.by_app {
+            wire.insert("bot_id".to_owned(), json!(world.app.bot_id));
+            wire.insert("app_id".to_owned(), json!(world.app.id));
+            wire.insert(
+                "bot_profile".to_owned(),
+                json!({ "id": world.app.bot_id, "app_id": world.app.id, "name": "countersign", "deleted": false,
+                        "updated": 1_700_000_000, "team_id": world.team }),
+            );
+        }
+        if !self.blocks.is_empty() {
+            wire.insert("blocks".to_owned(), json!(self.blocks));
+        }
+        if let Some(thread) = &self.thread_ts {
+            wire.insert("thread_ts".to_owned(), json!(thread));
+            if let Some(root) = world.message(&self.channel, thread).filter(|_| !self.is_root()) {
+                wire.insert("parent_user_id".to_owned(), json!(root.user));
+            }
+        }
+        if let Some(edited) = &self.edited {
+            wire.insert("edited".to_owned(), json!({ "user": self.user, "ts": edited }));
+        }
+        if !self.files.is_empty() {
+            let files: Vec<Value> = self.files.iter().filter_map(|id| world.files.get(id)).map(|f| f.shown()).collect();
+            wire.insert("files".to_owned(), json!(files));
+        }
+        if !self.reactions.is_empty() {
+            let reactions: Vec<Value> = self
+                .reactions
+                .iter()
+                .map(|r| json!({ "name": r.name, "users": r.users, "count": r.users.len() }))
+                .collect();
+            wire.insert("reactions".to_owned(), json!(reactions));
+        }
+        Value::Object(wire)
+    }
+
+    /// The message as the page shows it.
+    pub fn shown(&self, world: &World) -> Value {
+        let replies: Vec<&Message> =
+            if self.is_root() { world.replies(&self.channel, &self.ts).collect() } else { Vec::new() };
+        let mut reply_users: Vec<&UserId> = Vec::new();
+        for reply in &replies {
+            if !reply_users.contains(&&reply.user) {
+                reply_users.push(&reply.user);
+            }
+        }
+        let files: Vec<Value> = self.files.iter().filter_map(|id| world.files.get(id)).map(|f| f.shown()).collect();
+        let mut shown = json!({
+            "ts": self.ts, "channel": self.channel, "user": self.user, "text": self.text,
+            "reply_count": replies.len(), "reply_users": reply_users, "latest_reply": replies.last().map(|m| &m.ts),
+            "reactions": self.reactions, "files": files,
+        });
+        if let Some(thread) = &self.thread_ts {
+            shown["thread_ts"] = json!(thread);
+        }
+        if !self.blocks.is_empty() {
+            shown["blocks"] = json!(self.blocks);
+        }
+        if self.edited.is_some() {
+            shown["edited"] = json!(true);
+        }
+        if self.deleted {
+            shown["deleted"] = json!(true);
+            shown["text"] = json!("This message was deleted.");
+            shown.as_object_mut().expect("made above").remove("blocks");
+        }
+        if self.ephemeral_to.is_some() {
+            shown["ephemeral"] = json!(true);
+        }
+        shown
+    }
+}
+
+/// Every element of a layout that a person can operate, with the id of its block.
+pub(in crate::sandbox::slack) fn interactive(blocks: &[Value]) -> Vec<(String, Value)> {
+    let mut found = Vec::new();
+    for block in blocks {
+        let block_id = text_of(&block["block_id"]);
+        let single = [&block["accessory"], &block["element"]];
+        let several = block["elements"].as_array().into_iter().flatten();
+        for element in single.into_iter().chain(several) {
+            if element["action_id"].is_string() {
+                found.push((block_id.clone(), element.clone()));
+            }
+        }
+        for inner in ["blocks", "children", "cards", "actions"] {
+            if let Some(inner) = block[inner].as_array() {
+                for (id, element) in interactive(inner) {
+                    found.push((if id.is_empty() { block_id.clone() } else { id }, element));
+                }
+            }
+        }
+        if block["type"] != "actions" && block["type"] == "button" && block["action_id"].is_string() {
+            found.push((block_id, block.clone()));
+        }
+    }
+    found
+}
+
+/// The words of a text object or a string; nothing for anything else.
+pub(in crate::sandbox::slack) fn text_of(value: &Value) -> String {
+    value.as_str().or_else(|| value["text"].as_str()).unwrap_or_default().to_owned()
+}
+
+fn block_words(block: &Value) -> String {
+    match block["type"].as_str().unwrap_or_default() {
+        "divider" => "---".to_owned(),
+        "actions" | "context_actions" => elements(block, |element| format!("[{}]", element_words(element)), " "),
+        "context" => elements(block, element_words, " "),
+        "image" => format!("({})", text_of(&block["alt_text"])),
+        "rich_text" => rich_text_words(block),
+        "table" => {
+            let rows = block["rows"].as_array().into_iter().flatten();
+            let row = |row: &Value| {
+                let cells = row.as_array().into_iter().flatten();
+                cells.map(|cell| block_words_or_text(cell)).collect::<Vec<_>>().join(" | ")
+            };
+            rows.map(row).collect::<Vec<_>>().join("\n")
+        }
+        _ => {
+            let fields = block["fields"].as_array().into_iter().flatten().map(text_of);
+            let mut lines: Vec<String> = std::iter::once(text_of(&block["text"])).chain(fields).collect();
+            if block["accessory"].is_object() {
+                lines.push(format!("[{}]", element_words(&block["accessory"])));
+            }
+            lines.retain(|line| !line.is_empty());
+            lines.join("\n")
+        }
+    }
+}
+
+fn block_words_or_text(cell: &Value) -> String {
+    if cell["type"] == "rich_text" { rich_text_words(cell) } else { text_of(cell) }
+}
+
+fn elements(block: &Value, words: impl Fn(&Value) -> String, between: &str) -> String {
+    block["elements"].as_array().into_iter().flatten().map(words).collect::<Vec<_>>().join(between)
+}
+
+fn element_words(element: &Value) -> String {
+    for key in ["text", "placeholder", "alt_text"] {
+        let words = text_of(&element[key]);
+        if !words.is_empty() {
+            return words;
+        }
+    }
+    text_of(&element["action_id"])
+}
+
+fn rich_text_words(value: &Value) -> String {
+    match value["type"].as_str().unwrap_or_default() {
+        "text" => text_of(&value["text"]),
+        "user" => format!("<@{}>", text_of(&value["user_id"])),
+        "link" => text_of(if value["text"].is_string() { &value["text"] } else { &value["url"] }),
+        "emoji" => format!(":{}:", text_of(&value["name"])),
+        "rich_text_list" => elements(value, |item| format!("• {}", rich_text_words(item)), "\n"),
+        "rich_text" => elements(value, rich_text_words, "\n"),
+        _ => elements(value, rich_text_words, ""),
+    }
+}

@@ -1,0 +1,74 @@
+//! A modal or a Home tab.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::World;
+use crate::ids::UserId;
+
+/// A modal or a Home tab before one person.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct View {
+    /// `V…`
+    pub id: String,
+    /// Before whom it is.
+    pub user: UserId,
+    /// Changes with every update.
+    pub hash: String,
+    /// The first modal of the stack.
+    pub root: String,
+    /// The modal below, if there is one.
+    pub below: Option<String>,
+    /// What the app sent.
+    pub content: Value,
+    /// What was filled in, by block and action.
+    pub values: Value,
+    /// Whether it can still be seen.
+    pub open: bool,
+}
+
+impl View {
+    /// `modal` or `home`.
+    pub fn kind(&self) -> &str {
+        self.content["type"].as_str().unwrap_or_default()
+    }
+
+    /// The heading of a modal.
+    pub fn title(&self) -> String {
+        super::message::text_of(&self.content["title"])
+    }
+
+    /// Its layout.
+    pub fn blocks(&self) -> &[Value] {
+        self.content["blocks"].as_array().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// As the Web API, interactions and the page show it.
+    pub fn wire(&self, world: &World) -> Value {
+        let mut wire = self.content.clone();
+        for (key, default) in [
+            ("private_metadata", json!("")),
+            ("callback_id", json!("")),
+            ("external_id", json!("")),
+            ("clear_on_close", json!(false)),
+            ("notify_on_close", json!(false)),
+            ("title", json!({ "type": "plain_text", "text": "", "emoji": true })),
+            ("close", Value::Null),
+            ("submit", Value::Null),
+        ] {
+            if wire[key].is_null() {
+                wire[key] = default;
+            }
+        }
+        wire["id"] = json!(self.id);
+        wire["team_id"] = json!(world.team);
+        wire["app_id"] = json!(world.app.id);
+        wire["bot_id"] = json!(world.app.bot_id);
+        wire["app_installed_team_id"] = json!(world.team);
+        wire["hash"] = json!(self.hash);
+        wire["root_view_id"] = json!(self.root);
+        wire["previous_view_id"] = json!(self.below);
+        wire["state"] = json!({ "values": self.values });
+        wire
+    }
+}

@@ -1,0 +1,123 @@
+//! Block Kit, as far as we use it: a function for each block, over plain JSON.
+//!
+//! Every mrkdwn object is `verbatim`: Slack is not to look for addresses, channels and names in it. Texts come in as
+//! finished mrkdwn ([`super::mrkdwn::Mrkdwn`]); limits are named here and kept by whoever draws.
+//!
+//! The design we did not take: the library's typed blocks. They know fewer fields than Slack (no `verbatim` in some
+//! places), and a message is stored and compared as JSON anyway.
+
+use serde_json::{Value, json};
+
+use super::mrkdwn::line;
+
+/// Blocks in a message.
+pub const BLOCKS: usize = 50;
+/// Characters in a text object.
+pub const TEXT: usize = 3000;
+/// Characters in a field of a section.
+pub const FIELD: usize = 2000;
+/// Fields in a section.
+pub const FIELDS: usize = 10;
+/// Characters in a header.
+pub const HEADER: usize = 150;
+/// Elements in a context block.
+pub const CONTEXT: usize = 10;
+/// Elements in an actions block.
+pub const ACTIONS: usize = 25;
+/// Characters on a button.
+pub const BUTTON: usize = 75;
+/// Characters in a button's value.
+pub const VALUE: usize = 2000;
+/// Rows in a table, its head included.
+pub const ROWS: usize = 100;
+/// Cells in a row.
+pub const CELLS: usize = 20;
+/// Characters of the text that stands for the blocks: more is refused in an update.
+pub const FALLBACK: usize = 4000;
+
+/// A message: its blocks, and the text that notifications and screen readers show.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Message {
+    /// mrkdwn; says what the blocks say.
+    pub text: String,
+    /// From top to bottom.
+    pub blocks: Vec<Value>,
+}
+
+/// A text object in mrkdwn.
+pub fn mrkdwn(text: &str) -> Value {
+    json!({ "type": "mrkdwn", "text": text, "verbatim": true })
+}
+
+/// A text object in which nothing is parsed, cut to `limit`.
+pub fn plain(text: &str, limit: usize) -> Value {
+    json!({ "type": "plain_text", "text": line(text, limit), "emoji": false })
+}
+
+/// A paragraph.
+pub fn section(text: &str) -> Value {
+    json!({ "type": "section", "text": mrkdwn(text) })
+}
+
+/// Short texts in two columns; at most [`FIELDS`].
+pub fn fields(texts: &[String]) -> Value {
+    json!({ "type": "section", "fields": texts.iter().map(|text| mrkdwn(text)).collect::<Vec<_>>() })
+}
+
+/// A heading.
+pub fn header(text: &str) -> Value {
+    json!({ "type": "header", "text": plain(text, HEADER) })
+}
+
+/// Small print.
+pub fn context(text: &str) -> Value {
+    json!({ "type": "context", "elements": [mrkdwn(text)] })
+}
+
+/// Markdown, already sanitised.
+pub fn markdown(text: &str) -> Value {
+    json!({ "type": "markdown", "text": text })
+}
+
+/// Buttons; at most [`ACTIONS`].
+pub fn actions(block_id: &str, buttons: &[Value]) -> Value {
+    json!({ "type": "actions", "block_id": block_id, "elements": buttons })
+}
+
+/// A button.
+pub fn button(action_id: &str, label: &str, value: &str) -> Value {
+    json!({ "type": "button", "action_id": action_id, "text": plain(label, BUTTON), "value": value })
+}
+
+/// A button with a colour: `primary` or `danger`.
+pub fn styled(mut button: Value, style: &str) -> Value {
+    button["style"] = json!(style);
+    button
+}
+
+/// A button that asks once more.
+pub fn confirmed(mut button: Value, title: &str, text: &str, confirm: &str, deny: &str) -> Value {
+    button["confirm"] = json!({
+        "title": plain(title, 100),
+        "text": plain(text, 300),
+        "confirm": plain(confirm, 30),
+        "deny": plain(deny, 30),
+        "style": "danger",
+    });
+    button
+}
+
+/// A table; the first row is its head.
+pub fn table(rows: &[Vec<Value>]) -> Value {
+    json!({ "type": "table", "rows": rows })
+}
+
+/// A cell in which nothing is parsed.
+pub fn cell(text: &str) -> Value {
+    json!({ "type": "raw_text", "text": text })
+}
+
+/// A cell of rich text, from its elements.
+pub fn rich_cell(elements: &[Value]) -> Value {
+    json!({ "type": "rich_text", "elements": [{ "type": "rich_text_section", "elements": elements }] })
+}

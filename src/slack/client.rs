@@ -1,0 +1,420 @@
+//! The way out: a method for each thing we ask of Slack.
+//!
+//! Calls go through the Slack library's HTTP connector: it keeps connections open and pools them, and its rate control
+//! stays off, since it knows tiers and not channels. A request body is written once, from borrowed fields; an answer is
+//! read as raw JSON, of which each method takes what it needs. The library has no timeouts and repeats the body in its
+//! errors: both are seen to here, for every call ([`SlackClient::call`], [`Error`]).
+//!
+//! Slack has no idempotency key. A post carries a nonce in its metadata, by which [`SlackClient::find_by_nonce`] finds
+//! it after its answer was lost. Metadata can be read by every member, so nothing else is in there.
+
+use std::{fmt, future::Future, io, sync::Arc, time::Duration};
+
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use serde_json::{Value, json};
+use slack_morphism::{
+    ClientResult, SlackApiToken, SlackApiTokenValue, SlackClient as Library, SlackClientApiCallContext,
+    SlackClientHttpConnector, hyper_tokio::SlackClientHyperConnector,
+};
+use tracing::Span;
+use url::Url;
+
+pub use super::client_error::Error;
+use super::{Identity, blocks::Message, field};
+use crate::{
+    clock::Timestamp,
+    ids::{ChannelId, MessageTs, Nonce, TeamId, UserId},
+};
+
+/// The library's connector over TLS, or over plain HTTP to a stand-in.
+pub(super) type Connector = SlackClientHyperConnector<HttpsConnector<HttpConnector>>;
+
+/// The type of our messages' metadata.
+const METADATA: &str = "countersign";
+
+/// How far before the moment of a post it is looked for: clocks differ.
+const CLOCKS_DIFFER: i64 = 300;
+
+/// The most pages that are read of anything.
+const PAGES: usize = 50;
+
+/// Talks to one workspace with one bot token.
+#[derive(Clone)]
+pub struct SlackClient {
+    library: Arc<Library<Connector>>,
+    token: SlackApiToken,
+    timeout: Duration,
+}
+
+/// Where a token leads, from `auth.test`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Who we are.
+    pub identity: Identity,
+    /// Where.
+    pub team: TeamId,
+    /// The workspace's name.
+    pub team_name: String,
+}
+
+/// A person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// How they are shown.
+    pub name: String,
+    /// Their time zone, such as `Europe/Berlin`.
+    pub tz: Option<String>,
+    /// Whether it is an app.
+    pub is_bot: bool,
+    /// Whether the account is switched off.
+    pub deleted: bool,
+}
+
+/// How a `response_url` is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Respond {
+    /// With a message that only the person sees.
+    Privately,
+    /// By putting something else in place of the message that was clicked.
+    ReplaceOriginal,
+    /// By taking that message away.
+    DeleteOriginal,
+}
+
+impl fmt::Debug for SlackClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SlackClient").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+impl SlackClient {
+    /// How long a call may take, where nothing else is said.
+    pub const TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// A client for the API at `api_url` (`https://slack.com/api`). Each call takes at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// If the machine's root certificates cannot be read, which `https` needs.
+    pub fn new(api_url: &str, bot_token: &SecretString, timeout: Duration) -> io::Result<Self> {
+        let library = Arc::new(Library::new(connector(api_url)?));
+        Ok(Self { library, token: token(bot_token), timeout })
+    }
+
+    /// Whose token this is.
+    pub async fn auth_test(&self) -> Result<Account, Error> {
+        let answer = self.post("auth.test", &json!({})).await?;
+        let identity = Identity {
+            user: wanted(&answer, "/user_id")?.into(),
+            bot: field::text(&answer, "/bot_id").map(str::to_owned),
+        };
+        let team = field::first(&answer, &["/team_id", "/enterprise_id"]).ok_or(Error::Decode)?.into();
+        Ok(Account { identity, team, team_name: field::text(&answer, "/team").unwrap_or_default().to_owned() })
+    }
+
+    /// Posts a message, into a thread if one is given. Its nonce finds it again if the answer is lost.
+    pub async fn post_message(
+        &self,
+        channel: &ChannelId,
+        thread: Option<&MessageTs>,
+        message: &Message,
+        nonce: &Nonce,
+    ) -> Result<MessageTs, Error> {
+        let metadata = json!({ "event_type": METADATA, "event_payload": { "nonce": nonce } });
+        let body = Post {
+            thread_ts: thread,
+            metadata: Some(metadata),
+            unfurl_links: Some(false),
+            unfurl_media: Some(false),
+            ..Post::new(channel, message)
+        };
+        ts(&self.post("chat.postMessage", &body).await?)
+    }
+
+    /// Puts something else into a message of ours. Its metadata stays.
+    pub async fn update_message(&self, channel: &ChannelId, ts: &MessageTs, message: &Message) -> Result<(), Error> {
+        let body = Post { ts: Some(ts), ..Post::new(channel, message) };
+        self.post("chat.update", &body).await.map(drop)
+    }
+
+    /// Takes a message of ours away.
+    pub async fn delete_message(&self, channel: &ChannelId, ts: &MessageTs) -> Result<(), Error> {
+        self.post("chat.delete", &json!({ "channel": channel, "ts": ts })).await.map(drop)
+    }
+
+    /// Shows something to one person only. It is gone when they reload.
+    pub async fn post_ephemeral(
+        &self,
+        channel: &ChannelId,
+        thread: Option<&MessageTs>,
+        user: &UserId,
+        message: &Message,
+    ) -> Result<(), Error> {
+        let body = Post { thread_ts: thread, user: Some(user), ..Post::new(channel, message) };
+        self.post("chat.postEphemeral", &body).await.map(drop)
+    }
+
+    /// Answers through the address that came with an interaction or command. The token is not sent there.
+    pub async fn respond(&self, response_url: &str, how: Respond, message: &Message) -> Result<(), Error> {
+        let url: Url = response_url.parse().map_err(|_| Error::Refused { code: "invalid_url".to_owned() })?;
+        let body = match how {
+            Respond::Privately => json!({ "response_type": "ephemeral", "replace_original": false,
+                "text": message.text, "blocks": message.blocks }),
+            Respond::ReplaceOriginal => json!({ "replace_original": true,
+                "text": message.text, "blocks": message.blocks }),
+            Respond::DeleteOriginal => json!({ "delete_original": true }),
+        };
+        let span = Span::none();
+        let context = SlackClientApiCallContext {
+            rate_control_params: None,
+            token: None,
+            tracing_span: &span,
+            is_sensitive_url: true,
+        };
+        self.within(self.library.http_api.connector.http_post_uri::<_, Value>(url, &body, context)).await.map(drop)
+    }
+
+    /// Looks for the message that carries `nonce`, posted at `since` or later.
+    pub async fn find_by_nonce(
+        &self,
+        channel: &ChannelId,
+        thread: Option<&MessageTs>,
+        nonce: &Nonce,
+        since: Timestamp,
+    ) -> Result<Option<MessageTs>, Error> {
+        let oldest = (since.seconds() - CLOCKS_DIFFER).max(0).to_string();
+        let mut query = vec![
+            ("channel", channel.as_str()),
+            ("include_all_metadata", "true"),
+            ("inclusive", "true"),
+            ("limit", "200"),
+            ("oldest", &oldest),
+        ];
+        let method = match thread {
+            Some(root) => {
+                query.push(("ts", root.as_str()));
+                "conversations.replies"
+            }
+            None => "conversations.history",
+        };
+        let is_it = |message: &Value| {
+            field::text(message, "/metadata/event_type") == Some(METADATA)
+                && field::text(message, "/metadata/event_payload/nonce") == Some(nonce.as_str())
+        };
+        let found = self.pages(method, &query, |page| {
+            page["messages"].as_array().into_iter().flatten().find(|message| is_it(message)).map(ts)
+        });
+        found.await?.transpose()
+    }
+
+    /// Opens a modal. `trigger_id` is good for 3 s and once. Returns the view's id.
+    pub async fn open_view(&self, trigger_id: &str, view: &Value) -> Result<String, Error> {
+        let answer = self.post("views.open", &json!({ "trigger_id": trigger_id, "view": view })).await?;
+        wanted(&answer, "/view/id").map(str::to_owned)
+    }
+
+    /// Puts something else into an open modal; with a `hash`, only if nobody else did since.
+    pub async fn update_view(&self, view_id: &str, hash: Option<&str>, view: &Value) -> Result<(), Error> {
+        let mut body = json!({ "view_id": view_id, "view": view });
+        if let Some(hash) = hash {
+            body["hash"] = json!(hash);
+        }
+        self.post("views.update", &body).await.map(drop)
+    }
+
+    /// Draws a person's Home tab.
+    pub async fn publish_home(&self, user: &UserId, view: &Value) -> Result<(), Error> {
+        self.post("views.publish", &json!({ "user_id": user, "view": view })).await.map(drop)
+    }
+
+    /// Who a person is.
+    pub async fn user_info(&self, user: &UserId) -> Result<Person, Error> {
+        let answer = self.get("users.info", &[("user", user.as_str())]).await?;
+        let names = ["/user/profile/display_name", "/user/real_name", "/user/profile/real_name", "/user/name"];
+        Ok(Person {
+            name: field::first(&answer, &names).ok_or(Error::Decode)?.to_owned(),
+            tz: field::text(&answer, "/user/tz").map(str::to_owned),
+            is_bot: answer["user"]["is_bot"] == true,
+            deleted: answer["user"]["deleted"] == true,
+        })
+    }
+
+    /// Who is in a user group (`S…`).
+    pub async fn usergroup_members(&self, group: &str) -> Result<Vec<UserId>, Error> {
+        Ok(users(&self.get("usergroups.users.list", &[("usergroup", group)]).await?["users"]))
+    }
+
+    /// Whether a person is in a conversation. Reads its members until they are found.
+    pub async fn is_member(&self, channel: &ChannelId, user: &UserId) -> Result<bool, Error> {
+        let query = [("channel", channel.as_str()), ("limit", "1000")];
+        let found =
+            self.pages("conversations.members", &query, |page| users(&page["members"]).contains(user).then_some(()));
+        Ok(found.await?.is_some())
+    }
+
+    /// The address of a message for people.
+    pub async fn permalink(&self, channel: &ChannelId, ts: &MessageTs) -> Result<String, Error> {
+        let query = [("channel", channel.as_str()), ("message_ts", ts.as_str())];
+        wanted(&self.get("chat.getPermalink", &query).await?, "/permalink").map(str::to_owned)
+    }
+
+    /// Says under a thread what is being done; an empty text clears it. Vanishes by itself after two minutes.
+    pub async fn set_thread_status(&self, channel: &ChannelId, thread: &MessageTs, status: &str) -> Result<(), Error> {
+        let body = json!({ "channel_id": channel, "thread_ts": thread, "status": status });
+        self.post("assistant.threads.setStatus", &body).await.map(drop)
+    }
+
+    /// Calls a method that takes JSON.
+    async fn post(&self, method: &'static str, body: &(impl Serialize + Send + Sync)) -> Result<Value, Error> {
+        self.call(method, |context| self.library.http_api.connector.http_post(method, body, context)).await
+    }
+
+    /// Calls a method that reads, and takes no JSON.
+    async fn get(&self, method: &'static str, query: &[(&str, &str)]) -> Result<Value, Error> {
+        let query: Vec<_> = query.iter().map(|(name, value)| (*name, Some(*value))).collect();
+        self.call(method, |context| self.library.http_api.connector.http_get(method, &query, context)).await
+    }
+
+    /// Reads page by page until `find` has found something.
+    async fn pages<T>(
+        &self,
+        method: &'static str,
+        query: &[(&str, &str)],
+        find: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        let mut cursor = String::new();
+        for _ in 0..PAGES {
+            let mut query = query.to_vec();
+            if !cursor.is_empty() {
+                query.push(("cursor", &cursor));
+            }
+            let page = self.get(method, &query).await?;
+            if let Some(found) = find(&page) {
+                return Ok(Some(found));
+            }
+            match field::text(&page, "/response_metadata/next_cursor") {
+                Some(next) => cursor = next.to_owned(),
+                None => return Ok(None),
+            }
+        }
+        Err(Error::Decode) // no end: not to be taken for “not there”
+    }
+
+    /// Makes one call with our token, within the time, and counts how it ended.
+    async fn call<'a, F>(
+        &'a self,
+        method: &'static str,
+        make: impl FnOnce(SlackClientApiCallContext<'a>) -> F,
+    ) -> Result<Value, Error>
+    where
+        F: Future<Output = ClientResult<Value>>,
+    {
+        let context = SlackClientApiCallContext {
+            rate_control_params: None,
+            token: Some(&self.token),
+            tracing_span: no_span(),
+            is_sensitive_url: false,
+        };
+        let result = self.within(make(context)).await;
+        let ended = match &result {
+            Ok(_) => "ok",
+            Err(Error::RateLimited { .. }) => "rate_limited",
+            Err(Error::NoAnswer(_) | Error::Decode) => "no_answer",
+            Err(Error::NotSent) => "not_sent",
+            Err(_) => "refused",
+        };
+        metrics::counter!("countersign_slack_calls_total", "method" => method, "result" => ended).increment(1);
+        result
+    }
+
+    async fn within(&self, call: impl Future<Output = ClientResult<Value>>) -> Result<Value, Error> {
+        match tokio::time::timeout(self.timeout, call).await {
+            Ok(result) => result.map_err(Error::from),
+            Err(_) => Err(Error::NoAnswer("timeout")),
+        }
+    }
+}
+
+/// The fields of every call that posts.
+#[derive(Serialize)]
+struct Post<'a> {
+    channel: &'a ChannelId,
+    text: &'a str,
+    blocks: &'a [Value],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<&'a MessageTs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread_ts: Option<&'a MessageTs>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<&'a UserId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfurl_links: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfurl_media: Option<bool>,
+}
+
+impl<'a> Post<'a> {
+    fn new(channel: &'a ChannelId, message: &'a Message) -> Self {
+        Self {
+            channel,
+            text: &message.text,
+            blocks: &message.blocks,
+            ts: None,
+            thread_ts: None,
+            user: None,
+            metadata: None,
+            unfurl_links: None,
+            unfurl_media: None,
+        }
+    }
+}
+
+/// A connector for the API at `api_url`; root certificates are read only if it needs them.
+pub(super) fn connector(api_url: &str) -> io::Result<Connector> {
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    http.set_connect_timeout(Some(Duration::from_secs(5)));
+    let provider = rustls::crypto::ring::default_provider();
+    let builder = HttpsConnectorBuilder::new();
+    let https = if api_url.starts_with("https:") {
+        builder.with_provider_and_native_roots(provider)?.https_only()
+    } else {
+        let tls = rustls::ClientConfig::builder_with_provider(provider.into())
+            .with_safe_default_protocol_versions()
+            .expect("the provider has the default versions")
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        builder.with_tls_config(tls).https_or_http()
+    };
+    let https = https.enable_http1().enable_http2().wrap_connector(http);
+    Ok(Connector::with_connector(https).with_slack_api_url(api_url.trim_end_matches('/')))
+}
+
+/// A token as the library wants it.
+pub(super) fn token(secret: &SecretString) -> SlackApiToken {
+    SlackApiToken::new(SlackApiTokenValue(secret.expose_secret().to_owned()))
+}
+
+/// The span that the library writes its debug lines in: none.
+fn no_span() -> &'static Span {
+    static NONE: std::sync::LazyLock<Span> = std::sync::LazyLock::new(Span::none);
+    &NONE
+}
+
+fn ts(message: &Value) -> Result<MessageTs, Error> {
+    wanted(message, "/ts").map(MessageTs::from)
+}
+
+fn wanted<'a>(answer: &'a Value, pointer: &str) -> Result<&'a str, Error> {
+    field::text(answer, pointer).ok_or(Error::Decode)
+}
+
+fn users(list: &Value) -> Vec<UserId> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(UserId::from).collect()
+}

@@ -1,0 +1,193 @@
+//! Why a call to Slack did not do what was asked, by what can be done about it.
+//!
+//! The Slack library's errors carry the whole body of the answer in their text. Nothing of a body gets past here but the
+//! code.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use slack_morphism::errors::SlackClientError as Inner;
+
+/// How long to wait if Slack says "too often" and not for how long.
+const UNTOLD_WAIT: Duration = Duration::from_secs(10);
+
+/// Why a call did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Too often: wait, then do the same again. Nothing was done.
+    #[error("Slack asks to wait {} s", .retry_after.as_secs())]
+    RateLimited {
+        /// How long.
+        retry_after: Duration,
+    },
+    /// The call left and no usable answer came: it may have been done. Look before doing it again.
+    #[error("no answer from Slack; it may or may not have been done ({0})")]
+    NoAnswer(&'static str),
+    /// Slack could not be reached: nothing was done. Later it may be.
+    #[error("Slack cannot be reached; nothing was sent")]
+    NotSent,
+    /// What the call is about does not exist, or not for us: `message_not_found`, `channel_not_found`, …
+    #[error("it is not there: {code}")]
+    Gone {
+        /// Slack's word.
+        code: String,
+    },
+    /// The call is wrong as it is: `invalid_blocks`, `msg_too_long`, …
+    #[error("Slack refused it: {code}")]
+    Refused {
+        /// Slack's word.
+        code: String,
+    },
+    /// The app lacks a permission: add it to the manifest and install the app again.
+    #[error("the Slack app lacks the scope {needed}")]
+    MissingScope {
+        /// Which.
+        needed: String,
+    },
+    /// The token is no good: nothing will work until somebody changes it.
+    #[error("Slack does not accept the token: {code}")]
+    Auth {
+        /// Slack's word.
+        code: String,
+    },
+    /// An answer came and cannot be read. The call was probably done.
+    #[error("cannot read Slack's answer")]
+    Decode,
+}
+
+impl Error {
+    /// Whether the same call may go through later.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::RateLimited { .. } | Self::NoAnswer(_) | Self::NotSent)
+    }
+}
+
+impl From<Inner> for Error {
+    fn from(error: Inner) -> Self {
+        match error {
+            Inner::ApiError(api) => of_code(&api.code, api.http_response_body.as_deref()),
+            Inner::RateLimitError(limit) => Self::RateLimited { retry_after: limit.retry_after.unwrap_or(UNTOLD_WAIT) },
+            Inner::HttpError(http) if http.status_code.is_server_error() => Self::NoAnswer("server error"),
+            Inner::HttpError(http) => {
+                let body = http.http_response_body.as_deref();
+                match body.and_then(code_in) {
+                    Some(code) => of_code(&code, body),
+                    None if matches!(http.status_code.as_u16(), 404 | 410) => {
+                        Self::Gone { code: format!("http_{}", http.status_code.as_u16()) }
+                    }
+                    None => Self::Refused { code: format!("http_{}", http.status_code.as_u16()) },
+                }
+            }
+            Inner::HttpProtocolError(protocol) => match protocol.cause {
+                Some(cause) if cause.is::<url::ParseError>() => Self::Refused { code: "invalid_url".to_owned() },
+                Some(cause) => match cause.downcast_ref::<hyper_util::client::legacy::Error>() {
+                    Some(hyper) if hyper.is_connect() => Self::NotSent,
+                    _ => Self::NoAnswer("connection lost"),
+                },
+                None => Self::NoAnswer("connection lost"),
+            },
+            Inner::SystemError(_) | Inner::EndOfStream(_) | Inner::SocketModeProtocolError(_) => {
+                Self::NoAnswer("connection lost")
+            }
+            Inner::ProtocolError(_) => Self::Decode,
+        }
+    }
+}
+
+/// Whether a code says that the token is no good, and will not be.
+pub fn is_fatal(code: &str) -> bool {
+    matches!(
+        code,
+        "invalid_auth"
+            | "not_authed"
+            | "account_inactive"
+            | "token_revoked"
+            | "token_expired"
+            | "not_allowed_token_type"
+            | "org_login_required"
+            | "link_disabled"
+    )
+}
+
+/// Sorts Slack's codes by what can be done about them.
+fn of_code(code: &str, body: Option<&str>) -> Error {
+    let code_owned = || code.to_owned();
+    match code {
+        _ if is_fatal(code) => Error::Auth { code: code_owned() },
+        "missing_scope" => {
+            let body = body.and_then(|body| serde_json::from_str::<Value>(body).ok());
+            let needed = body.as_ref().and_then(|body| body["needed"].as_str()).unwrap_or("that it was asked for");
+            Error::MissingScope { needed: needed.to_owned() }
+        }
+        "ratelimited" | "rate_limited" => Error::RateLimited { retry_after: UNTOLD_WAIT },
+        // Slack: “some aspect of the operation may have succeeded”.
+        "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout" => {
+            Error::NoAnswer("internal error")
+        }
+        "message_not_found"
+        | "channel_not_found"
+        | "thread_not_found"
+        | "user_not_found"
+        | "users_not_found"
+        | "view_not_found"
+        | "not_found"
+        | "no_such_subteam"
+        | "is_archived"
+        | "not_in_channel"
+        | "user_not_in_channel"
+        | "cant_update_message"
+        | "cant_delete_message"
+        | "edit_window_closed"
+        | "trigger_expired"
+        | "expired_trigger_id"
+        | "trigger_exchanged"
+        | "exchanged_trigger_id"
+        | "expired_url"
+        | "used_url" => Error::Gone { code: code_owned() },
+        _ => Error::Refused { code: code_owned() },
+    }
+}
+
+/// The code in the body of an error: of JSON, or the body itself where it is a mere word.
+fn code_in(body: &str) -> Option<String> {
+    let json = serde_json::from_str::<Value>(body).ok();
+    if let Some(code) = json.as_ref().and_then(|json| json["error"].as_str()) {
+        return Some(code.to_owned());
+    }
+    let word = body.trim();
+    let is_code = !word.is_empty() && word.len() <= 40 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    is_code.then(|| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use slack_morphism::errors::{SlackClientApiError, SlackClientProtocolError};
+
+    use super::*;
+
+    fn api(code: &str, body: &str) -> Error {
+        Inner::ApiError(SlackClientApiError::new(code.into()).with_http_response_body(body.into())).into()
+    }
+
+    #[test]
+    fn codes_are_sorted_by_what_can_be_done() {
+        assert_eq!(api("message_not_found", ""), Error::Gone { code: "message_not_found".into() });
+        assert_eq!(api("invalid_blocks", ""), Error::Refused { code: "invalid_blocks".into() });
+        assert_eq!(api("token_revoked", ""), Error::Auth { code: "token_revoked".into() });
+        assert_eq!(api("internal_error", ""), Error::NoAnswer("internal error"));
+        let body = r#"{"ok":false,"error":"missing_scope","needed":"chat:write","provided":"commands"}"#;
+        assert_eq!(api("missing_scope", body), Error::MissingScope { needed: "chat:write".into() });
+    }
+
+    #[test]
+    fn nothing_of_an_answer_reaches_the_log() {
+        let secret = "the text of a message";
+        let broken = serde_json::from_str::<Value>("{").unwrap_err();
+        let unreadable = Inner::ProtocolError(SlackClientProtocolError::new(broken).with_json_body(secret.into()));
+        for error in [api("invalid_blocks", secret), unreadable.into()] {
+            assert!(!format!("{error} {error:?}").contains(secret), "{error:?}");
+        }
+        assert_eq!(code_in("used_url"), Some("used_url".into()));
+        assert_eq!(code_in("<html>Not Found</html>"), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! Slash commands.
+
+use serde_json::Value;
+
+use super::{
+    Inbound, Unreadable,
+    field::{required, text},
+    plain,
+};
+use crate::ids::{ChannelId, DedupKey, TeamId, UserId};
+
+/// A slash command, as a person sent it. It is never in a thread: Slack allows none there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// With its slash: `/countersign`.
+    pub command: String,
+    /// What stands behind it, plain.
+    pub text: String,
+    /// Who.
+    pub user: UserId,
+    /// The workspace.
+    pub team: TeamId,
+    /// Where.
+    pub channel: ChannelId,
+    /// Where later answers can go, for 30 minutes and five times.
+    pub response_url: Option<String>,
+    /// Opens a modal, once and within 3 s.
+    pub trigger_id: Option<String>,
+    /// The sending of it.
+    pub dedup: DedupKey,
+}
+
+/// Reads a command: the fields of the form, or the payload of the envelope.
+///
+/// # Errors
+///
+/// [`Unreadable`] if something is missing without which it means nothing.
+pub fn read(fields: &Value) -> Result<Inbound, Unreadable> {
+    let trigger = required(fields, "/trigger_id")?;
+    Ok(Inbound::Command(Command {
+        command: required(fields, "/command")?.to_owned(),
+        text: plain::plain(text(fields, "/text").unwrap_or_default()),
+        user: required(fields, "/user_id")?.into(),
+        team: text(fields, "/team_id")
+            .or_else(|| text(fields, "/enterprise_id"))
+            .map(TeamId::from)
+            .ok_or(Unreadable("/team_id"))?,
+        channel: required(fields, "/channel_id")?.into(),
+        response_url: text(fields, "/response_url").map(str::to_owned),
+        trigger_id: Some(trigger.to_owned()),
+        dedup: DedupKey::new(format!("command:{trigger}")),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_command_says_who_where_and_what() {
+        let fields = json!({
+            "token": "gone", "team_id": "T1", "team_domain": "lab", "channel_id": "C1", "channel_name": "general",
+            "user_id": "U0ANA", "user_name": "ana", "command": "/upgrade", "text": "status &lt;all&gt; <@U0BO|bo>",
+            "api_app_id": "A1", "is_enterprise_install": "false", "trigger_id": "1.2.abc",
+            "response_url": "https://hooks.example.org/commands/1"
+        });
+        let Ok(Inbound::Command(command)) = read(&fields) else { panic!("no command") };
+        assert_eq!((command.command.as_str(), command.text.as_str()), ("/upgrade", "status <all> @bo"));
+        assert_eq!(command.dedup.as_str(), "command:1.2.abc");
+        assert_eq!(command.response_url.as_deref(), Some("https://hooks.example.org/commands/1"));
+    }
+
+    #[test]
+    fn a_command_without_words_is_a_command() {
+        let fields = json!({ "command": "/upgrade", "text": "", "user_id": "U1", "enterprise_id": "E1", "team_id": null,
+            "channel_id": "C1", "trigger_id": "1" });
+        let Ok(Inbound::Command(command)) = read(&fields) else { panic!("no command") };
+        assert_eq!((command.text.as_str(), command.team.as_str()), ("", "E1"));
+    }
+
+    #[test]
+    fn a_form_that_is_no_command_is_unreadable() {
+        assert_eq!(read(&json!({ "command": "/upgrade" })), Err(Unreadable("/trigger_id")));
+    }
+}

@@ -1,0 +1,242 @@
+//! Events: messages, mentions, the Home tab.
+
+use serde_json::Value;
+
+use super::{
+    Identity, Inbound, Unreadable,
+    field::{present, required, text},
+    plain,
+};
+use crate::ids::{ChannelId, DedupKey, MessageTs, TeamId, ThreadId, UserId};
+
+/// Something a person wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The workspace that told us.
+    pub team: TeamId,
+    /// Where.
+    pub channel: ChannelId,
+    /// Whether it is between the person and us.
+    pub channel_kind: ChannelKind,
+    /// Who.
+    pub user: UserId,
+    /// What, plain, without the mention of us around it. Empty if there was nothing else.
+    pub text: String,
+    /// When; also its name.
+    pub ts: MessageTs,
+    /// The root of its thread; absent for a message that is not in one (yet).
+    pub thread_ts: Option<MessageTs>,
+    /// Whether it mentions us.
+    pub mentions_us: bool,
+    /// How many files hang on it; their contents are not read.
+    pub files: usize,
+    /// The event, and the message: a mention in a channel comes as two events.
+    pub dedup: Vec<DedupKey>,
+}
+
+impl Message {
+    /// The thread it belongs to, or would open.
+    pub fn thread(&self) -> ThreadId {
+        let root = self.thread_ts.clone().unwrap_or_else(|| self.ts.clone());
+        ThreadId { team: self.team.clone(), channel: self.channel.clone(), root }
+    }
+}
+
+/// What kind of conversation it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelKind {
+    /// Several people: channel, private channel, group message.
+    Channel,
+    /// One person and us.
+    Direct,
+}
+
+/// A person opened our Home tab.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HomeOpened {
+    /// The workspace.
+    pub team: TeamId,
+    /// Who.
+    pub user: UserId,
+    /// The event.
+    pub dedup: DedupKey,
+}
+
+/// Reads the body of an `event_callback`.
+///
+/// # Errors
+///
+/// [`Unreadable`] if something is missing without which it means nothing.
+pub fn read(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+    if text(body, "/type") == Some("app_rate_limited") {
+        return Ok(Inbound::Ignored("app_rate_limited"));
+    }
+    match required(body, "/event/type")? {
+        "message" | "app_mention" => read_message(body, us),
+        "app_home_opened" if text(body, "/event/tab") == Some("messages") => Ok(Inbound::Ignored("messages_tab")),
+        "app_home_opened" => Ok(Inbound::HomeOpened(HomeOpened {
+            team: team(body)?,
+            user: required(body, "/event/user")?.into(),
+            dedup: event_key(body)?,
+        })),
+        _ => Ok(Inbound::Ignored("event_type")),
+    }
+}
+
+/// Reads a message, unless it is one that nobody wrote to us.
+fn read_message(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+    let event = &body["event"];
+    match text(event, "/subtype") {
+        None | Some("file_share" | "thread_broadcast") => {}
+        Some("bot_message") => return Ok(Inbound::Ignored("bot_message")),
+        Some("message_changed") => return Ok(Inbound::Ignored("message_changed")),
+        Some("message_deleted") => return Ok(Inbound::Ignored("message_deleted")),
+        Some(_) => return Ok(Inbound::Ignored("message_subtype")),
+    }
+    if present(event, "/bot_id") || present(event, "/bot_profile") {
+        return Ok(Inbound::Ignored("bot_message"));
+    }
+    if present(event, "/edited") {
+        return Ok(Inbound::Ignored("edited"));
+    }
+    let user = required(event, "/user")?;
+    if user == us.user.as_str() {
+        return Ok(Inbound::Ignored("our_own"));
+    }
+    let channel = required(event, "/channel")?;
+    let ts = required(event, "/ts")?;
+    let direct = match text(event, "/channel_type") {
+        Some(kind) => kind == "im",
+        None => channel.starts_with('D'),
+    };
+    let wire = text(event, "/text").unwrap_or_default();
+    Ok(Inbound::Message(Message {
+        team: team(body)?,
+        channel: channel.into(),
+        channel_kind: if direct { ChannelKind::Direct } else { ChannelKind::Channel },
+        user: user.into(),
+        text: plain::plain(plain::without_mentions(wire, &us.user)),
+        ts: ts.into(),
+        thread_ts: text(event, "/thread_ts").map(MessageTs::from),
+        mentions_us: text(event, "/type") == Some("app_mention") || plain::mentions(wire, &us.user),
+        files: event["files"].as_array().map_or(0, Vec::len),
+        dedup: vec![event_key(body)?, DedupKey::new(format!("message:{channel}:{ts}"))],
+    }))
+}
+
+/// The workspace; the organisation where Slack names no workspace.
+fn team(body: &Value) -> Result<TeamId, Unreadable> {
+    text(body, "/team_id").or_else(|| text(body, "/enterprise_id")).map(TeamId::from).ok_or(Unreadable("/team_id"))
+}
+
+/// The name of the event: unique for an app in a workspace.
+fn event_key(body: &Value) -> Result<DedupKey, Unreadable> {
+    let app = text(body, "/api_app_id").unwrap_or_default();
+    Ok(DedupKey::new(format!("event:{app}:{}:{}", team(body)?, required(body, "/event_id")?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn us() -> Identity {
+        Identity { user: "U0BOT".into(), bot: Some("B0BOT".into()) }
+    }
+
+    fn callback(event: Value) -> Value {
+        json!({
+            "token": "gone", "team_id": "T1", "api_app_id": "A1", "type": "event_callback", "event_id": "Ev1",
+            "event_time": 1_767_225_600, "is_ext_shared_channel": false, "event_context": "4-ey",
+            "authorizations": [{ "enterprise_id": null, "team_id": "T1", "user_id": "U0BOT", "is_bot": true }],
+            "event": event
+        })
+    }
+
+    fn message(event: Value) -> Message {
+        match read(&callback(event), &us()) {
+            Ok(Inbound::Message(message)) => message,
+            other => panic!("no message: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_mention_and_the_same_message_are_one() {
+        let said = json!({
+            "user": "U0ANA", "ts": "1767225600.000100", "client_msg_id": "0d5b", "team": "T1", "channel": "C1",
+            "text": "<@U0BOT> start &lt;Math Hints&gt;", "event_ts": "1767225600.000100",
+            "blocks": [{ "type": "rich_text", "block_id": "x", "elements": [{ "type": "from_the_future" }] }]
+        });
+        let mut mention = said.clone();
+        mention["type"] = json!("app_mention");
+        let mut heard = said;
+        heard["type"] = json!("message");
+        heard["channel_type"] = json!("channel");
+
+        let (mention, heard) = (message(mention), message(heard));
+        assert_eq!(mention, heard);
+        assert_eq!(mention.text, "start <Math Hints>");
+        assert!(mention.mentions_us);
+        assert_eq!(mention.channel_kind, ChannelKind::Channel);
+        assert_eq!(mention.thread().to_string(), "T1/C1/1767225600.000100");
+        let keys: Vec<_> = mention.dedup.iter().map(DedupKey::as_str).collect();
+        assert_eq!(keys, ["event:A1:T1:Ev1", "message:C1:1767225600.000100"]);
+    }
+
+    #[test]
+    fn a_reply_belongs_to_the_root_of_its_thread() {
+        let reply = message(json!({
+            "type": "message", "channel": "D1", "channel_type": "im", "user": "U0ANA", "text": "yes",
+            "ts": "1767225700.000200", "thread_ts": "1767225600.000100", "parent_user_id": "U0BOT"
+        }));
+        assert_eq!(reply.thread().root.as_str(), "1767225600.000100");
+        assert_eq!(reply.channel_kind, ChannelKind::Direct);
+        assert!(!reply.mentions_us);
+    }
+
+    #[test]
+    fn a_file_with_words_is_a_message() {
+        let shared = message(json!({
+            "type": "message", "subtype": "file_share", "channel": "C1", "channel_type": "group", "user": "U0ANA",
+            "text": "the data", "ts": "1.0", "files": [{ "id": "F1" }], "upload": false
+        }));
+        assert_eq!((shared.text.as_str(), shared.files), ("the data", 1));
+    }
+
+    #[test]
+    fn what_nobody_wrote_to_us_is_ignored() {
+        let base = json!({ "type": "message", "channel": "C1", "user": "U0ANA", "text": "hm", "ts": "1.0" });
+        for (field, value, why) in [
+            ("bot_id", json!("B0BOT"), "bot_message"),
+            ("user", json!("U0BOT"), "our_own"),
+            ("subtype", json!("bot_message"), "bot_message"),
+            ("subtype", json!("message_changed"), "message_changed"),
+            ("subtype", json!("message_deleted"), "message_deleted"),
+            ("subtype", json!("channel_join"), "message_subtype"),
+            ("edited", json!({ "user": "U0ANA", "ts": "2.0" }), "edited"),
+            ("type", json!("reaction_added"), "event_type"),
+        ] {
+            let mut event = base.clone();
+            event[field] = value.clone();
+            assert_eq!(read(&callback(event), &us()), Ok(Inbound::Ignored(why)), "{field} = {value}");
+        }
+        let limited = json!({ "type": "app_rate_limited", "team_id": "T1", "api_app_id": "A1" });
+        assert_eq!(read(&limited, &us()), Ok(Inbound::Ignored("app_rate_limited")));
+    }
+
+    #[test]
+    fn the_home_tab_is_not_the_messages_tab() {
+        let opened = |tab: &str| json!({ "type": "app_home_opened", "user": "U0ANA", "channel": "D1", "tab": tab });
+        let home = HomeOpened { team: "T1".into(), user: "U0ANA".into(), dedup: "event:A1:T1:Ev1".into() };
+        assert_eq!(read(&callback(opened("home")), &us()), Ok(Inbound::HomeOpened(home)));
+        assert_eq!(read(&callback(opened("messages")), &us()), Ok(Inbound::Ignored("messages_tab")));
+    }
+
+    #[test]
+    fn what_means_nothing_is_unreadable() {
+        assert_eq!(read(&json!({ "type": "event_callback" }), &us()), Err(Unreadable("/event/type")));
+        let nobody = json!({ "type": "message", "channel": "C1", "text": "hm", "ts": "1.0" });
+        assert_eq!(read(&callback(nobody), &us()), Err(Unreadable("/user")));
+    }
+}

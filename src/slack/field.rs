@@ -1,0 +1,29 @@
+//! Reading fields of Slack's JSON without a model of the whole.
+
+use serde_json::Value;
+
+use super::Unreadable;
+
+/// The text at `pointer` (`/user/id`); nothing if it is absent, null, empty or no text.
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    value.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+/// The text at `pointer`, which has to be there.
+///
+/// # Errors
+///
+/// [`Unreadable`] names the pointer.
+pub(super) fn required<'a>(value: &'a Value, pointer: &'static str) -> Result<&'a str, Unreadable> {
+    text(value, pointer).ok_or(Unreadable(pointer))
+}
+
+/// The first of several texts that is there.
+pub(super) fn first<'a>(value: &'a Value, pointers: &[&str]) -> Option<&'a str> {
+    pointers.iter().find_map(|pointer| text(value, pointer))
+}
+
+/// Whether something other than null stands at `pointer`.
+pub(super) fn present(value: &Value, pointer: &str) -> bool {
+    value.pointer(pointer).is_some_and(|found| !found.is_null())
+}

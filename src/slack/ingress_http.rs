@@ -1,0 +1,308 @@
+//! The HTTP way in: the Events API, interactions and commands.
+//!
+//! Three paths for the three settings of an app, all the same inside: what a request is shows in its content type and
+//! fields. The signature is checked on the raw bytes before anything is decoded.
+//!
+//! The signature's five minutes run by the machine's clock: the library that checks it asks no other.
+
+use std::{fmt, sync::Arc};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::{DefaultBodyLimit, State},
+    http::{HeaderMap, StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse, Json, Response},
+    routing::post,
+};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value, json};
+use slack_morphism::{SlackSigningSecret, signature_verifier::SlackEventSignatureVerifier};
+use tracing::warn;
+
+use super::{
+    Identity, Inbound, Unreadable, command, event, field, interaction,
+    sink::{Retry, Sink, Transport, Verdict, deliver},
+};
+
+/// The largest request that is read, in bytes.
+const BODY_LIMIT: usize = 1 << 20;
+
+/// The routes under `/slack/`. Every other method than POST is answered with 405.
+pub fn router(signing_secret: &SecretString, us: Identity, sink: Arc<dyn Sink>) -> Router {
+    let secret = SlackSigningSecret(signing_secret.expose_secret().to_owned());
+    let ingress = Arc::new(Ingress { verifier: SlackEventSignatureVerifier::new(&secret), us, sink });
+    Router::new()
+        .route("/slack/events", post(on_request))
+        .route("/slack/interactions", post(on_request))
+        .route("/slack/commands", post(on_request))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .with_state(ingress)
+}
+
+struct Ingress {
+    verifier: SlackEventSignatureVerifier,
+    us: Identity,
+    sink: Arc<dyn Sink>,
+}
+
+impl fmt::Debug for Ingress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ingress").field("us", &self.us).finish_non_exhaustive()
+    }
+}
+
+/// What a request asks of us.
+enum Request {
+    /// To prove that we are here.
+    Challenge(String),
+    /// To be stored.
+    Delivery(Box<Result<Inbound, Unreadable>>),
+}
+
+async fn on_request(State(ingress): State<Arc<Ingress>>, headers: HeaderMap, body: Bytes) -> Response {
+    let form = header(&headers, CONTENT_TYPE.as_str()).starts_with("application/x-www-form-urlencoded");
+    if form && is_ssl_check(&body) {
+        return StatusCode::OK.into_response(); // not signed; nothing comes of it
+    }
+    let Some(body) = ingress.verified(&headers, &body) else {
+        metrics::counter!("countersign_slack_forged_total").increment(1);
+        warn!(payload_bytes = body.len(), "Refused a request whose signature is missing, wrong or too old");
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    let request = if form { read_form(body) } else { read_json(body, &ingress.us) };
+    let read = match request {
+        Request::Challenge(challenge) => return Json(json!({ "challenge": challenge })).into_response(),
+        Request::Delivery(read) => *read,
+    };
+    match deliver(&ingress.sink, read, Transport::Http, retry(&headers)).await {
+        Verdict::Acknowledge(Some(payload)) => Json(payload).into_response(),
+        Verdict::Acknowledge(None) => StatusCode::OK.into_response(),
+        Verdict::Refuse => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+impl Ingress {
+    /// The body, if Slack signed it within the last five minutes.
+    fn verified<'a>(&self, headers: &HeaderMap, body: &'a Bytes) -> Option<&'a str> {
+        let signature = header(headers, SlackEventSignatureVerifier::SLACK_SIGNED_HASH_HEADER);
+        let timestamp = header(headers, SlackEventSignatureVerifier::SLACK_SIGNED_TIMESTAMP);
+        let body = std::str::from_utf8(body).ok()?;
+        self.verifier.verify(signature, body, timestamp).ok().map(|()| body)
+    }
+}
+
+/// A header as text; empty if there is none.
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+fn retry(headers: &HeaderMap) -> Option<Retry> {
+    let attempt = header(headers, "x-slack-retry-num").parse().ok()?;
+    Some(Retry { attempt, reason: header(headers, "x-slack-retry-reason").to_owned() })
+}
+
+fn is_ssl_check(body: &[u8]) -> bool {
+    url::form_urlencoded::parse(body).any(|(name, value)| name == "ssl_check" && value == "1")
+}
+
+fn read_json(body: &str, us: &Identity) -> Request {
+    let Ok(body) = serde_json::from_str::<Value>(body) else {
+        return Request::Delivery(Box::new(Err(Unreadable("JSON body"))));
+    };
+    match field::text(&body, "/type") {
+        Some("url_verification") => Request::Challenge(field::text(&body, "/challenge").unwrap_or_default().to_owned()),
+        _ => Request::Delivery(Box::new(event::read(&body, us))),
+    }
+}
+
+fn read_form(body: &str) -> Request {
+    let fields: Map<String, Value> =
+        url::form_urlencoded::parse(body.as_bytes()).map(|(name, value)| (name.into_owned(), json!(value))).collect();
+    Request::Delivery(Box::new(match fields.get("payload").and_then(Value::as_str) {
+        Some(payload) => match serde_json::from_str(payload) {
+            Ok(payload) => interaction::read(&payload),
+            Err(_) => Err(Unreadable("payload")),
+        },
+        None => command::read(&Value::Object(fields)),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use hmac::{Hmac, Mac};
+
+    use super::*;
+    use crate::{
+        clock::{Clock, SystemClock},
+        slack::sink::{Answer, Received, SinkError},
+    };
+
+    /// A sink that remembers, and answers as it is told.
+    #[derive(Default)]
+    struct Notebook {
+        received: Mutex<Vec<Received>>,
+        answer: Option<Value>,
+        broken: bool,
+        stuck: bool,
+    }
+
+    #[async_trait]
+    impl Sink for Notebook {
+        async fn receive(&self, received: Received) -> Result<Answer, SinkError> {
+            if self.stuck {
+                std::future::pending::<()>().await;
+            }
+            if self.broken {
+                return Err(SinkError("disk full".into()));
+            }
+            self.received.lock().unwrap().push(received);
+            Ok(Answer { payload: self.answer.clone() })
+        }
+    }
+
+    struct Given {
+        url: String,
+        notebook: Arc<Notebook>,
+        http: reqwest::Client,
+    }
+
+    async fn given(notebook: Notebook) -> Given {
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let notebook = Arc::new(notebook);
+        let us = Identity { user: "U0BOT".into(), bot: None };
+        let router = router(&SecretString::from("shh"), us, notebook.clone());
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/slack", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Given { url, notebook, http: reqwest::Client::new() }
+    }
+
+    fn sign(body: &str, at: i64, secret: &str) -> String {
+        let mut mac = Hmac::<sha2::Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+        mac.update(format!("v0:{at}:{body}").as_bytes());
+        format!("v0={}", hex::encode(mac.finalize().into_bytes()))
+    }
+
+    impl Given {
+        fn request(&self, path: &str, kind: &str, body: &str, at: i64, secret: &str) -> reqwest::RequestBuilder {
+            self.http
+                .post(format!("{}/{path}", self.url))
+                .header("content-type", kind)
+                .header("x-slack-request-timestamp", at)
+                .header("x-slack-signature", sign(body, at, secret))
+                .body(body.to_owned())
+        }
+
+        async fn post(&self, path: &str, kind: &str, body: &str) -> (u16, String) {
+            let response = self.request(path, kind, body, SystemClock.now().seconds(), "shh").send().await.unwrap();
+            (response.status().as_u16(), response.text().await.unwrap())
+        }
+
+        fn kinds(&self) -> Vec<&'static str> {
+            self.notebook.received.lock().unwrap().iter().map(|received| received.inbound.kind()).collect()
+        }
+    }
+
+    const JSON: &str = "application/json";
+    const FORM: &str = "application/x-www-form-urlencoded";
+    const MENTION: &str = r#"{"type":"event_callback","team_id":"T1","api_app_id":"A1","event_id":"Ev1","event":
+        {"type":"app_mention","user":"U0ANA","channel":"C1","ts":"1.0","text":"<@U0BOT> hello — ünïcode"}}"#;
+
+    fn interaction() -> String {
+        let payload = r#"{"type":"block_actions","user":{"id":"U0BO"},"team":{"id":"T1"},"trigger_id":"1",
+            "actions":[{"action_id":"approve","block_id":"b","value":"x&y=z","action_ts":"1.0"}]}"#;
+        url::form_urlencoded::Serializer::new(String::new()).append_pair("payload", payload).finish()
+    }
+
+    const COMMAND: &str = "command=%2Fupgrade&text=status+all&user_id=U0ANA&team_id=T1&channel_id=C1&trigger_id=1";
+
+    #[tokio::test]
+    async fn everything_may_arrive_at_any_path() {
+        let given = given(Notebook::default()).await;
+        for path in ["events", "interactions", "commands"] {
+            for (kind, body) in [(JSON, MENTION.to_owned()), (FORM, interaction()), (FORM, COMMAND.to_owned())] {
+                assert_eq!(given.post(path, kind, &body).await, (200, String::new()));
+            }
+        }
+        assert_eq!(given.kinds(), ["message", "interaction", "command"].repeat(3));
+    }
+
+    #[tokio::test]
+    async fn only_slack_is_let_in() {
+        let given = given(Notebook::default()).await;
+        let now = SystemClock.now().seconds();
+        for (at, secret) in [(now, "guess"), (now - 400, "shh"), (now + 400, "shh")] {
+            let status = given.request("events", JSON, MENTION, at, secret).send().await.unwrap().status();
+            assert_eq!(status, 401, "{at} {secret}");
+        }
+        let unsigned = given.http.post(format!("{}/events", given.url)).body(MENTION).send().await.unwrap();
+        assert_eq!(unsigned.status(), 401);
+        let other = given.request("events", JSON, MENTION, now, "shh").body(MENTION.replace("hello", "delete"));
+        assert_eq!(other.send().await.unwrap().status(), 401, "another body than the signed one");
+        assert!(given.kinds().is_empty());
+    }
+
+    #[tokio::test]
+    async fn first_contact_is_answered() {
+        let given = given(Notebook::default()).await;
+        let challenge = r#"{"type":"url_verification","token":"gone","challenge":"c4"}"#;
+        assert_eq!(given.post("events", JSON, challenge).await, (200, r#"{"challenge":"c4"}"#.to_owned()));
+        let check = given.http.post(format!("{}/commands", given.url)).header("content-type", FORM);
+        assert_eq!(check.body("ssl_check=1&token=gone").send().await.unwrap().status(), 200);
+        let get = given.http.get(format!("{}/events", given.url)).send().await.unwrap();
+        assert_eq!(get.status(), 405);
+        assert!(given.kinds().is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_is_not_stored_is_not_acknowledged() {
+        let given = given(Notebook { broken: true, ..Notebook::default() }).await;
+        assert_eq!(given.post("events", JSON, MENTION).await.0, 503);
+    }
+
+    #[tokio::test]
+    async fn a_store_that_hangs_is_not_waited_for() {
+        let given = given(Notebook { stuck: true, ..Notebook::default() }).await;
+        let answer = tokio::time::timeout(PATIENCE_AND_SOME, given.post("events", JSON, MENTION)).await;
+        assert_eq!(answer.unwrap().0, 503);
+    }
+
+    const PATIENCE_AND_SOME: std::time::Duration = std::time::Duration::from_millis(2900);
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_acknowledged_and_dropped() {
+        let given = given(Notebook::default()).await;
+        for (kind, body) in [(JSON, "{"), (JSON, "{}"), (FORM, "payload=%7B"), (FORM, "command=%2Fx")] {
+            assert_eq!(given.post("events", kind, body).await.0, 200, "{body}");
+        }
+        assert!(given.kinds().is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_answer_to_a_modal_goes_back_with_the_acknowledgement() {
+        let answer = json!({ "response_action": "errors", "errors": { "name": "taken" } });
+        let given = given(Notebook { answer: Some(answer.clone()), ..Notebook::default() }).await;
+        let (status, body) = given.post("interactions", FORM, &interaction()).await;
+        assert_eq!((status, serde_json::from_str::<Value>(&body).unwrap()), (200, answer));
+    }
+
+    #[tokio::test]
+    async fn a_repeat_is_marked_and_stored_all_the_same() {
+        let given = given(Notebook::default()).await;
+        let request = given.request("events", JSON, MENTION, SystemClock.now().seconds(), "shh");
+        let request = request.header("x-slack-retry-num", "2").header("x-slack-retry-reason", "http_timeout");
+        assert_eq!(request.send().await.unwrap().status(), 200);
+        let received = given.notebook.received.lock().unwrap();
+        assert_eq!(received[0].retry, Some(Retry { attempt: 2, reason: "http_timeout".into() }));
+    }
+
+    #[tokio::test]
+    async fn a_huge_request_is_not_read() {
+        let given = given(Notebook::default()).await;
+        assert_eq!(given.post("events", JSON, &"x".repeat(BODY_LIMIT + 1)).await.0, 413);
+    }
+}

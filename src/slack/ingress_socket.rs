@@ -1,0 +1,429 @@
+//! The Socket Mode way in: envelopes over WebSockets that we open.
+//!
+//! The transport is the Slack library's, and gives us raw frames; ours is what stands round it. Each connection is a
+//! manager of its own with one client, so that a successor can be opened before the old one is let go, and each has a
+//! supervisor ([`Supervisor::keep_connected`]) that ends it and builds it anew:
+//!
+//! | seen | done |
+//! | --- | --- |
+//! | no `hello` within [`Settings::hello_within`] | shut down, wait (doubling, with jitter), rebuild |
+//! | `disconnect`: `warning`, `refresh_requested`, … | open the successor at once; the old one is read until it closes |
+//! | closed, or no pong | rebuild |
+//! | `disconnect`: `link_disabled`; `apps.connections.open` says `invalid_auth`, … | [`SocketHealth::Fatal`]; try again rarely |
+//!
+//! `apps.connections.open` is called once before the library does: its answer tells what is fatal, which the library
+//! only writes to a log, and a call of ours that hangs can be given up.
+//!
+//! Frames of one connection are read one after the other, each acknowledged when the sink has stored it: that is how the
+//! library's listener works. More connections (Slack allows ten) read in parallel. An envelope that is not stored in
+//! time is not acknowledged, and Slack sends it again.
+
+use std::{
+    error::Error as StdError,
+    fmt, io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use rand::Rng;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use slack_morphism::{
+    SlackApiToken, SlackClient as Library, SlackClientApiCallContext, SlackClientHttpConnector,
+    SlackClientSocketModeConfig, SlackSocketModeClientListener, SlackSocketModeWssClientId,
+    clients_manager::{SlackSocketModeClientsManager, SlackSocketModeClientsManagerFactory},
+    listener::SlackClientEventsListenerEnvironment,
+};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{Span, debug, error, info, warn};
+
+pub use super::socket_health::SocketHealth;
+use super::{
+    Identity, Inbound, Unreadable,
+    client::{Connector, Error, connector, token},
+    client_error::is_fatal,
+    command, event, field, interaction,
+    sink::{Retry, Sink, Transport, Verdict, deliver},
+    socket_health::Gauge,
+};
+use crate::clock::Clock;
+
+/// How long an old connection is still read after its successor was asked for.
+const LINGER: Duration = Duration::from_secs(15);
+
+/// How long it takes at most to write acknowledgements that are on their way when we stop.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// How to keep connected.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where the API is: `https://slack.com/api`.
+    pub api_url: String,
+    /// The app-level token (`xapp-…`).
+    pub app_token: SecretString,
+    /// How many connections; two, so that one can be renewed while the other is open. Slack allows ten.
+    pub connections: u32,
+    /// How long a connection may take until its `hello`.
+    pub hello_within: Duration,
+    /// The first wait before a failed connection is tried again; doubles.
+    pub backoff: Duration,
+    /// The longest such wait.
+    pub backoff_max: Duration,
+    /// How often to ping, in whole seconds. Four pings without an answer: the connection is dead.
+    pub ping_every: Duration,
+}
+
+impl Settings {
+    /// What is good for production.
+    pub fn new(api_url: impl Into<String>, app_token: SecretString) -> Self {
+        Self {
+            api_url: api_url.into(),
+            app_token,
+            connections: 2,
+            hello_within: Duration::from_secs(10),
+            backoff: Duration::from_secs(1),
+            backoff_max: Duration::from_secs(60),
+            ping_every: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Socket Mode, not yet running.
+pub struct SocketIngress {
+    supervisor: Arc<Supervisor>,
+    health: watch::Receiver<SocketHealth>,
+}
+
+impl fmt::Debug for SocketIngress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SocketIngress").field("health", &*self.health.borrow()).finish_non_exhaustive()
+    }
+}
+
+impl SocketIngress {
+    /// Will hand what arrives to `sink`.
+    ///
+    /// # Errors
+    ///
+    /// If the machine's root certificates cannot be read, which `https` needs.
+    pub fn new(settings: Settings, us: Identity, sink: Arc<dyn Sink>, clock: Arc<dyn Clock>) -> io::Result<Self> {
+        let (gauge, health) = Gauge::new();
+        let library = Arc::new(Library::new(connector(&settings.api_url)?));
+        let token = token(&settings.app_token);
+        let intake = Arc::new(Intake { sink, us, in_hand: AtomicUsize::new(0), stop: CancellationToken::new() });
+        Ok(Self { supervisor: Arc::new(Supervisor { settings, library, token, intake, gauge, clock }), health })
+    }
+
+    /// How it stands, to be watched.
+    pub fn health(&self) -> watch::Receiver<SocketHealth> {
+        self.health.clone()
+    }
+
+    /// Keeps connected until `stop`; then takes nothing more, and returns when what was taken is acknowledged.
+    pub async fn run(self, stop: CancellationToken) {
+        let mut connections = JoinSet::new();
+        for slot in 0..self.supervisor.settings.connections.max(1) {
+            let supervisor = self.supervisor.clone();
+            let stop = stop.clone();
+            connections.spawn(async move { supervisor.keep_connected(slot, stop).await });
+        }
+        stop.cancelled().await;
+        self.supervisor.intake.stop.cancel();
+        while connections.join_next().await.is_some() {}
+    }
+}
+
+struct Supervisor {
+    settings: Settings,
+    library: Arc<Library<Connector>>,
+    token: SlackApiToken,
+    intake: Arc<Intake>,
+    gauge: Gauge,
+    clock: Arc<dyn Clock>,
+}
+
+/// What a connection tells its supervisor.
+#[derive(Debug, PartialEq)]
+enum Notice {
+    Hello,
+    Disconnect(String),
+    Closed,
+}
+
+/// Why a connection is over.
+enum End {
+    /// Open another one now.
+    Renew,
+    /// It never said hello, or broke: wait a little.
+    Failed(String),
+    /// It will not work until somebody changes something.
+    Fatal(String),
+    Stopped,
+}
+
+impl Supervisor {
+    /// Opens one connection after the other.
+    async fn keep_connected(self: Arc<Self>, slot: u32, stop: CancellationToken) {
+        let mut failures = 0;
+        let mut lingering = JoinSet::new();
+        loop {
+            while lingering.try_join_next().is_some() {}
+            let wait = match self.clone().connection(slot, &stop, &mut failures, &mut lingering).await {
+                End::Stopped => break,
+                End::Renew => Duration::ZERO,
+                End::Failed(why) => {
+                    failures += 1;
+                    let wait = self.backoff(failures);
+                    metrics::counter!("countersign_slack_socket_failures_total").increment(1);
+                    warn!(slot, wait_ms = wait.as_millis(), "Socket Mode connection failed: {why}");
+                    wait
+                }
+                End::Fatal(reason) => {
+                    self.gauge.fatal(&reason);
+                    error!(slot, "Socket Mode cannot work: {reason}. Change the token or the app's settings");
+                    self.settings.backoff_max
+                }
+            };
+            tokio::select! {
+                () = sleep(wait) => {}
+                () = stop.cancelled() => break,
+            }
+        }
+        while lingering.join_next().await.is_some() {}
+    }
+
+    /// The wait before the next try: doubling, up to the longest, and somewhat random.
+    fn backoff(&self, failures: u32) -> Duration {
+        let doubled = self.settings.backoff.saturating_mul(1 << failures.clamp(1, 16).saturating_sub(1));
+        doubled.min(self.settings.backoff_max).mul_f64(rand::rng().random_range(0.5..1.0))
+    }
+
+    /// One connection, from opening to its end.
+    async fn connection(
+        self: Arc<Self>,
+        slot: u32,
+        stop: &CancellationToken,
+        failures: &mut u32,
+        lingering: &mut JoinSet<()>,
+    ) -> End {
+        let asked = tokio::select! {
+            asked = timeout(self.settings.hello_within, self.ask_to_open()) => asked,
+            () = stop.cancelled() => return End::Stopped,
+        };
+        match asked.unwrap_or(Err(Error::NoAnswer("timeout"))) {
+            Ok(()) => {}
+            Err(Error::Auth { code }) => return End::Fatal(code),
+            Err(Error::MissingScope { needed }) => return End::Fatal(format!("the app token lacks {needed}")),
+            Err(Error::Refused { code }) if is_fatal(&code) => return End::Fatal(code),
+            Err(other) => return End::Failed(other.to_string()),
+        }
+        let (notices, mut noticed) = mpsc::unbounded_channel();
+        let Some(connection) = self.open(notices).await else { return End::Failed("cannot register".to_owned()) };
+        let hello = tokio::select! {
+            first = timeout(self.settings.hello_within, noticed.recv()) => first,
+            () = stop.cancelled() => return self.let_go(connection, End::Stopped).await,
+        };
+        match hello {
+            Ok(Some(Notice::Hello)) => {}
+            Ok(Some(Notice::Disconnect(reason))) if is_fatal(&reason) => {
+                return self.let_go(connection, End::Fatal(reason)).await;
+            }
+            Ok(other) => return self.let_go(connection, End::Failed(format!("{other:?} before hello"))).await,
+            Err(_) => return self.let_go(connection, End::Failed("no hello".to_owned())).await,
+        }
+        let since = Instant::now();
+        self.gauge.opened();
+        info!(slot, "Socket Mode connection is open");
+        loop {
+            let notice = tokio::select! {
+                notice = noticed.recv() => notice,
+                () = stop.cancelled() => {
+                    self.gauge.closed(self.clock.now());
+                    return self.let_go(connection, End::Stopped).await;
+                }
+            };
+            match notice {
+                Some(Notice::Hello) => {}
+                Some(Notice::Disconnect(reason)) if is_fatal(&reason) => {
+                    self.gauge.fatal(&reason);
+                    self.gauge.closed(self.clock.now());
+                    return self.let_go(connection, End::Fatal(reason)).await;
+                }
+                Some(Notice::Disconnect(reason)) => {
+                    debug!(slot, reason, "Slack asks for a new Socket Mode connection");
+                    let (supervisor, stop) = (self.clone(), stop.clone());
+                    lingering.spawn(async move { supervisor.linger(connection, noticed, stop).await });
+                    if since.elapsed() < self.settings.hello_within {
+                        return End::Failed(format!("{reason} soon after hello"));
+                    }
+                    *failures = 0;
+                    return End::Renew;
+                }
+                Some(Notice::Closed) | None => {
+                    if since.elapsed() >= self.settings.hello_within {
+                        *failures = 0;
+                    }
+                    self.gauge.closed(self.clock.now());
+                    return self.let_go(connection, End::Failed("closed".to_owned())).await;
+                }
+            }
+        }
+    }
+
+    /// Reads on what is queued in an old connection, until Slack closes it or the time is up.
+    async fn linger(
+        self: Arc<Self>,
+        connection: Connection,
+        mut noticed: mpsc::UnboundedReceiver<Notice>,
+        stop: CancellationToken,
+    ) {
+        let closed = async { while !matches!(noticed.recv().await, Some(Notice::Closed) | None) {} };
+        tokio::select! {
+            _ = timeout(LINGER, closed) => {}
+            () = stop.cancelled() => {}
+        }
+        self.gauge.closed(self.clock.now());
+        self.let_go(connection, End::Renew).await;
+    }
+
+    /// Asks Slack for an address, only to hear what it says.
+    async fn ask_to_open(&self) -> Result<(), Error> {
+        let span = Span::none();
+        let context = SlackClientApiCallContext {
+            rate_control_params: None,
+            token: Some(&self.token),
+            tracing_span: &span,
+            is_sensitive_url: false,
+        };
+        let nothing = json!({});
+        let answer = self.library.http_api.connector.http_post("apps.connections.open", &nothing, context);
+        let _address: Value = answer.await?;
+        Ok(())
+    }
+
+    /// Starts a connection; what it has to tell comes through `notices`.
+    async fn open(&self, notices: mpsc::UnboundedSender<Notice>) -> Option<Connection> {
+        let environment = Arc::new(SlackClientEventsListenerEnvironment::new(self.library.clone()));
+        let manager = self.library.http_api.connector.new_clients_manager(environment);
+        let config = SlackClientSocketModeConfig::new()
+            .with_max_connections_count(1)
+            .with_reconnect_timeout_in_seconds(3600) // ours to try again, not the library's
+            .with_ping_interval_in_seconds(self.settings.ping_every.as_secs().max(1))
+            .with_ping_failure_threshold_times(4);
+        let listener = Arc::new(Listener { intake: self.intake.clone(), notices });
+        manager.register_new_token(&config, self.token.clone(), listener).await.ok()?;
+        manager.start().await;
+        Some(Connection { manager })
+    }
+
+    /// Shuts a connection down; when we stop, after what is in hand is acknowledged.
+    async fn let_go(&self, connection: Connection, end: End) -> End {
+        if matches!(end, End::Stopped) || self.intake.stop.is_cancelled() {
+            self.intake.stop.cancel();
+            while self.intake.in_hand.load(Ordering::SeqCst) > 0 {
+                sleep(Duration::from_millis(5)).await;
+            }
+            sleep(LAST_WORDS).await;
+        }
+        connection.manager.shutdown().await;
+        end
+    }
+}
+
+struct Connection {
+    manager: Arc<dyn SlackSocketModeClientsManager + Send + Sync>,
+}
+
+/// Takes envelopes, whichever connection they come by.
+struct Intake {
+    sink: Arc<dyn Sink>,
+    us: Identity,
+    /// How many envelopes are being stored.
+    in_hand: AtomicUsize,
+    stop: CancellationToken,
+}
+
+impl Intake {
+    /// Stores an envelope; its acknowledgement, if it is to be acknowledged.
+    async fn on_envelope(&self, envelope: &Value) -> Option<String> {
+        let id = field::text(envelope, "/envelope_id")?;
+        self.in_hand.fetch_add(1, Ordering::SeqCst);
+        let verdict = if self.stop.is_cancelled() {
+            Verdict::Refuse
+        } else {
+            deliver(&self.sink, read(envelope, &self.us), Transport::Socket, retry(envelope)).await
+        };
+        self.in_hand.fetch_sub(1, Ordering::SeqCst);
+        let Verdict::Acknowledge(payload) = verdict else { return None };
+        let accepts = envelope["accepts_response_payload"] == true;
+        Some(match payload.filter(|_| accepts) {
+            Some(payload) => json!({ "envelope_id": id, "payload": payload }).to_string(),
+            None => json!({ "envelope_id": id }).to_string(),
+        })
+    }
+}
+
+/// Reads what an envelope holds.
+fn read(envelope: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+    let payload = &envelope["payload"];
+    match field::text(envelope, "/type") {
+        Some("events_api") => event::read(payload, us),
+        Some("interactive") => interaction::read(payload),
+        Some("slash_commands") => command::read(payload),
+        _ => Err(Unreadable("envelope type")),
+    }
+}
+
+fn retry(envelope: &Value) -> Option<Retry> {
+    let attempt = envelope["retry_attempt"].as_u64().filter(|attempt| *attempt > 0)?;
+    Some(Retry { attempt, reason: field::text(envelope, "/retry_reason").unwrap_or_default().to_owned() })
+}
+
+/// What the library calls with each frame of one connection.
+struct Listener {
+    intake: Arc<Intake>,
+    notices: mpsc::UnboundedSender<Notice>,
+}
+
+impl Listener {
+    fn tell(&self, notice: Notice) {
+        // Nobody listens any more when the connection is being let go.
+        self.notices.send(notice).ok();
+    }
+}
+
+#[async_trait]
+impl SlackSocketModeClientListener for Listener {
+    async fn on_message(&self, _: &SlackSocketModeWssClientId, frame: String) -> Option<String> {
+        let Ok(frame) = serde_json::from_str::<Value>(&frame) else {
+            metrics::counter!("countersign_slack_unreadable_total", "transport" => "socket").increment(1);
+            warn!(payload_bytes = frame.len(), "Dropped a Socket Mode frame that is not JSON");
+            return None;
+        };
+        match field::text(&frame, "/type") {
+            Some("hello") => self.tell(Notice::Hello),
+            Some("disconnect") => {
+                self.tell(Notice::Disconnect(field::text(&frame, "/reason").unwrap_or("unknown").to_owned()));
+            }
+            _ => return self.intake.on_envelope(&frame).await,
+        }
+        None
+    }
+
+    async fn on_error(&self, _: Box<dyn StdError + Send + Sync>) {
+        debug!("The Socket Mode transport reports an error"); // its text may hold what was received
+    }
+
+    async fn on_disconnect(&self, _: &SlackSocketModeWssClientId) {
+        self.tell(Notice::Closed);
+    }
+}

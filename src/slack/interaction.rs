@@ -1,0 +1,318 @@
+//! Interactions: buttons, modals, shortcuts.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{
+    Inbound, Unreadable,
+    field::{first, required, text},
+    plain,
+};
+use crate::ids::{ChannelId, DedupKey, MessageTs, TeamId, UserId};
+
+/// Something a person did to what we showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interaction {
+    /// What.
+    pub kind: Kind,
+    /// Who.
+    pub user: UserId,
+    /// The workspace; where Slack names none, the person's, and else the organisation.
+    pub team: TeamId,
+    /// The conversation of the message, where there is a message.
+    pub channel: Option<ChannelId>,
+    /// The message.
+    pub message_ts: Option<MessageTs>,
+    /// The root of the message's thread. An ephemeral message may not tell.
+    pub thread_ts: Option<MessageTs>,
+    /// Where answers for this person can go, for 30 minutes and five times.
+    pub response_url: Option<String>,
+    /// Opens a modal, once and within 3 s.
+    pub trigger_id: Option<String>,
+    /// This act of this person.
+    pub dedup: DedupKey,
+}
+
+/// What was done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Buttons and menus in a message, a modal or the Home tab.
+    BlockActions {
+        /// Usually one.
+        actions: Vec<Action>,
+        /// The modal or Home tab they are in, if it is one.
+        view: Option<View>,
+    },
+    /// A modal was sent. Answer with `response_action` to keep it open.
+    ViewSubmission {
+        /// The modal with what was entered.
+        view: View,
+    },
+    /// A modal was closed.
+    ViewClosed {
+        /// The modal.
+        view: View,
+    },
+    /// A global shortcut.
+    Shortcut {
+        /// Which.
+        callback_id: String,
+    },
+    /// A shortcut on a message.
+    MessageAction {
+        /// Which.
+        callback_id: String,
+        /// What the message says, plain.
+        text: String,
+    },
+}
+
+/// One element that was used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// Its name in its block.
+    pub action_id: String,
+    /// Its block.
+    pub block_id: String,
+    /// What it carries or what was chosen, one text for each.
+    pub values: Vec<String>,
+}
+
+impl Action {
+    /// The only value, or the first.
+    pub fn value(&self) -> Option<&str> {
+        self.values.first().map(String::as_str)
+    }
+}
+
+/// A modal or Home tab.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Slack's name for it.
+    pub id: String,
+    /// Ours.
+    pub callback_id: String,
+    /// What we put into it.
+    pub private_metadata: String,
+    /// Its state, for an update that must not overwrite a newer one.
+    pub hash: Option<String>,
+    /// What was entered, by block; each block has one input. Nothing entered is an empty list.
+    pub values: BTreeMap<String, Vec<String>>,
+}
+
+/// Reads an interaction's payload.
+///
+/// # Errors
+///
+/// [`Unreadable`] if something is missing without which it means nothing.
+pub fn read(payload: &Value) -> Result<Inbound, Unreadable> {
+    let user = required(payload, "/user/id")?;
+    let (kind, dedup) = match required(payload, "/type")? {
+        "block_actions" => {
+            let actions: Vec<_> = payload["actions"].as_array().into_iter().flatten().map(read_action).collect();
+            let newest =
+                payload["actions"].as_array().into_iter().flatten().filter_map(|a| text(a, "/action_ts")).max();
+            let at = newest.or_else(|| text(payload, "/trigger_id")).ok_or(Unreadable("/actions"))?;
+            let names: Vec<_> = actions.iter().map(|a| format!("{}/{}", a.block_id, a.action_id)).collect();
+            let dedup = format!("click:{user}:{at}:{}", names.join(","));
+            (Kind::BlockActions { actions, view: read_view(&payload["view"]).ok() }, dedup)
+        }
+        "view_submission" => {
+            let view = read_view(&payload["view"])?;
+            let dedup = format!("submit:{user}:{}", text(payload, "/trigger_id").unwrap_or(&view.id));
+            (Kind::ViewSubmission { view }, dedup)
+        }
+        "view_closed" => {
+            let view = read_view(&payload["view"])?;
+            let dedup = format!("closed:{user}:{}", view.id);
+            (Kind::ViewClosed { view }, dedup)
+        }
+        "shortcut" => {
+            let callback_id = required(payload, "/callback_id")?.to_owned();
+            (Kind::Shortcut { callback_id }, format!("shortcut:{}", required(payload, "/trigger_id")?))
+        }
+        "message_action" => {
+            let callback_id = required(payload, "/callback_id")?.to_owned();
+            let text = plain::plain(text(payload, "/message/text").unwrap_or_default());
+            (Kind::MessageAction { callback_id, text }, format!("shortcut:{}", required(payload, "/trigger_id")?))
+        }
+        _ => return Ok(Inbound::Ignored("interaction_type")),
+    };
+    Ok(Inbound::Interaction(Interaction {
+        kind,
+        user: user.into(),
+        team: first(payload, &["/team/id", "/user/team_id", "/enterprise/id"])
+            .map(TeamId::from)
+            .ok_or(Unreadable("/team/id"))?,
+        channel: first(payload, &["/channel/id", "/container/channel_id"]).map(ChannelId::from),
+        message_ts: first(payload, &["/container/message_ts", "/message/ts", "/message_ts"]).map(MessageTs::from),
+        thread_ts: first(payload, &["/message/thread_ts", "/container/thread_ts"]).map(MessageTs::from),
+        response_url: first(payload, &["/response_url", "/response_urls/0/response_url"]).map(str::to_owned),
+        trigger_id: text(payload, "/trigger_id").map(str::to_owned),
+        dedup: DedupKey::new(dedup),
+    }))
+}
+
+/// Reads a used element; one without a name reads as an empty name, which nobody listens to.
+fn read_action(action: &Value) -> Action {
+    Action {
+        action_id: text(action, "/action_id").unwrap_or_default().to_owned(),
+        block_id: text(action, "/block_id").unwrap_or_default().to_owned(),
+        values: read_values(action),
+    }
+}
+
+fn read_view(view: &Value) -> Result<View, Unreadable> {
+    let inputs = view.pointer("/state/values").and_then(Value::as_object);
+    let values = inputs.into_iter().flatten().map(|(block, elements)| {
+        let elements = elements.as_object().into_iter().flat_map(|elements| elements.values());
+        (block.clone(), elements.flat_map(read_values).collect())
+    });
+    Ok(View {
+        id: required(view, "/id")?.to_owned(),
+        callback_id: text(view, "/callback_id").unwrap_or_default().to_owned(),
+        private_metadata: text(view, "/private_metadata").unwrap_or_default().to_owned(),
+        hash: text(view, "/hash").map(str::to_owned),
+        values: values.collect(),
+    })
+}
+
+/// What an element carries or what was chosen in it, whatever kind it is.
+fn read_values(element: &Value) -> Vec<String> {
+    const ONE: [&str; 9] = [
+        "/value",
+        "/selected_option/value",
+        "/selected_user",
+        "/selected_conversation",
+        "/selected_channel",
+        "/selected_date",
+        "/selected_time",
+        "/selected_date_time",
+        "/rich_text_value",
+    ];
+    const MANY: [&str; 4] = ["/selected_options", "/selected_users", "/selected_conversations", "/selected_channels"];
+    if let Some(one) = ONE.iter().find_map(|pointer| scalar(element.pointer(pointer)?)) {
+        return vec![one];
+    }
+    let many = MANY.iter().find_map(|pointer| element.pointer(pointer)?.as_array());
+    many.into_iter().flatten().filter_map(|chosen| scalar(chosen.get("value").unwrap_or(chosen))).collect()
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+        other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn interaction(payload: Value) -> Interaction {
+        match read(&payload) {
+            Ok(Inbound::Interaction(interaction)) => interaction,
+            other => panic!("no interaction: {other:?}"),
+        }
+    }
+
+    fn click() -> Value {
+        json!({
+            "type": "block_actions", "api_app_id": "A1", "token": "gone", "trigger_id": "12.34.ab",
+            "user": { "id": "U0BO", "username": "bo", "name": "bo", "team_id": "T1" },
+            "team": { "id": "T1", "domain": "lab" }, "enterprise": null, "is_enterprise_install": false,
+            "container": { "type": "message", "message_ts": "1767225700.000200", "channel_id": "C1",
+                "is_ephemeral": false, "thread_ts": "1767225600.000100" },
+            "channel": { "id": "C1", "name": "general" },
+            "message": { "type": "message", "user": "U0BOT", "bot_id": "B0BOT", "ts": "1767225700.000200",
+                "thread_ts": "1767225600.000100", "metadata": { "event_type": "countersign", "event_payload": { "n": 1 } } },
+            "state": { "values": {} }, "response_url": "https://hooks.example.org/actions/1",
+            "actions": [{ "action_id": "approve", "block_id": "b1", "type": "button", "value": "0a11",
+                "text": { "type": "plain_text", "text": "Start experiment", "emoji": true },
+                "action_ts": "1767225711.123456" }]
+        })
+    }
+
+    #[test]
+    fn a_click_says_what_where_and_in_which_thread() {
+        let click = interaction(click());
+        let Kind::BlockActions { actions, view: None } = &click.kind else { panic!("{:?}", click.kind) };
+        assert_eq!((actions[0].action_id.as_str(), actions[0].value()), ("approve", Some("0a11")));
+        assert_eq!(click.message_ts, Some("1767225700.000200".into()));
+        assert_eq!(click.thread_ts, Some("1767225600.000100".into()));
+        assert_eq!(click.dedup.as_str(), "click:U0BO:1767225711.123456:b1/approve");
+    }
+
+    #[test]
+    fn a_second_click_of_the_same_button_is_another_act() {
+        let mut again = click();
+        again["actions"][0]["action_ts"] = json!("1767225712.000000");
+        assert_ne!(interaction(again).dedup, interaction(click()).dedup);
+    }
+
+    #[test]
+    fn a_click_without_a_team_is_not_lost() {
+        for (user_team, enterprise, expected) in [
+            (json!("T2"), json!({ "id": "E1", "name": "org" }), "T2"),
+            (json!(null), json!({ "id": "E1", "name": "org" }), "E1"),
+        ] {
+            let mut payload = click();
+            payload["team"] = json!(null);
+            payload["is_enterprise_install"] = json!(true);
+            payload["user"]["team_id"] = user_team;
+            payload["enterprise"] = enterprise;
+            assert_eq!(interaction(payload).team.as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn a_click_on_an_ephemeral_message_leads_home_by_its_container() {
+        let mut payload = click();
+        payload.as_object_mut().unwrap().remove("message");
+        payload.as_object_mut().unwrap().remove("channel");
+        let click = interaction(payload);
+        assert_eq!((click.channel, click.thread_ts), (Some("C1".into()), Some("1767225600.000100".into())));
+    }
+
+    #[test]
+    fn a_modal_brings_what_was_entered_by_block() {
+        let sent = interaction(json!({
+            "type": "view_submission", "team": { "id": "T1" }, "user": { "id": "U0ANA" }, "trigger_id": "5.6.cd",
+            "view": { "id": "V1", "type": "modal", "callback_id": "reject", "private_metadata": "0a11", "hash": "h1",
+                "state": { "values": {
+                    "reason": { "text": { "type": "plain_text_input", "value": "too early" } },
+                    "empty": { "text": { "type": "plain_text_input", "value": null } },
+                    "status": { "pick": { "type": "static_select", "selected_option": { "value": "enrolling" } } },
+                    "people": { "pick": { "type": "multi_users_select", "selected_users": ["U1", "U2"] } },
+                    "tags": { "pick": { "type": "checkboxes", "selected_options": [{ "value": "a" }, { "value": "b" }] } }
+                } } },
+            "response_urls": []
+        }));
+        assert_eq!(sent.dedup.as_str(), "submit:U0ANA:5.6.cd");
+        let Kind::ViewSubmission { view } = sent.kind else { panic!() };
+        assert_eq!((view.callback_id.as_str(), view.private_metadata.as_str()), ("reject", "0a11"));
+        let values: Vec<_> =
+            view.values.iter().map(|(block, values)| format!("{block}={}", values.join("+"))).collect();
+        assert_eq!(values, ["empty=", "people=U1+U2", "reason=too early", "status=enrolling", "tags=a+b"]);
+    }
+
+    #[test]
+    fn shortcuts_and_closed_modals_are_read_and_the_unknown_is_ignored() {
+        let by = json!({ "id": "U0ANA", "team_id": "T1" });
+        let closed =
+            interaction(json!({ "type": "view_closed", "user": by, "view": { "id": "V1" }, "is_cleared": false }));
+        assert!(matches!(closed.kind, Kind::ViewClosed { .. }));
+        let shortcut = json!({ "type": "message_action", "user": by, "callback_id": "status", "trigger_id": "1",
+            "channel": { "id": "C1" }, "message_ts": "1.0", "message": { "ts": "1.0", "text": "a &amp; b", "thread_ts": "0.9" } });
+        let shortcut = interaction(shortcut);
+        assert_eq!(shortcut.kind, Kind::MessageAction { callback_id: "status".into(), text: "a & b".into() });
+        assert_eq!(shortcut.thread_ts, Some("0.9".into()));
+        let unknown = json!({ "type": "from_the_future", "user": by });
+        assert_eq!(read(&unknown), Ok(Inbound::Ignored("interaction_type")));
+        assert_eq!(read(&json!({ "type": "block_actions" })), Err(Unreadable("/user/id")));
+    }
+}

@@ -1,0 +1,211 @@
+//! A model's Markdown, made harmless for a `markdown` block.
+//!
+//! Slack draws Markdown there, but it also understands its own tokens. So `<!…>`, `<@…>` and `<#…>` are broken, and a
+//! link whose words are an address must lead to that address. What is only formatting stays.
+
+use super::mrkdwn::{cut, is_visible, length, web_address};
+
+/// The most that fits into the markdown blocks of one message.
+pub const LIMIT: usize = 12_000;
+
+/// The text without broadcasts, mentions and forged links, at most `limit` long (see [`LIMIT`]).
+pub fn sanitise(markdown: &str, limit: usize) -> String {
+    let visible: String = markdown.chars().filter(|c| is_visible(*c)).take(4 * limit).collect();
+    let text = without_reference_links(&without_forged_links(&without_tokens(&visible)));
+    let text = text.trim();
+    if length(text) <= limit {
+        return text.to_owned();
+    }
+    const CLOSED: &str = "\n```";
+    let kept = cut(text, limit.saturating_sub(length(CLOSED)));
+    let open_fence = kept.lines().filter(|line| line.trim_start().starts_with("```")).count() % 2 == 1;
+    if open_fence { kept + CLOSED } else { kept }
+}
+
+/// Breaks Slack's own tokens, and its way to write a link with words: the opening `<` becomes a look-alike.
+fn without_tokens(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        let next = characters.peek().map(|(_, c)| *c);
+        let token = matches!(next, Some('!' | '@' | '#'));
+        let inside = text[at + c.len_utf8()..].split(['>', '\n']).next().unwrap_or_default();
+        let labelled = inside.contains('|') && (inside.contains("://") || inside.starts_with("mailto:"));
+        out.push(if c == '<' && (token || labelled) { '‹' } else { c });
+    }
+    out
+}
+
+/// Rewrites `[words](address)` where it would lead elsewhere than it says, or nowhere that a browser goes.
+fn without_forged_links(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find('[') {
+        out.push_str(&rest[..open]);
+        rest = &rest[open..];
+        match Link::at_start_of(rest) {
+            Some(link) => {
+                // The words may hold a link themselves.
+                let words = without_forged_links(link.words);
+                match web_address(link.target) {
+                    Some(target) if claims_another_host(link.words, &target) => {
+                        while out.ends_with('!') {
+                            out.pop();
+                        }
+                        out.push_str(&target);
+                    }
+                    Some(_) => out.push_str(&format!("[{words}]({})", link.inside)),
+                    None => out.push_str(&words),
+                }
+                rest = &rest[link.length..];
+            }
+            None => {
+                out.push('[');
+                rest = &rest[1..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Makes definitions of reference links (`[1]: https://…`) into text, so that `[words][1]` leads nowhere.
+fn without_reference_links(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (nth, piece) in text.split("]:").enumerate() {
+        if nth > 0 {
+            let target = piece.split_whitespace().next().unwrap_or_default();
+            out.push_str(if target.contains("//") || target.contains(':') { "] :" } else { "]:" });
+        }
+        out.push_str(piece);
+    }
+    out
+}
+
+/// An inline link in Markdown.
+struct Link<'a> {
+    words: &'a str,
+    /// All between the parentheses, with a title if there is one.
+    inside: &'a str,
+    /// The address alone.
+    target: &'a str,
+    /// How many bytes it takes.
+    length: usize,
+}
+
+impl<'a> Link<'a> {
+    /// The link that begins with the first character, a `[`.
+    fn at_start_of(text: &'a str) -> Option<Self> {
+        let words_end = closing(text, b'[', b']')?;
+        let after = &text[words_end + 1..];
+        if !after.starts_with('(') {
+            return None;
+        }
+        let inside_end = closing(after, b'(', b')')?;
+        let inside = &after[1..inside_end];
+        let trimmed = inside.trim();
+        let target = match trimmed.strip_prefix('<') {
+            Some(bracketed) => bracketed.split('>').next().unwrap_or_default(),
+            None => trimmed.split_whitespace().next().unwrap_or_default(),
+        };
+        Some(Self { words: &text[1..words_end], inside, target, length: words_end + 1 + inside_end + 1 })
+    }
+}
+
+/// Where the bracket that opens `text` is closed. Gives up after some distance, so that many brackets cost little.
+fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().take(4096) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            _ if byte == open => depth += 1,
+            _ if byte == close => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether the words of a link name a host, and not the one that it leads to.
+fn claims_another_host(words: &str, target: &str) -> bool {
+    let leads_to = host(target.split("://").nth(1).unwrap_or(target));
+    let bare: String = words.chars().filter(|c| !"*_~`[]()\\<>\"'".contains(*c)).collect();
+    bare.split_whitespace().any(|word| {
+        let (is_address, claimed) = match word.split_once("://") {
+            Some((_, rest)) => (true, host(rest)),
+            None => {
+                let claimed = host(word);
+                let last = claimed.rsplit_once('.').map(|(_, last)| last).unwrap_or_default();
+                let looks = last.len() >= 2 && last.chars().all(char::is_alphabetic);
+                (looks, claimed)
+            }
+        };
+        is_address && claimed.trim_start_matches("www.") != leads_to.trim_start_matches("www.")
+    })
+}
+
+/// The host at the beginning of an address without its scheme.
+fn host(address: &str) -> String {
+    let authority = address.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    host.split(':').next().unwrap_or_default().trim_matches(['.', ',']).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn formatting_stays_and_tricks_go() {
+        for (written, kept) in [
+            ("**bold** and `a < b`", "**bold** and `a < b`"),
+            ("a <!channel> b <@U1> <#C1|x>", "a ‹!channel> b ‹@U1> ‹#C1|x>"),
+            ("<!<!here>channel>", "‹!‹!here>channel>"),
+            ("<\u{200b}!here>", "‹!here>"),
+            ("[the page](https://e.io/a)", "[the page](https://e.io/a)"),
+            ("[e.io](https://e.io/a \"title\")", "[e.io](https://e.io/a \"title\")"),
+            ("[https://a.io](https://b.io/x)", "https://b.io/x"),
+            ("[**a.io**](<https://b.io/x>)", "https://b.io/x"),
+            ("![a.io](https://b.io/x)", "https://b.io/x"),
+            ("[a.io@b](https://b.io/x)", "[a.io@b](https://b.io/x)"),
+            ("[click](javascript:alert(1))", "click"),
+            ("[[https://a.io](https://b.io)](https://a.io)", "https://a.io/"),
+            ("[[https://a.io](https://b.io)", "[https://b.io/"),
+            ("<https://b.io|https://a.io>", "‹https://b.io|https://a.io>"),
+            ("<https://e.io>", "<https://e.io>"),
+            ("[a.io][1]\n\n[1]: https://b.io", "[a.io][1]\n\n[1] : https://b.io"),
+            ("array[0]: 1 and [x", "array[0]: 1 and [x"),
+        ] {
+            assert_eq!(sanitise(written, LIMIT), kept, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_long_text_is_cut_with_its_fence_closed() {
+        let text = sanitise(&format!("see\n```\n{}", "x".repeat(100)), 50);
+        assert!(text.ends_with("…\n```"), "{text}");
+        assert!(length(&text) <= 50);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_gets_a_mention_through(text in any::<String>(), odd in "[<>@!#|\\[\\]():/a-z \n`]{0,120}") {
+            for text in [text, odd] {
+                let kept = sanitise(&text, 100);
+                for token in ["<!", "<@", "<#"] {
+                    prop_assert!(!kept.contains(token), "{kept}");
+                }
+                prop_assert!(length(&kept) <= 100);
+            }
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Slack's mrkdwn, written so that words from outside stay words.
+//!
+//! [`Mrkdwn`] builds one text up to a limit. Whatever is pushed is escaped first and counted afterwards, and is cut on
+//! a character boundary; a mention, a moment or a link goes in whole or not at all. Lengths are counted in UTF-16 units,
+//! the strictest of what Slack might mean by characters.
+//!
+//! Escaping `&`, `<` and `>` stops mentions, broadcasts and forged links. `*`, `_`, `~` and backticks would also
+//! disappear from what a person countersigns, so where they would begin a format they are replaced by a look-alike.
+
+use url::Url;
+
+use crate::{clock::Timestamp, ids::UserId};
+
+/// What stands where something was cut.
+const CUT: char = '…';
+
+/// A text in the making.
+#[derive(Clone, Debug)]
+pub struct Mrkdwn {
+    text: String,
+    length: usize,
+    limit: usize,
+    cut: bool,
+    previous: Option<char>,
+}
+
+impl Mrkdwn {
+    /// An empty text that will not be longer than `limit`.
+    pub fn new(limit: usize) -> Self {
+        Self { text: String::new(), length: 0, limit, cut: false, previous: None }
+    }
+
+    /// Words as they are.
+    pub fn plain(mut self, words: &str) -> Self {
+        self.push_words(words, |c| c, true);
+        self
+    }
+
+    /// Words inside a fence: only backticks have to give way.
+    pub fn verbatim(mut self, words: &str) -> Self {
+        self.push_words(words, |c| if c == '`' { look_alike(c) } else { c }, false);
+        self
+    }
+
+    /// Words in bold, on one line.
+    pub fn bold(self, words: &str) -> Self {
+        self.wrapped(words, "*", &['*'])
+    }
+
+    /// Words in italics, on one line.
+    pub fn italic(self, words: &str) -> Self {
+        self.wrapped(words, "_", &[])
+    }
+
+    /// A code span, on one line. Backticks inside become look-alikes: Slack has no way to write them.
+    pub fn code(self, words: &str) -> Self {
+        self.wrapped(words, "`", &['`'])
+    }
+
+    /// A person; notifies them.
+    pub fn person(self, user: &UserId) -> Self {
+        let id = user.as_str();
+        let is_id =
+            (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if is_id { self.whole(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
+    }
+
+    /// A moment in the reader's own time zone.
+    pub fn moment(self, at: Timestamp) -> Self {
+        self.whole(&format!("<!date^{}^{{date_short_pretty}} {{time}}|{}>", at.seconds(), utc(at)))
+    }
+
+    /// A link with its words, if it leads to `http` or `https`; the words and the address otherwise.
+    pub fn link(self, url: &str, words: &str) -> Self {
+        let Some(url) = web_address(url) else { return self.plain(words).plain(" (").plain(url).plain(")") };
+        let mut label = Mrkdwn::new(200);
+        label.push_words(words, one_line, true);
+        if label.text.is_empty() {
+            return self.whole(&format!("<{}>", escape(&url)));
+        }
+        self.whole(&format!("<{}|{}>", escape(&url), label.text.replace('|', "∣")))
+    }
+
+    /// Text of our own that is mrkdwn already.
+    pub fn raw(self, ours: &str) -> Self {
+        self.whole(ours)
+    }
+
+    /// How much still fits.
+    pub fn room(&self) -> usize {
+        self.limit.saturating_sub(self.length)
+    }
+
+    /// Whether something was left out.
+    pub fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Whether there is nothing to see.
+    pub fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
+    /// The text.
+    pub fn finish(self) -> String {
+        self.text
+    }
+
+    /// Words between two marks, on one line, with `inside` replaced by look-alikes. Nothing for nothing.
+    fn wrapped(mut self, words: &str, mark: &str, inside: &[char]) -> Self {
+        let words = words.trim();
+        if words.is_empty() {
+            return self;
+        }
+        if self.room() < 2 * length(mark) + 2 {
+            return self.full();
+        }
+        self.append(mark);
+        self.limit -= length(mark);
+        let was_cut = std::mem::take(&mut self.cut);
+        self.previous = None;
+        let map = |c| if inside.contains(&c) { look_alike(c) } else { one_line(c) };
+        self.push_words(words, map, mark != "`");
+        self.cut |= was_cut;
+        self.limit += length(mark);
+        self.append(mark);
+        self
+    }
+
+    /// Something that makes sense only as a whole.
+    fn whole(mut self, token: &str) -> Self {
+        if self.cut || length(token) > self.room() {
+            return self.full();
+        }
+        self.append(token);
+        self
+    }
+
+    fn full(mut self) -> Self {
+        if !self.cut && self.room() > 0 {
+            self.append(&CUT.to_string());
+        }
+        self.cut = true;
+        self
+    }
+
+    /// Appends words, mapped and escaped; with `formats` where a mark could begin one.
+    fn push_words(&mut self, words: &str, map: impl Fn(char) -> char, formats: bool) {
+        let mut characters = words.chars().filter(|c| is_visible(*c)).map(map).peekable();
+        let mut buffer = [0; 4];
+        while let Some(c) = characters.next() {
+            if self.cut {
+                return;
+            }
+            let begins = formats && begins_format(self.previous, c, characters.peek().copied());
+            let c = if begins { look_alike(c) } else { c };
+            let piece = match c {
+                '&' => "&amp;",
+                '<' => "&lt;",
+                '>' => "&gt;",
+                c => c.encode_utf8(&mut buffer),
+            };
+            // Room is kept for the mark that says that something was cut.
+            let needed = length(piece) + usize::from(characters.peek().is_some());
+            if needed > self.room() {
+                if self.room() > 0 {
+                    self.append(&CUT.to_string());
+                }
+                self.cut = true;
+                return;
+            }
+            self.append(piece);
+            self.previous = Some(c);
+        }
+    }
+
+    fn append(&mut self, piece: &str) {
+        self.text.push_str(piece);
+        self.length += length(piece);
+        self.previous = piece.chars().next_back();
+    }
+}
+
+/// Words as mrkdwn, however long.
+pub fn escape(words: &str) -> String {
+    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// How long Slack may think a text is: UTF-16 units.
+pub fn length(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// Text for a `plain_text` object, where nothing is parsed: one line, at most `limit` long, never empty.
+pub fn line(words: &str, limit: usize) -> String {
+    let visible: String = words.chars().filter(|c| is_visible(*c)).map(one_line).collect();
+    let text = cut(visible.trim(), limit);
+    if text.is_empty() { CUT.to_string() } else { text }
+}
+
+/// The beginning of a text that is at most `limit` long, on a character boundary, marked if something is missing.
+pub fn cut(text: &str, limit: usize) -> String {
+    if length(text) <= limit {
+        return text.to_owned();
+    }
+    let mut room = limit.saturating_sub(1);
+    let kept = text.chars().take_while(|c| {
+        let fits = c.len_utf16() <= room;
+        room = room.saturating_sub(c.len_utf16());
+        fits
+    });
+    let mut text: String = kept.collect();
+    if limit > 0 {
+        text.push(CUT);
+    }
+    text
+}
+
+/// A moment for readers whose client draws no date.
+pub fn utc(at: Timestamp) -> String {
+    match jiff::Timestamp::from_millisecond(at.millis()) {
+        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        Err(_) => at.to_string(),
+    }
+}
+
+/// The address in its normal form, if it is one that a browser opens.
+pub fn web_address(url: &str) -> Option<String> {
+    let url = Url::parse(url.trim()).ok()?;
+    let opens = matches!(url.scheme(), "http" | "https") && url.has_host();
+    let text = url.as_str().replace('|', "%7C").replace('<', "%3C").replace('>', "%3E");
+    (opens && length(&escape(&text)) <= 2000).then_some(text)
+}
+
+/// Whether a character may be shown: line breaks and tabs yes, other controls and reordering marks no.
+pub fn is_visible(c: char) -> bool {
+    let reorders = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let invisible = matches!(c, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+    (!c.is_control() || c == '\n' || c == '\t') && !reorders && !invisible
+}
+
+fn one_line(c: char) -> char {
+    if matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}') { ' ' } else { c }
+}
+
+/// Whether Slack would take `c` for the beginning of a format here.
+fn begins_format(previous: Option<char>, c: char, next: Option<char>) -> bool {
+    match c {
+        '`' => true,
+        '*' | '_' | '~' => previous.is_none_or(|c| !c.is_alphanumeric()) && next.is_some_and(|c| !c.is_whitespace()),
+        _ => false,
+    }
+}
+
+fn look_alike(c: char) -> char {
+    match c {
+        '*' => '∗',
+        '_' => '＿',
+        '~' => '∼',
+        '`' => 'ˋ',
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(limit: usize, words: &str) -> String {
+        Mrkdwn::new(limit)
+            .plain(words)
+            .bold(words)
+            .italic(words)
+            .code(words)
+            .link("https://e.io/a|b", words)
+            .person(&words.into())
+            .moment(Timestamp(1_767_225_600_000))
+            .finish()
+    }
+
+    #[test]
+    fn words_stay_words() {
+        for (words, written) in [
+            ("a < b && b > c", "a &lt; b &amp;&amp; b &gt; c"),
+            ("<!channel> <@U1>", "&lt;!channel&gt; &lt;@U1&gt;"),
+            ("*approved* by ~nobody~", "∗approved* by ∼nobody~"),
+            ("assign_prog 2 * 3", "assign_prog 2 * 3"),
+            ("`code`", "ˋcodeˋ"),
+            ("a\u{202e}b\u{0}c", "abc"),
+        ] {
+            assert_eq!(Mrkdwn::new(3000).plain(words).finish(), written);
+        }
+    }
+
+    #[test]
+    fn each_look_is_written_slacks_way() {
+        let text = Mrkdwn::new(3000)
+            .bold("Math* <Hints>")
+            .plain(" is ")
+            .code("in`active")
+            .plain(", see ")
+            .link("https://e.io/?a=1&b=2", "the <page>")
+            .plain(" ")
+            .link("javascript:alert(1)", "this")
+            .plain(" or ask ")
+            .person(&"U0BO".into())
+            .plain(" until ")
+            .moment(Timestamp(1_767_225_600_000));
+        insta::assert_snapshot!(text.finish(), @"*Math∗ &lt;Hints&gt;* is `inˋactive`, see <https://e.io/?a=1&amp;b=2|the &lt;page&gt;> this (javascript:alert(1)) or ask <@U0BO> until <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC>");
+    }
+
+    #[test]
+    fn text_is_cut_by_its_escaped_length_and_says_so() {
+        assert_eq!(Mrkdwn::new(9).plain("a<b<c").finish(), "a&lt;b…");
+        assert_eq!(Mrkdwn::new(4).plain("über").finish(), "über");
+        assert_eq!(Mrkdwn::new(4).plain("🦀🦀🦀").finish(), "🦀…");
+        assert_eq!(Mrkdwn::new(8).plain("see ").person(&"U0BO".into()).plain(" now").finish(), "see …");
+        assert_eq!(Mrkdwn::new(6).bold("Math Hints").finish(), "*Mat…*");
+        assert_eq!(line("two\nlines", 5), "two …");
+        assert_eq!(line(" \u{0} ", 5), "…");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_too_long_and_nothing_gets_out(limit in 0_usize..200, words in any::<String>(), odd in "[<>@!#|&;a-z ^*`~_🦀\n]{0,80}") {
+            for words in [words, odd] {
+                let text = all(limit, &words);
+                prop_assert!(length(&text) <= limit, "{text}");
+                let opened = text.matches('<').count();
+                let ours = text.matches("<https://e.io/a%7Cb").count() + text.matches("<!date^1767225600^").count();
+                let people = text.match_indices("<@").filter(|(at, _)| text[*at..].starts_with(&format!("<@{words}>"))).count();
+                prop_assert_eq!(opened, ours + people, "{}", text);
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Slack's message text, made plain: what a person meant to type.
+//!
+//! Slack sends `&`, `<` and `>` escaped, and wraps links and mentions in `<…>`. Nothing of that belongs into a model's
+//! prompt or into an experiment's name.
+
+use crate::ids::UserId;
+
+/// The text as the person saw it: links as their address, people as `@` and their id (or name, where Slack sends it).
+pub fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find('<') {
+        let (before, from_open) = rest.split_at(open);
+        unescape_into(&mut out, before);
+        match from_open.find('>') {
+            Some(close) => {
+                unescape_into(&mut out, &token(&from_open[1..close]));
+                rest = &from_open[close + 1..];
+            }
+            None => {
+                unescape_into(&mut out, from_open);
+                rest = "";
+            }
+        }
+    }
+    unescape_into(&mut out, rest);
+    out.trim().to_owned()
+}
+
+/// Whether the text mentions `user`.
+pub fn mentions(text: &str, user: &UserId) -> bool {
+    let open = format!("<@{user}");
+    text.match_indices(&open).any(|(at, _)| text[at + open.len()..].starts_with(['>', '|']))
+}
+
+/// The text without the mentions of `user` at its beginning and end, and without the comma or colon after them.
+pub fn without_mentions<'a>(text: &'a str, user: &UserId) -> &'a str {
+    let open = format!("<@{user}");
+    let mut text = text.trim();
+    while let Some(after) = text.strip_prefix(&open)
+        && after.starts_with(['>', '|'])
+        && let Some(close) = after.find('>')
+    {
+        text = after[close + 1..].trim_start_matches([':', ',']).trim_start();
+    }
+    while let Some(at) = text.rfind(&open)
+        && text.ends_with('>')
+        && text[at + open.len()..].starts_with(['>', '|'])
+        && text[at..].find('>') == Some(text.len() - at - 1)
+    {
+        text = text[..at].trim_end();
+    }
+    text
+}
+
+/// What stands for the inside of a `<…>`, still escaped.
+fn token(inside: &str) -> String {
+    let (target, label) = match inside.split_once('|') {
+        Some((target, label)) => (target, Some(label).filter(|label| !label.is_empty())),
+        None => (inside, None),
+    };
+    let named = |sigil: char, id: &str| {
+        let name = label.unwrap_or(id);
+        if name.starts_with(sigil) { name.to_owned() } else { format!("{sigil}{name}") }
+    };
+    match target.chars().next() {
+        Some('@') => named('@', &target[1..]),
+        Some('#') => named('#', &target[1..]),
+        Some('!') => match label {
+            Some(label) => label.to_owned(), // a date, a user group: Slack says how it reads
+            None => format!("@{}", target[1..].split('^').next().unwrap_or_default()),
+        },
+        _ => match label {
+            Some(label) if target.ends_with(label) => label.to_owned(), // `example.org`, made a link by Slack
+            Some(label) => format!("{label} ({target})"),
+            None => target.to_owned(),
+        },
+    }
+}
+
+/// Appends with `&lt;`, `&gt;` and `&amp;` turned back, once.
+fn unescape_into(out: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (length, meant) = match rest {
+            _ if rest.starts_with("&lt;") => (4, '<'),
+            _ if rest.starts_with("&gt;") => (4, '>'),
+            _ if rest.starts_with("&amp;") => (5, '&'),
+            _ => (1, '&'),
+        };
+        out.push(meant);
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_a_person_typed_comes_back() {
+        for (wire, typed) in [
+            ("start Math Hints", "start Math Hints"),
+            ("a &lt; b &amp;&amp; b &gt; c", "a < b && b > c"),
+            ("&amp;lt; stays &lt; written", "&lt; stays < written"),
+            ("ask <@U0BO> and <@U0ANA|ana>", "ask @U0BO and @ana"),
+            ("in <#C1|general> or <#C2>", "in #general or #C2"),
+            ("<!here> and <!subteam^S1|@research> and <!subteam^S2>", "@here and @research and @subteam"),
+            ("<!date^1767225600^{date}|2026-01-01>", "2026-01-01"),
+            ("see <https://e.io/?a=1&amp;b=2>", "see https://e.io/?a=1&b=2"),
+            ("see <http://example.org|example.org>", "see example.org"),
+            ("see <https://e.io|the page>", "see the page (https://e.io)"),
+            ("mail <mailto:ana@example.org|ana@example.org>", "mail ana@example.org"),
+            ("an unclosed < stays", "an unclosed < stays"),
+        ] {
+            assert_eq!(plain(wire), typed, "{wire}");
+        }
+    }
+
+    #[test]
+    fn only_a_mention_of_us_is_taken_away() {
+        let us = UserId::from("U0BOT");
+        for (wire, rest) in [
+            ("<@U0BOT> start it", "start it"),
+            ("<@U0BOT|countersign>: start it", "start it"),
+            ("<@U0BOT>, <@U0BOT> start it", "start it"),
+            ("start it <@U0BOT>", "start it"),
+            ("<@U0BOT>", ""),
+            ("<@U0BOTTOM> start it", "<@U0BOTTOM> start it"),
+            ("tell <@U0BOT> to start it", "tell <@U0BOT> to start it"),
+            ("start <@U0BOT> <@U0ANA>", "start <@U0BOT> <@U0ANA>"),
+        ] {
+            assert_eq!(without_mentions(wire, &us), rest, "{wire}");
+        }
+        assert!(mentions("tell <@U0BOT> to start it", &us));
+        assert!(mentions("<@U0BOT|countersign> hello", &us));
+        assert!(!mentions("<@U0BOTTOM> hello", &us));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_odd(text in any::<String>(), odd in "[<>@!#|&;a-z ^U0BOT]{0,60}") {
+            let us = UserId::from("U0BOT");
+            for text in [text, odd] {
+                plain(&text);
+                mentions(&text, &us);
+                without_mentions(&text, &us);
+            }
+        }
+    }
+}

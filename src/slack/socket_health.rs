@@ -1,0 +1,88 @@
+//! How Socket Mode stands, for readiness and for a clear line in the log.
+
+use tokio::sync::watch;
+
+use crate::clock::Timestamp;
+
+/// How Socket Mode stands, over all connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SocketHealth {
+    /// Not connected yet.
+    Connecting,
+    /// At least one connection said hello and is open.
+    Connected,
+    /// None is open any more; they are being rebuilt.
+    Down {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// It will not work until somebody changes something: `invalid_auth`, `link_disabled`, …
+    Fatal(String),
+}
+
+/// Counts open connections and says how things stand.
+#[derive(Debug)]
+pub(super) struct Gauge {
+    health: watch::Sender<SocketHealth>,
+    open: std::sync::atomic::AtomicUsize,
+}
+
+impl Gauge {
+    pub(super) fn new() -> (Self, watch::Receiver<SocketHealth>) {
+        let (health, receiver) = watch::channel(SocketHealth::Connecting);
+        (Self { health, open: 0.into() }, receiver)
+    }
+
+    /// A connection said hello.
+    pub(super) fn opened(&self) {
+        self.health.send_modify(|health| {
+            let open = self.open.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1;
+            metrics::gauge!("countersign_slack_sockets").set(open as f64);
+            *health = SocketHealth::Connected;
+        });
+    }
+
+    /// A connection that had said hello is gone.
+    pub(super) fn closed(&self, at: Timestamp) {
+        self.health.send_modify(|health| {
+            let open = self.open.fetch_sub(1, std::sync::atomic::Ordering::SeqCst) - 1;
+            metrics::gauge!("countersign_slack_sockets").set(open as f64);
+            if open == 0 && *health == SocketHealth::Connected {
+                *health = SocketHealth::Down { since: at };
+            }
+        });
+    }
+
+    /// It will not work until somebody changes something.
+    pub(super) fn fatal(&self, reason: &str) {
+        self.health.send_replace(SocketHealth::Fatal(reason.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_two_connections_is_enough() {
+        let (gauge, health) = Gauge::new();
+        assert_eq!(*health.borrow(), SocketHealth::Connecting);
+        gauge.opened();
+        gauge.opened();
+        gauge.closed(Timestamp(1));
+        assert_eq!(*health.borrow(), SocketHealth::Connected);
+        gauge.closed(Timestamp(2));
+        assert_eq!(*health.borrow(), SocketHealth::Down { since: Timestamp(2) });
+        gauge.opened();
+        assert_eq!(*health.borrow(), SocketHealth::Connected);
+    }
+
+    #[test]
+    fn what_is_fatal_stays_fatal_until_a_hello() {
+        let (gauge, health) = Gauge::new();
+        gauge.opened();
+        gauge.fatal("link_disabled");
+        gauge.closed(Timestamp(2));
+        assert_eq!(*health.borrow(), SocketHealth::Fatal("link_disabled".into()));
+    }
+}

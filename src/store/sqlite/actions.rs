@@ -1,0 +1,147 @@
+//! Actions: the compare-and-set that makes them move one way.
+
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
+
+use super::{
+    keys::{int, json, parse},
+    thread_row::ThreadRow,
+};
+use crate::{
+    graph::{
+        action::{ActionRecord, Status},
+        store::{ActionChange, ActionFilter, Error},
+    },
+    ids::{ActionId, ApprovalId, ThreadId},
+};
+
+/// A change of an action, written out.
+#[derive(Debug)]
+pub(super) struct StoredAction {
+    id: ActionId,
+    approval: ApprovalId,
+    expected: Option<u64>,
+    revision: u64,
+    status: Status,
+    requested_at: i64,
+    record: String,
+}
+
+impl From<&ActionChange> for StoredAction {
+    fn from(ActionChange { expected, record }: &ActionChange) -> Self {
+        Self {
+            id: record.id.clone(),
+            approval: record.approval.clone(),
+            expected: *expected,
+            revision: record.revision,
+            status: record.status,
+            requested_at: record.requested_at.0,
+            record: json(record),
+        }
+    }
+}
+
+/// Makes or moves an action, if it stands where the change assumes.
+pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAction) -> Result<(), Error> {
+    const STANDS: &str = "SELECT id, status, revision FROM actions WHERE thread = ?1 AND action = ?2";
+    let stored: Option<(i64, String, i64)> = connection
+        .prepare_cached(STANDS)?
+        .query_row(params![row.id, change.id.as_str()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    match (change.expected, stored) {
+        (None, None) => {
+            const SQL: &str = "INSERT INTO actions (thread, action, approval, status, revision, requested_at, record) \
+                               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+            connection.prepare_cached(SQL)?.execute(params![
+                row.id,
+                change.id.as_str(),
+                change.approval.as_str(),
+                change.status.as_str(),
+                int(change.revision),
+                change.requested_at,
+                change.record,
+            ])?;
+            Ok(())
+        }
+        (Some(expected), Some((id, status, revision)))
+            if revision == int(expected) && read_status(&status)?.may_become(change.status) =>
+        {
+            const SQL: &str = "UPDATE actions SET approval = ?2, status = ?3, revision = ?4, requested_at = ?5, \
+                               record = ?6 WHERE id = ?1";
+            connection.prepare_cached(SQL)?.execute(params![
+                id,
+                change.approval.as_str(),
+                change.status.as_str(),
+                int(change.revision),
+                change.requested_at,
+                change.record,
+            ])?;
+            Ok(())
+        }
+        (_, stored) => {
+            let current = match stored {
+                Some(_) => find(connection, &row.thread, &change.id)?.map(|record| read(&record)).transpose()?,
+                None => None,
+            };
+            Err(Error::ActionMoved { id: change.id.clone(), current: current.map(Box::new) })
+        }
+    }
+}
+
+/// An action of a thread, still written out.
+pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) -> Result<Option<String>, Error> {
+    let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
+    const SQL: &str = "SELECT record FROM actions WHERE thread = ?1 AND action = ?2";
+    let mut select = connection.prepare_cached(SQL)?;
+    Ok(select.query_row(params![row.id, id.as_str()], |row| row.get(0)).optional()?)
+}
+
+/// The action that a button's key names, still written out.
+pub(super) fn find_by_approval(connection: &Connection, approval: &ApprovalId) -> Result<Option<String>, Error> {
+    let mut select = connection.prepare_cached("SELECT record FROM actions WHERE approval = ?1")?;
+    Ok(select.query_row([approval.as_str()], |row| row.get(0)).optional()?)
+}
+
+/// Actions that pass a filter, newest first, still written out.
+pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec<String>, Error> {
+    let mut sql = "SELECT record FROM actions WHERE 1".to_owned();
+    let mut values: Vec<Box<dyn ToSql>> = Vec::new();
+    if let Some(thread) = &filter.thread {
+        let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
+        sql += " AND thread = ?";
+        values.push(Box::new(row.id));
+    }
+    if !filter.statuses.is_empty() {
+        sql += " AND status IN (SELECT value FROM json_each(?))";
+        values.push(Box::new(json(&filter.statuses)));
+    }
+    sql += " ORDER BY requested_at DESC, id DESC LIMIT ?";
+    values.push(Box::new(i64::try_from(filter.limit).unwrap_or(i64::MAX)));
+    let mut select = connection.prepare_cached(&sql)?;
+    let values: Vec<&dyn ToSql> = values.iter().map(AsRef::as_ref).collect();
+    let rows = select.query_map(values.as_slice(), |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Reads a record that was written out.
+pub(super) fn read(record: &str) -> Result<ActionRecord, Error> {
+    parse(record, "an action")
+}
+
+fn read_status(word: &str) -> Result<Status, Error> {
+    let known = Status::ALL.into_iter().find(|status| status.as_str() == word);
+    known.ok_or_else(|| Error::Corrupt { what: format!("an action: no status is called `{word}`") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_column_are_those_of_the_record() {
+        for status in Status::ALL {
+            assert_eq!(json(&status), format!("\"{status}\""));
+            assert_eq!(read_status(status.as_str()).unwrap(), status);
+        }
+        assert!(read_status("decided").is_err());
+    }
+}

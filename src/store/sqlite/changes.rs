@@ -1,0 +1,145 @@
+//! One atomic write: whatever a step, a click or a timer changes in a thread.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{
+    actions::{self, StoredAction},
+    desk,
+    keys::{int, json, key, uint},
+    leases, mailbox,
+    outbox::{self, StoredOutgoing},
+    record,
+    thread_row::ThreadRow,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{AuditDraft, Changes, Error, Lease, Seq, StepRecord, Then, TimerChange, Version},
+    ids::{CommitId, ThreadId},
+};
+
+/// [`Changes`] written out, which the caller does, so that the writing thread has less to do.
+#[derive(Debug)]
+pub(super) struct StoredChanges {
+    commit: CommitId,
+    thread: ThreadId,
+    step: Option<StoredStep>,
+    snapshot: Option<String>,
+    acks: Vec<Seq>,
+    desk_acks: Vec<Seq>,
+    mail: Vec<String>,
+    outbox: Vec<StoredOutgoing>,
+    timers: Vec<TimerChange>,
+    actions: Vec<StoredAction>,
+    audit: Vec<AuditDraft>,
+}
+
+/// A step; the difference apart, because it is read without the rest when a thread is loaded.
+#[derive(Debug)]
+struct StoredStep {
+    delta: String,
+    record: String,
+}
+
+impl From<&Changes> for StoredChanges {
+    fn from(changes: &Changes) -> Self {
+        let Changes { commit, thread, step, snapshot, acks, desk_acks, mail, outbox, timers, actions, audit } = changes;
+        Self {
+            commit: commit.clone(),
+            thread: thread.clone(),
+            step: step.as_ref().map(StoredStep::from),
+            snapshot: snapshot.as_ref().map(json),
+            acks: acks.clone(),
+            desk_acks: desk_acks.clone(),
+            mail: mail.iter().map(json).collect(),
+            outbox: outbox.iter().map(StoredOutgoing::from).collect(),
+            timers: timers.clone(),
+            actions: actions.iter().map(StoredAction::from).collect(),
+            audit: audit.clone(),
+        }
+    }
+}
+
+impl From<&StepRecord> for StoredStep {
+    fn from(step: &StepRecord) -> Self {
+        let without_delta = StepRecord { delta: serde_json::Value::Null, ..step.clone() };
+        Self { delta: json(&step.delta), record: json(&without_delta) }
+    }
+}
+
+/// Writes under a lease; [`crate::graph::store::Store::commit`].
+pub(super) fn commit(
+    connection: &Connection,
+    lease: &Lease,
+    expected: Version,
+    changes: &StoredChanges,
+    then: Then,
+    clock: Timestamp,
+) -> Result<Version, Error> {
+    let fenced = || Error::Fenced(lease.thread.clone());
+    let mut row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(fenced)?;
+    if let Some(version) = recall(connection, &row, &changes.commit)? {
+        return Ok(version);
+    }
+    row.check(lease)?;
+    if row.version != expected {
+        return Err(Error::VersionConflict { thread: row.thread, expected, found: row.version });
+    }
+    if let Some(step) = &changes.step {
+        row.version += 1;
+        connection.prepare_cached("INSERT INTO steps (id, delta, record) VALUES (?1, ?2, ?3)")?.execute(params![
+            key(row.id, row.version),
+            step.delta,
+            step.record
+        ])?;
+    }
+    if let Some(snapshot) = &changes.snapshot {
+        connection
+            .prepare_cached("INSERT OR REPLACE INTO snapshots (thread, version, snapshot) VALUES (?1, ?2, ?3)")?
+            .execute(params![row.id, int(row.version), snapshot])?;
+    }
+    write(connection, &mut row, changes, clock)?;
+    leases::settle(connection, &mut row, then, clock)?;
+    row.save(connection, clock)?;
+    Ok(row.version)
+}
+
+/// Writes without a lease; [`crate::graph::store::Store::apply`].
+pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<(), Error> {
+    debug_assert!(changes.step.is_none() && changes.snapshot.is_none(), "a step needs a lease");
+    let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;
+    if recall(connection, &row, &changes.commit)?.is_some() {
+        return Ok(());
+    }
+    write(connection, &mut row, changes, clock)?;
+    row.save(connection, clock)
+}
+
+/// What both have in common. Actions first: they may refuse.
+fn write(connection: &Connection, row: &mut ThreadRow, changes: &StoredChanges, clock: Timestamp) -> Result<(), Error> {
+    for change in &changes.actions {
+        actions::change(connection, row, change)?;
+    }
+    mailbox::acknowledge(connection, row, &changes.acks)?;
+    for mail in &changes.mail {
+        mailbox::put(connection, row, mail, clock)?;
+        row.known = true;
+        row.wake(clock);
+    }
+    for seq in &changes.desk_acks {
+        desk::finish(connection, row.thread.partition(), *seq)?;
+    }
+    outbox::put(connection, row, &changes.outbox)?;
+    desk::set_timers(connection, row, &changes.timers)?;
+    record::append(connection, row, &changes.audit)?;
+    connection
+        .prepare_cached("INSERT INTO commits (thread, commit_id, version, at) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![row.id, changes.commit.as_str(), int(row.version), clock.0])?;
+    Ok(())
+}
+
+/// What a write of this name answered, if there was one.
+fn recall(connection: &Connection, row: &ThreadRow, commit: &CommitId) -> Result<Option<Version>, Error> {
+    const SQL: &str = "SELECT version FROM commits WHERE thread = ?1 AND commit_id = ?2";
+    let mut select = connection.prepare_cached(SQL)?;
+    Ok(select.query_row(params![row.id, commit.as_str()], |row| Ok(uint(row.get(0)?))).optional()?)
+}

@@ -1,0 +1,109 @@
+//! The desk, and the timers that put something on it.
+
+use rusqlite::{Connection, params};
+
+use super::{
+    keys::{int, json, parse, uint},
+    mailbox,
+    thread_row::ThreadRow,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{DeskEntry, Error, Ingested, Seq, TimerChange},
+    ids::{DedupKey, Partition},
+};
+
+/// A desk entry, still written out.
+pub(super) type StoredEntry = (u8, Seq, String);
+
+/// Puts an entry on the desk, once.
+pub(super) fn ingest(
+    connection: &Connection,
+    partition: Partition,
+    entry: &str,
+    claimed_until: Timestamp,
+    dedup: &[DedupKey],
+    at: Timestamp,
+) -> Result<Ingested, Error> {
+    if !mailbox::remember(connection, dedup, at)? {
+        return Ok(Ingested::Duplicate);
+    }
+    put(connection, partition, entry, claimed_until)?;
+    Ok(Ingested::New(uint(connection.last_insert_rowid())))
+}
+
+fn put(connection: &Connection, partition: Partition, entry: &str, claimed_until: Timestamp) -> Result<(), Error> {
+    connection
+        .prepare_cached("INSERT INTO desk (partition, claimed_until, entry) VALUES (?1, ?2, ?3)")?
+        .execute(params![partition.number(), claimed_until.0, entry])?;
+    Ok(())
+}
+
+/// Claims the oldest entries that nobody handles.
+pub(super) fn claim(
+    connection: &Connection,
+    until: Timestamp,
+    clock: Timestamp,
+    limit: usize,
+) -> Result<Vec<StoredEntry>, Error> {
+    const SQL: &str = "SELECT partition, seq, entry FROM desk WHERE claimed_until <= ?1 ORDER BY seq LIMIT ?2";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut select = connection.prepare_cached(SQL)?;
+    let rows = select.query_map([clock.0, limit], |row| Ok((row.get(0)?, uint(row.get(1)?), row.get(2)?)))?;
+    let claimed: Vec<StoredEntry> = rows.collect::<Result<_, _>>()?;
+    let mut update = connection.prepare_cached("UPDATE desk SET claimed_until = ?2 WHERE seq = ?1")?;
+    for (_, seq, _) in &claimed {
+        update.execute([int(*seq), until.0])?;
+    }
+    Ok(claimed)
+}
+
+/// Reads entries that were written out.
+pub(super) fn read(entries: Vec<StoredEntry>) -> Result<Vec<DeskEntry>, Error> {
+    let read = |(number, seq, entry): StoredEntry| {
+        let partition = Partition::all().find(|partition| partition.number() == number);
+        let partition =
+            partition.ok_or_else(|| Error::Corrupt { what: format!("a desk entry of partition {number}") })?;
+        Ok(DeskEntry { partition, seq, entry: parse(&entry, "a desk entry")? })
+    };
+    entries.into_iter().map(read).collect()
+}
+
+/// Takes an entry away.
+pub(super) fn finish(connection: &Connection, partition: Partition, seq: Seq) -> Result<(), Error> {
+    connection
+        .prepare_cached("DELETE FROM desk WHERE seq = ?1 AND partition = ?2")?
+        .execute(params![int(seq), partition.number()])?;
+    Ok(())
+}
+
+/// Sets timers, moves them, takes them away.
+pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[TimerChange]) -> Result<(), Error> {
+    for timer in timers {
+        match timer {
+            TimerChange::Set { key, due, entry } => connection
+                .prepare_cached("INSERT OR REPLACE INTO timers (thread, key, due, entry) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![row.id, key, due.0, json(entry)])?,
+            TimerChange::Clear { key } => connection
+                .prepare_cached("DELETE FROM timers WHERE thread = ?1 AND key = ?2")?
+                .execute(params![row.id, key])?,
+        };
+    }
+    Ok(())
+}
+
+/// Puts what is due on the desk, in the order of time.
+pub(super) fn fire_timers(connection: &Connection, now: Timestamp) -> Result<usize, Error> {
+    const SQL: &str = "SELECT thread, entry FROM timers WHERE due <= ?1 ORDER BY due, thread, key";
+    let mut select = connection.prepare_cached(SQL)?;
+    let due: Vec<(i64, String)> =
+        select.query_map([now.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    for (thread, entry) in &due {
+        let partition = ThreadRow::get(connection, *thread)?.thread.partition();
+        put(connection, partition, entry, Timestamp(0))?;
+    }
+    if !due.is_empty() {
+        connection.prepare_cached("DELETE FROM timers WHERE due <= ?1")?.execute([now.0])?;
+    }
+    Ok(due.len())
+}

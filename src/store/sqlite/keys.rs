@@ -1,0 +1,70 @@
+//! What SQLite's integers and texts mean.
+//!
+//! A table of things that have a position in a thread has one integer key: the thread above, the position below. So
+//! everything of a thread lies side by side, in order, and needs no second index.
+
+use rusqlite::types::Type;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::graph::store::Error;
+
+/// How many bits the position has.
+const BITS: u32 = 32;
+
+/// The key of position `seq` in a thread.
+pub(super) fn key(thread: i64, seq: u64) -> i64 {
+    (thread << BITS) | int(seq)
+}
+
+/// The position in a key.
+pub(super) fn seq(key: i64) -> u64 {
+    uint(key & ((1 << BITS) - 1))
+}
+
+/// The last key of a thread.
+pub(super) fn last(thread: i64) -> i64 {
+    key(thread + 1, 0) - 1
+}
+
+/// A count as SQLite keeps it.
+pub(super) fn int(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// A count as it is kept.
+pub(super) fn uint(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}
+
+/// A value as it is stored.
+pub(super) fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("what is stored is plain data with text keys")
+}
+
+/// A stored value; `what` says where it was, if it cannot be read.
+pub(super) fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| Error::Corrupt { what: format!("{what}: {error}") })
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        match error {
+            rusqlite::Error::FromSqlConversionFailure(column, Type::Text, source) => {
+                Self::Corrupt { what: format!("column {column}: {source}") }
+            }
+            error => Self::Unavailable(Box::new(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_lie_side_by_side() {
+        assert!(key(7, 0) < key(7, 1) && key(7, 1) < last(7) && last(7) < key(8, 0));
+        assert_eq!(seq(key(7, 12)), 12);
+        assert_eq!(seq(last(7)), u64::from(u32::MAX));
+    }
+}

@@ -1,0 +1,86 @@
+//! Who may advance a thread.
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::{lists, lists::StoredSaved, mailbox, thread_row::ThreadRow};
+use crate::{
+    clock::Timestamp,
+    graph::store::{Acquired, Error, Lease, Seq, Then},
+    ids::{ThreadId, WorkerId},
+};
+
+/// A leased thread, its contents still written out.
+#[derive(Debug)]
+pub(super) struct StoredAcquired {
+    lease: Lease,
+    saved: StoredSaved,
+    letters: Vec<(Seq, String)>,
+}
+
+impl StoredAcquired {
+    /// Reads the contents.
+    pub(super) fn read(self) -> Result<Acquired, Error> {
+        Ok(Acquired { lease: self.lease, saved: self.saved.read()?, letters: mailbox::read(self.letters)? })
+    }
+}
+
+/// Leases the thread that has been ready longest, or `only` that one. `now` is what the caller takes for the present,
+/// `clock` what the store does; a wait is over when either says so.
+pub(super) fn acquire(
+    connection: &Connection,
+    worker: WorkerId,
+    until: Timestamp,
+    now: Timestamp,
+    clock: Timestamp,
+    only: Option<&ThreadId>,
+) -> Result<Option<StoredAcquired>, Error> {
+    let now = now.max(clock);
+    let row = match only {
+        Some(thread) => ThreadRow::find(connection, thread)?
+            .filter(|row| row.ready_at.is_some_and(|since| since <= now) && !row.leased(clock)),
+        None => longest_ready(connection, now, clock)?,
+    };
+    let Some(mut row) = row else { return Ok(None) };
+    row.fence += 1;
+    row.lease_until = until;
+    row.worker = Some(worker.as_str().to_owned());
+    row.save(connection, clock)?;
+    Ok(Some(StoredAcquired {
+        saved: lists::saved(connection, &row)?,
+        letters: mailbox::letters(connection, &row, 0)?,
+        lease: Lease { thread: row.thread, worker, fence: row.fence },
+    }))
+}
+
+fn longest_ready(connection: &Connection, now: Timestamp, clock: Timestamp) -> Result<Option<ThreadRow>, Error> {
+    const SQL: &str = "SELECT id FROM threads WHERE ready_at <= ?1 AND lease_until <= ?2 ORDER BY ready_at LIMIT 1";
+    let id = connection.prepare_cached(SQL)?.query_row([now.0, clock.0], |row| row.get(0)).optional()?;
+    id.map(|id| ThreadRow::get(connection, id)).transpose()
+}
+
+/// Lengthens a lease.
+pub(super) fn renew(connection: &Connection, lease: &Lease, until: Timestamp) -> Result<(), Error> {
+    let row = held(connection, lease)?;
+    connection.prepare_cached("UPDATE threads SET lease_until = ?2 WHERE id = ?1")?.execute([row.id, until.0])?;
+    Ok(())
+}
+
+/// The row of a leased thread.
+pub(super) fn held(connection: &Connection, lease: &Lease) -> Result<ThreadRow, Error> {
+    let row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(|| Error::Fenced(lease.thread.clone()))?;
+    row.check(lease)?;
+    Ok(row)
+}
+
+/// Does with the lease what the worker wants.
+pub(super) fn settle(connection: &Connection, row: &mut ThreadRow, then: Then, clock: Timestamp) -> Result<(), Error> {
+    let wait = match then {
+        Then::Keep => return Ok(()),
+        Then::Release => None,
+        Then::ReleaseUntil(until) => Some(until),
+    };
+    row.worker = None;
+    row.lease_until = Timestamp(0);
+    row.ready_at = if mailbox::is_empty(connection, row)? { wait } else { Some(clock) };
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! What is read without a lease: checkpoints, steps, threads, large data.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::Value;
+
+use super::{
+    keys::{key, parse, seq, uint},
+    thread_row::ThreadRow,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{Error, Saved, StepRecord, ThreadSummary, Version},
+    ids::{ChannelId, MessageTs, TeamId, ThreadId},
+};
+
+/// A saved checkpoint, still written out.
+#[derive(Debug)]
+pub(super) struct StoredSaved {
+    version: Version,
+    snapshot: Option<String>,
+    deltas: Vec<String>,
+}
+
+impl StoredSaved {
+    /// Reads the contents.
+    pub(super) fn read(self) -> Result<Saved, Error> {
+        Ok(Saved {
+            version: self.version,
+            snapshot: self.snapshot.map(|snapshot| parse(&snapshot, "a snapshot")).transpose()?,
+            deltas: self.deltas.iter().map(|delta| parse(delta, "a step")).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The last whole checkpoint of a thread and the differences since.
+pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSaved, Error> {
+    let snapshot = connection
+        .prepare_cached("SELECT version, snapshot FROM snapshots WHERE thread = ?1")?
+        .query_row([row.id], |row| Ok((uint(row.get(0)?), row.get(1)?)))
+        .optional()?;
+    let (whole, snapshot) = snapshot.map_or((0, None), |(version, snapshot)| (version, Some(snapshot)));
+    let mut deltas = Vec::new();
+    if row.version > whole {
+        let mut select = connection.prepare_cached("SELECT delta FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id")?;
+        let rows = select.query_map([key(row.id, whole), key(row.id, row.version)], |row| row.get(0))?;
+        deltas = rows.collect::<Result<_, _>>()?;
+    }
+    Ok(StoredSaved { version: row.version, snapshot, deltas })
+}
+
+/// The saved checkpoint of a thread, if it is one of ours.
+pub(super) fn load(connection: &Connection, thread: &ThreadId) -> Result<Option<StoredSaved>, Error> {
+    let row = ThreadRow::find(connection, thread)?.filter(|row| row.known);
+    row.map(|row| saved(connection, &row)).transpose()
+}
+
+/// A step, its difference and the rest still written out.
+pub(super) type StoredStep = (Version, String, String);
+
+/// Steps after a version.
+pub(super) fn steps(
+    connection: &Connection,
+    thread: &ThreadId,
+    after: Version,
+    limit: usize,
+) -> Result<Vec<StoredStep>, Error> {
+    let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
+    const SQL: &str = "SELECT id, delta, record FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut select = connection.prepare_cached(SQL)?;
+    let read = |row: &rusqlite::Row<'_>| Ok((seq(row.get(0)?), row.get(1)?, row.get(2)?));
+    let rows = select.query_map(params![key(row.id, after), row.keys()[1], limit], read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Reads steps that were written out.
+pub(super) fn read_steps(steps: Vec<StoredStep>) -> Result<Vec<(Version, StepRecord)>, Error> {
+    let read = |(version, delta, record): StoredStep| {
+        let delta: Value = parse(&delta, "a step")?;
+        Ok((version, StepRecord { delta, ..parse(&record, "a step")? }))
+    };
+    steps.into_iter().map(read).collect()
+}
+
+/// Threads of ours, the one with the newest change first.
+pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -> Result<Vec<ThreadSummary>, Error> {
+    const SQL: &str = "SELECT team, channel, root, version, updated_at, \
+                       lease_until > ?1 OR coalesce(ready_at <= ?1, FALSE) \
+                       FROM threads WHERE known ORDER BY updated_at DESC, id DESC LIMIT ?2";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut select = connection.prepare_cached(SQL)?;
+    let rows = select.query_map([clock.0, limit], |row| {
+        let text = |column| row.get::<_, String>(column);
+        let thread =
+            ThreadId { team: TeamId::new(text(0)?), channel: ChannelId::new(text(1)?), root: MessageTs::new(text(2)?) };
+        let (version, updated_at) = (uint(row.get(3)?), Timestamp(row.get(4)?));
+        Ok(ThreadSummary { thread, version, updated_at, busy: row.get(5)? })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Keeps bytes under their hash.
+pub(super) fn put_blob(connection: &Connection, hash: &str, bytes: &[u8]) -> Result<(), Error> {
+    let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)")?;
+    insert.execute(params![hash, bytes])?;
+    Ok(())
+}
+
+/// The bytes kept under a hash.
+pub(super) fn get_blob(connection: &Connection, hash: &str) -> Result<Option<Vec<u8>>, Error> {
+    let mut select = connection.prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")?;
+    Ok(select.query_row([hash], |row| row.get(0)).optional()?)
+}

@@ -1,0 +1,97 @@
+//! What arrives in a thread, and whether it arrived before.
+
+use rusqlite::{Connection, params};
+
+use super::{
+    keys::{key, parse, seq},
+    thread_row::ThreadRow,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{Error, Ingested, Letter, Seq},
+    ids::{DedupKey, ThreadId},
+};
+
+/// A delivery for a mailbox, its mail already written out.
+#[derive(Debug)]
+pub(super) struct MailDelivery {
+    pub(super) thread: ThreadId,
+    pub(super) addressed: bool,
+    pub(super) mail: String,
+    pub(super) dedup: Vec<DedupKey>,
+    pub(super) at: Timestamp,
+}
+
+/// Stores a delivery once and wakes its thread.
+pub(super) fn ingest(connection: &Connection, delivery: &MailDelivery, now: Timestamp) -> Result<Ingested, Error> {
+    if !remember(connection, &delivery.dedup, delivery.at)? {
+        return Ok(Ingested::Duplicate);
+    }
+    let mut row = ThreadRow::find_or_insert(connection, &delivery.thread, now)?;
+    let seq = put(connection, &mut row, &delivery.mail, delivery.at)?;
+    row.known |= delivery.addressed;
+    if row.known {
+        row.wake(now);
+    }
+    row.save(connection, now)?;
+    Ok(if row.known { Ingested::New(seq) } else { Ingested::Parked(seq) })
+}
+
+/// Puts a letter into the mailbox of a thread.
+pub(super) fn put(connection: &Connection, row: &mut ThreadRow, mail: &str, at: Timestamp) -> Result<Seq, Error> {
+    let seq = row.next_seq();
+    connection.prepare_cached("INSERT INTO mailbox (id, at, mail) VALUES (?1, ?2, ?3)")?.execute(params![
+        key(row.id, seq),
+        at.0,
+        mail
+    ])?;
+    Ok(seq)
+}
+
+/// Takes letters away.
+pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, letters: &[Seq]) -> Result<(), Error> {
+    let mut delete = connection.prepare_cached("DELETE FROM mailbox WHERE id = ?1")?;
+    for seq in letters {
+        delete.execute([key(row.id, *seq)])?;
+    }
+    Ok(())
+}
+
+/// Whether there are letters.
+pub(super) fn is_empty(connection: &Connection, row: &ThreadRow) -> Result<bool, Error> {
+    let mut select = connection.prepare_cached("SELECT 1 FROM mailbox WHERE id BETWEEN ?1 AND ?2")?;
+    Ok(!select.exists(row.keys())?)
+}
+
+/// The letters after a position, still written out.
+pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<(Seq, String)>, Error> {
+    const SQL: &str = "SELECT id, mail FROM mailbox WHERE id > ?1 AND id <= ?2 ORDER BY id";
+    let mut select = connection.prepare_cached(SQL)?;
+    let rows = select.query_map([key(row.id, after), row.keys()[1]], |row| Ok((seq(row.get(0)?), row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Reads letters that were written out.
+pub(super) fn read(letters: Vec<(Seq, String)>) -> Result<Vec<Letter>, Error> {
+    letters.into_iter().map(|(seq, mail)| Ok(Letter { seq, mail: parse(&mail, "a letter")? })).collect()
+}
+
+/// Remembers keys; `false`, and nothing is remembered, if one of them was known.
+pub(super) fn remember(connection: &Connection, keys: &[DedupKey], at: Timestamp) -> Result<bool, Error> {
+    let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO dedup (key, at) VALUES (?1, ?2)")?;
+    let mut remembered = Vec::new();
+    for (n, key) in keys.iter().enumerate() {
+        if keys[..n].contains(key) {
+            continue;
+        }
+        if insert.execute(params![key.as_str(), at.0])? == 1 {
+            remembered.push(connection.last_insert_rowid());
+            continue;
+        }
+        for id in remembered {
+            connection.prepare_cached("DELETE FROM dedup WHERE id = ?1")?.execute([id])?;
+        }
+        return Ok(false);
+    }
+    Ok(true)
+}

@@ -1,0 +1,55 @@
+//! The store in one file: SQLite, embedded, for one process.
+//!
+//! One thread writes ([`writer`]). It takes whatever operations are waiting, runs each in a savepoint of its own inside
+//! one transaction and answers all after one commit, so that many threads share one `fsync`. Reads have connections of
+//! their own ([`readers`]) and wait for no writer.
+//!
+//! The file is in WAL mode and may be read by any tool while the bot runs. Writing it is for one process only: the store
+//! holds a lock on `<path>.lock` for as long as it lives, and a second one is told so.
+//!
+//! Nothing in here knows Slack or a graph: values are stored as the JSON they serialise to, beside the few columns that
+//! are searched. `(thread, position)` is one integer key, see [`keys`]. Start reading in `operations.rs`, which lists the
+//! operations, then `changes.rs`, the one that matters; `schema.rs` says what is stored.
+//!
+//! The design we did not take: a connection pool that lets every task write. SQLite has one writer at a time anyway, and
+//! each would pay for its own `fsync`.
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
+
+mod actions;
+mod changes;
+mod desk;
+mod keys;
+mod leases;
+mod lists;
+mod mailbox;
+mod open;
+mod operations;
+mod outbox;
+mod readers;
+mod record;
+mod schema;
+mod sweep;
+mod thread_row;
+mod writer;
+
+pub use open::OpenError;
+
+/// A [`crate::graph::store::Store`] in a SQLite file. Made by [`SqliteStore::open`].
+///
+/// Dropping it waits for the operations that were sent, closes the file and gives up the lock.
+///
+/// # Cancel safety
+///
+/// Dropping the future of an operation does not stop it: it may or may not have happened.
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: writer::Writer,
+    readers: readers::Readers,
+    clock: Arc<dyn Clock>,
+    name: String,
+    /// Held, never read. Last, so that it is given up after the connections are closed.
+    _lock: std::fs::File,
+}

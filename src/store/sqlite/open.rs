@@ -1,0 +1,175 @@
+//! Opens the file: lock, settings, migrations, connections.
+
+use std::{
+    fs::{File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{SqliteStore, readers::Readers, schema, writer::Writer};
+use crate::clock::Clock;
+
+/// How long a connection waits for a tool that holds the file.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Why a store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it.
+    #[error("{} is the store of another process (it holds {}); stop that one, or give this one a file of its own", path.display(), lock.display())]
+    InUse {
+        /// The store.
+        path: PathBuf,
+        /// The file that is locked.
+        lock: PathBuf,
+    },
+    /// It was written by a later version of this program.
+    #[error("{} has schema {found}, and this program knows only {known}; run the newer program", path.display())]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// The schema of the file.
+        found: u32,
+        /// The newest schema that this program knows.
+        known: u32,
+    },
+    /// The files cannot be made or locked.
+    #[error("cannot open {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// SQLite refused.
+    #[error("cannot open {} as a database", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+}
+
+impl SqliteStore {
+    /// Opens the store in the file at `path` and makes it if there is none. Leases and claims run by `clock`.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] says what a person can do about it.
+    pub fn open(path: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let lock = lock(path)?;
+        let refused = |source| OpenError::Sqlite { path: path.to_owned(), source };
+
+        let mut connection = Connection::open(path).map_err(refused)?;
+        set_up_writer(&connection).map_err(refused)?;
+        schema::migrate(&mut connection).map_err(refused)?.map_err(|found| OpenError::Newer {
+            path: path.to_owned(),
+            found,
+            known: schema::known(),
+        })?;
+        let reading = [reader(path).map_err(refused)?, reader(path).map_err(refused)?];
+
+        let failed = |source| OpenError::Io { path: path.to_owned(), source };
+        let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        Ok(Self {
+            writer: Writer::start(connection).map_err(failed)?,
+            readers: Readers::start(reading).map_err(failed)?,
+            clock,
+            name: format!("SQLite {} ({file})", rusqlite::version()),
+            _lock: lock,
+        })
+    }
+}
+
+/// Takes the lock that keeps a second process out. The system gives it up when this process ends, however it ends.
+fn lock(path: &Path) -> Result<File, OpenError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    let failed = |source| OpenError::Io { path: name.clone(), source };
+    let file = File::options().create(true).truncate(false).write(true).open(&name).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned(), lock: name.clone() }),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+/// `synchronous=FULL`: in WAL mode only this syncs before a commit is answered.
+fn set_up_writer(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(128);
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "cache_size", -16_384)?; // KiB
+    connection.pragma_update(None, "wal_autocheckpoint", 4_000)?; // pages
+    connection.pragma_update(None, "journal_size_limit", 64 << 20)
+}
+
+fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "cache_size", -4_096)?; // KiB
+    Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+
+    fn open(path: &Path) -> Result<SqliteStore, OpenError> {
+        SqliteStore::open(path, Arc::new(SystemClock))
+    }
+
+    #[test]
+    fn a_second_store_on_the_same_file_is_told_why_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("countersign.sqlite");
+        let first = open(&path).unwrap();
+        let refused = open(&path).unwrap_err();
+        assert!(matches!(refused, OpenError::InUse { .. }));
+        assert!(refused.to_string().contains("another process"), "{refused}");
+        drop(first);
+        open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_file_from_the_future_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("countersign.sqlite");
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+        assert!(matches!(open(&path), Err(OpenError::Newer { found: 99, known: 1, .. })));
+    }
+
+    #[test]
+    fn a_file_that_is_no_database_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("notes.txt");
+        std::fs::write(&path, "not a database, but long enough to be looked at by one".repeat(40)).unwrap();
+        assert!(matches!(open(&path), Err(OpenError::Sqlite { .. })));
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with("not a database"));
+    }
+
+    #[test]
+    fn another_tool_may_read_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("countersign.sqlite");
+        let _store = open(&path).unwrap();
+        let tool = Connection::open(&path).unwrap();
+        let threads: i64 = tool.query_row("SELECT count(*) FROM threads", [], |row| row.get(0)).unwrap();
+        assert_eq!(threads, 0);
+    }
+}

@@ -1,0 +1,210 @@
+//! The operations, each a line or two: write out, run in the right thread, read back.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    SqliteStore, actions,
+    changes::{self, StoredChanges},
+    desk,
+    keys::json,
+    leases, lists,
+    mailbox::{self, MailDelivery},
+    outbox, record, sweep,
+    thread_row::ThreadRow,
+};
+use crate::{
+    clock::Timestamp,
+    graph::{
+        action::ActionRecord,
+        store::{
+            Acquired, ActionFilter, AuditEntry, Changes, Claimed, Delivery, DeskEntry, Destination, Durability, Error,
+            Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+        },
+    },
+    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+};
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
+        let clock = self.clock.now();
+        let (dedup, at) = (delivery.dedup.clone(), delivery.at);
+        match &delivery.to {
+            Destination::Mailbox { thread, addressed, mail } => {
+                let (thread, addressed, mail) = (thread.clone(), *addressed, json(mail));
+                let delivery = MailDelivery { thread, addressed, mail, dedup, at };
+                self.writer.run(move |connection| mailbox::ingest(connection, &delivery, clock)).await
+            }
+            Destination::Desk { partition, entry, claim } => {
+                let (partition, entry) = (*partition, json(entry));
+                let until = claim.as_ref().map_or(Timestamp(0), |(_, ttl)| clock + *ttl);
+                self.writer.run(move |connection| desk::ingest(connection, partition, &entry, until, &dedup, at)).await
+            }
+        }
+    }
+
+    async fn acquire(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        now: Timestamp,
+        only: Option<&ThreadId>,
+    ) -> Result<Option<Acquired>, Error> {
+        let (worker, only, clock) = (worker.clone(), only.cloned(), self.clock.now());
+        let acquired = self
+            .writer
+            .run(move |connection| leases::acquire(connection, worker, clock + ttl, now, clock, only.as_ref()))
+            .await?;
+        acquired.map(leases::StoredAcquired::read).transpose()
+    }
+
+    async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
+        let (lease, until) = (lease.clone(), self.clock.now() + ttl);
+        self.writer.run(move |connection| leases::renew(connection, &lease, until)).await
+    }
+
+    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
+        let lease = lease.clone();
+        let letters = self.readers.run(move |connection| {
+            let row = leases::held(connection, &lease)?;
+            mailbox::letters(connection, &row, after)
+        });
+        mailbox::read(letters.await?)
+    }
+
+    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
+        debug_assert_eq!(lease.thread, changes.thread, "a lease is good for its own thread");
+        let (lease, changes, clock) = (lease.clone(), StoredChanges::from(changes), self.clock.now());
+        self.writer.run(move |connection| changes::commit(connection, &lease, expected, &changes, then, clock)).await
+    }
+
+    async fn apply(&self, changes: &Changes) -> Result<(), Error> {
+        let (changes, clock) = (StoredChanges::from(changes), self.clock.now());
+        self.writer.run(move |connection| changes::apply(connection, &changes, clock)).await
+    }
+
+    async fn claim_desk(&self, _worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
+        let clock = self.clock.now();
+        let claimed = self.writer.run(move |connection| desk::claim(connection, clock + ttl, clock, limit));
+        desk::read(claimed.await?)
+    }
+
+    async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
+        self.writer.run(move |connection| desk::finish(connection, partition, seq)).await
+    }
+
+    async fn claim_outbox(
+        &self,
+        _worker: &WorkerId,
+        ttl: Duration,
+        now: Timestamp,
+        limit: usize,
+        only: Option<&ThreadId>,
+    ) -> Result<Vec<Claimed>, Error> {
+        let (only, clock) = (only.cloned(), self.clock.now());
+        let claimed = self
+            .writer
+            .run(move |connection| outbox::claim(connection, clock + ttl, now, clock, limit, only.as_ref()))
+            .await?;
+        claimed.into_iter().map(outbox::StoredClaimed::read).collect()
+    }
+
+    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
+        let (thread, sent, clock) = (thread.clone(), sent.clone(), self.clock.now());
+        self.writer.run(move |connection| outbox::finish(connection, &thread, seq, &sent, clock)).await
+    }
+
+    async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {
+        self.writer.run(move |connection| desk::fire_timers(connection, now)).await
+    }
+
+    async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
+        while self.writer.run(move |connection| sweep::some(connection, now)).await? {}
+        Ok(())
+    }
+
+    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
+        let approval = approval.clone();
+        let record = self.readers.run(move |connection| actions::find_by_approval(connection, &approval)).await?;
+        record.map(|record| actions::read(&record)).transpose()
+    }
+
+    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
+        let (thread, id) = (thread.clone(), id.clone());
+        let record = self.readers.run(move |connection| actions::find(connection, &thread, &id)).await?;
+        record.map(|record| actions::read(&record)).transpose()
+    }
+
+    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
+        let filter = filter.clone();
+        let records = self.readers.run(move |connection| actions::list(connection, &filter)).await?;
+        records.iter().map(|record| actions::read(record)).collect()
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
+        let thread = thread.clone();
+        let saved = self.readers.run(move |connection| lists::load(connection, &thread)).await?;
+        saved.map(lists::StoredSaved::read).transpose()
+    }
+
+    async fn steps(
+        &self,
+        thread: &ThreadId,
+        after: Version,
+        limit: usize,
+    ) -> Result<Vec<(Version, StepRecord)>, Error> {
+        let thread = thread.clone();
+        lists::read_steps(self.readers.run(move |connection| lists::steps(connection, &thread, after, limit)).await?)
+    }
+
+    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
+        let thread = thread.clone();
+        record::read(self.readers.run(move |connection| record::entries(connection, &thread)).await?)
+    }
+
+    async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {
+        let (thread, slot) = (thread.clone(), slot.clone());
+        let posted = self.readers.run(move |connection| match ThreadRow::find(connection, &thread)? {
+            Some(row) => outbox::posted(connection, row.id, &slot),
+            None => Ok(None),
+        });
+        posted.await
+    }
+
+    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
+        let clock = self.clock.now();
+        self.readers.run(move |connection| lists::threads(connection, limit, clock)).await
+    }
+
+    async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error> {
+        let (hash, bytes) = (hex::encode(Sha256::digest(bytes)), bytes.to_owned());
+        let key = hash.clone();
+        self.writer.run(move |connection| lists::put_blob(connection, &key, &bytes)).await?;
+        Ok(hash)
+    }
+
+    async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
+        let hash = hash.to_owned();
+        self.readers.run(move |connection| lists::get_blob(connection, &hash)).await
+    }
+
+    async fn durability(&self) -> Result<Durability, Error> {
+        let settings = |connection: &rusqlite::Connection| {
+            let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+            let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+            Ok((mode, synchronous))
+        };
+        let (mode, synchronous) = self.writer.run(settings).await?;
+        let mut problems = Vec::new();
+        if mode != "wal" {
+            problems.push(format!("journal_mode is `{mode}`; put the file where WAL works: on a local disk"));
+        }
+        if synchronous < 2 {
+            problems.push(format!("synchronous is {synchronous}; it has to be 2 (FULL)"));
+        }
+        Ok(Durability { name: self.name.clone(), problems })
+    }
+}

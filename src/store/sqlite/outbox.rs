@@ -1,0 +1,263 @@
+//! What is to be said: in order within a thread, one message in flight, progress last.
+//!
+//! An entry is *tried* as soon as it is claimed: from then on its message may exist in Slack, so it keeps its words and
+//! its nonce. Until then it can take newer words or go.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{
+    keys::{int, json, key, parse, seq},
+    thread_row::ThreadRow,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{Claimed, Error, Outbound, Outgoing, Posted, Sent, Seq},
+    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
+};
+
+/// A message, its body written out.
+#[derive(Debug)]
+pub(super) struct StoredOutgoing {
+    slot: Option<Slot>,
+    nonce: Nonce,
+    progress: bool,
+    removes: bool,
+    not_before: Timestamp,
+    body: String,
+}
+
+impl From<&Outgoing> for StoredOutgoing {
+    fn from(Outgoing { slot, nonce, progress, not_before, body }: &Outgoing) -> Self {
+        Self {
+            slot: slot.clone(),
+            nonce: nonce.clone(),
+            progress: *progress,
+            removes: matches!(body, Outbound::Remove),
+            not_before: *not_before,
+            body: json(body),
+        }
+    }
+}
+
+/// A claimed message, its body still written out.
+#[derive(Debug)]
+pub(super) struct StoredClaimed {
+    thread: ThreadId,
+    seq: Seq,
+    attempts: u32,
+    posted: Option<Posted>,
+    outgoing: StoredOutgoing,
+}
+
+impl StoredClaimed {
+    /// Reads the body.
+    pub(super) fn read(self) -> Result<Claimed, Error> {
+        let StoredOutgoing { slot, nonce, progress, removes: _, not_before, body } = self.outgoing;
+        let body = parse(&body, "an outgoing message")?;
+        Ok(Claimed {
+            thread: self.thread,
+            seq: self.seq,
+            attempts: self.attempts,
+            posted: self.posted,
+            outgoing: Outgoing { slot, nonce, progress, not_before, body },
+        })
+    }
+}
+
+/// Puts messages into a thread's outbox; what they make pointless goes.
+pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[StoredOutgoing]) -> Result<(), Error> {
+    if messages.is_empty() {
+        return Ok(());
+    }
+    for message in messages {
+        if let Some(slot) = &message.slot
+            && give_way(connection, row, message, slot)?
+        {
+            continue;
+        }
+        const SQL: &str = "INSERT INTO outbox (id, slot, nonce, progress, removes, not_before, body) \
+                           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        let id = key(row.id, row.next_seq());
+        connection.prepare_cached(SQL)?.execute(params![
+            id,
+            message.slot.as_ref().map(Slot::as_str),
+            message.nonce.as_str(),
+            message.progress,
+            message.removes,
+            message.not_before.0,
+            message.body,
+        ])?;
+        row.send_at.get_or_insert(message.not_before); // so that the next one knows that there is one
+    }
+    schedule(connection, row)
+}
+
+/// Makes room for a message that fills a slot. `true`: there is nothing left to insert.
+fn give_way(connection: &Connection, row: &ThreadRow, message: &StoredOutgoing, slot: &Slot) -> Result<bool, Error> {
+    let [first, last] = row.keys();
+    if row.send_at.is_some() {
+        const PROGRESS: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND progress AND attempts = 0";
+        connection.prepare_cached(PROGRESS)?.execute([first, last])?;
+    }
+    if message.removes && posted(connection, row.id, slot)?.is_none() {
+        const TRIED: &str = "SELECT 1 FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts > 0";
+        if !connection.prepare_cached(TRIED)?.exists(params![first, last, slot.as_str()])? {
+            const CANCEL: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3";
+            connection.prepare_cached(CANCEL)?.execute(params![first, last, slot.as_str()])?;
+            return Ok(true);
+        }
+    }
+    if row.send_at.is_none() {
+        return Ok(false);
+    }
+    const REPLACE: &str = "UPDATE outbox SET body = ?4, removes = ?5 \
+                           WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts = 0";
+    let replaced = connection.prepare_cached(REPLACE)?.execute(params![
+        first,
+        last,
+        slot.as_str(),
+        message.body,
+        message.removes
+    ])?;
+    Ok(replaced > 0)
+}
+
+/// Claims the next message of each thread that may speak.
+pub(super) fn claim(
+    connection: &Connection,
+    until: Timestamp,
+    now: Timestamp,
+    clock: Timestamp,
+    limit: usize,
+    only: Option<&ThreadId>,
+) -> Result<Vec<StoredClaimed>, Error> {
+    let mut rows = Vec::new();
+    match only {
+        Some(thread) if limit > 0 => rows.extend(
+            ThreadRow::find(connection, thread)?
+                .filter(|row| row.send_at.is_some_and(|at| at <= now) && row.sending_until <= clock),
+        ),
+        Some(_) => {}
+        None => {
+            const SQL: &str = "SELECT id FROM threads WHERE send_at <= ?1 AND sending_until <= ?2 \
+                               ORDER BY send_at LIMIT ?3";
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let mut select = connection.prepare_cached(SQL)?;
+            let ids = select.query_map([now.0, clock.0, limit], |row| row.get(0))?;
+            for id in ids.collect::<Result<Vec<i64>, _>>()? {
+                rows.push(ThreadRow::get(connection, id)?);
+            }
+        }
+    }
+    let mut claimed = Vec::with_capacity(rows.len());
+    for row in rows {
+        claimed.extend(claim_next(connection, row, until)?);
+    }
+    Ok(claimed)
+}
+
+fn claim_next(connection: &Connection, row: ThreadRow, until: Timestamp) -> Result<Option<StoredClaimed>, Error> {
+    let Some((id, _)) = next(connection, &row)? else { return Ok(None) };
+    connection.prepare_cached("UPDATE threads SET sending = ?2, sending_until = ?3 WHERE id = ?1")?.execute([
+        row.id,
+        int(seq(id)),
+        until.0,
+    ])?;
+    const SQL: &str = "UPDATE outbox SET attempts = attempts + 1 WHERE id = ?1 \
+                       RETURNING attempts - 1, slot, nonce, progress, removes, not_before, body";
+    let (attempts, outgoing) = connection.prepare_cached(SQL)?.query_row([id], |row| {
+        let outgoing = StoredOutgoing {
+            slot: row.get::<_, Option<String>>(1)?.map(Slot::new),
+            nonce: Nonce::new(row.get::<_, String>(2)?),
+            progress: row.get(3)?,
+            removes: row.get(4)?,
+            not_before: Timestamp(row.get(5)?),
+            body: row.get(6)?,
+        };
+        Ok((row.get(0)?, outgoing))
+    })?;
+    let posted = match &outgoing.slot {
+        Some(slot) => posted(connection, row.id, slot)?,
+        None => None,
+    };
+    Ok(Some(StoredClaimed { thread: row.thread, seq: seq(id), attempts, posted, outgoing }))
+}
+
+/// Records what became of a message. A second report about the same one changes nothing.
+pub(super) fn finish(
+    connection: &Connection,
+    thread: &ThreadId,
+    seq: Seq,
+    sent: &Sent,
+    clock: Timestamp,
+) -> Result<(), Error> {
+    let Some(mut row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
+    let id = key(row.id, seq);
+    let entry: Option<(Option<String>, bool)> = connection
+        .prepare_cached("SELECT slot, removes FROM outbox WHERE id = ?1")?
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((slot, removes)) = entry else { return Ok(()) };
+    if let Sent::Retry(at) = sent {
+        connection.prepare_cached("UPDATE outbox SET not_before = ?2 WHERE id = ?1")?.execute([id, at.0])?;
+    } else {
+        connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([id])?;
+    }
+    match (slot, sent) {
+        (Some(slot), Sent::Delivered(_)) if removes => {
+            const SQL: &str = "DELETE FROM slots WHERE thread = ?1 AND slot = ?2";
+            connection.prepare_cached(SQL)?.execute(params![row.id, slot])?;
+        }
+        (Some(slot), Sent::Delivered(Some(at))) => {
+            const SQL: &str = "INSERT OR REPLACE INTO slots (thread, slot, channel, ts) VALUES (?1, ?2, ?3, ?4)";
+            let values = params![row.id, slot, at.channel.as_str(), at.ts.as_str()];
+            connection.prepare_cached(SQL)?.execute(values)?;
+        }
+        _ => {}
+    }
+    if row.sending == seq {
+        row.sending = 0;
+        row.sending_until = Timestamp(0);
+    }
+    schedule(connection, &mut row)?;
+    row.save(connection, clock)
+}
+
+/// Where the message of a slot is.
+pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Result<Option<Posted>, Error> {
+    let mut select = connection.prepare_cached("SELECT channel, ts FROM slots WHERE thread = ?1 AND slot = ?2")?;
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Posted { channel: ChannelId::new(row.get::<_, String>(0)?), ts: MessageTs::new(row.get::<_, String>(1)?) })
+    };
+    Ok(select.query_row(params![thread, slot.as_str()], read).optional()?)
+}
+
+/// Notes when the thread speaks next.
+fn schedule(connection: &Connection, row: &mut ThreadRow) -> Result<(), Error> {
+    row.send_at = next(connection, row)?.map(|(_, not_before)| not_before);
+    Ok(())
+}
+
+/// The message that goes next, with its time: the oldest that is not progress, or else the oldest progress. But
+/// progress that was tried goes before what fills the same slot: if its post arrived, it would stand there for ever.
+fn next(connection: &Connection, row: &ThreadRow) -> Result<Option<(i64, Timestamp)>, Error> {
+    const SQL: &str = "SELECT id, not_before, progress, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 \
+                       ORDER BY progress, id LIMIT 1";
+    let first: Option<(i64, i64, bool, Option<String>)> = connection
+        .prepare_cached(SQL)?
+        .query_row(row.keys(), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+        .optional()?;
+    let Some((id, not_before, progress, slot)) = first else { return Ok(None) };
+    if let (false, Some(slot)) = (progress, slot) {
+        const SQL: &str = "SELECT id, not_before FROM outbox WHERE id BETWEEN ?1 AND ?2 \
+                           AND progress AND attempts > 0 AND slot = ?3 ORDER BY id LIMIT 1";
+        let tried = connection
+            .prepare_cached(SQL)?
+            .query_row(params![row.keys()[0], id, slot], |row| Ok((row.get(0)?, Timestamp(row.get(1)?))))
+            .optional()?;
+        if tried.is_some() {
+            return Ok(tried);
+        }
+    }
+    Ok(Some((id, Timestamp(not_before))))
+}

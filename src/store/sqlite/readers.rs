@@ -1,0 +1,81 @@
+//! The threads that only read. They see what was committed, and wait for no writer.
+
+use std::{
+    fmt, io,
+    sync::{Arc, Mutex, mpsc},
+    thread::JoinHandle,
+};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::graph::store::Error;
+
+type Job = Box<dyn FnOnce(&Connection) + Send>;
+
+/// The way to the reading threads.
+pub(super) struct Readers {
+    jobs: Option<mpsc::Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl fmt::Debug for Readers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Readers")
+    }
+}
+
+impl Readers {
+    /// Starts a thread for each connection.
+    pub(super) fn start(connections: impl IntoIterator<Item = Connection>) -> io::Result<Self> {
+        let (jobs, waiting) = mpsc::channel::<Job>();
+        let waiting = Arc::new(Mutex::new(waiting));
+        let mut threads = Vec::new();
+        for connection in connections {
+            let waiting = Arc::clone(&waiting);
+            let serve = move || {
+                loop {
+                    let next = waiting.lock().expect("nothing panics while it waits").recv();
+                    let Ok(job) = next else { return };
+                    job(&connection);
+                }
+            };
+            threads.push(std::thread::Builder::new().name("sqlite-reader".to_owned()).spawn(serve)?);
+        }
+        Ok(Self { jobs: Some(jobs), threads })
+    }
+
+    /// Reads; all that `work` sees is from the same moment.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            let _ = reply.send(at_once(connection, work)); // nobody waits: the caller was dropped
+        });
+        let jobs = self.jobs.as_ref().expect("taken only when the store is dropped");
+        jobs.send(job).map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.jobs.take();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn gone() -> Error {
+    Error::Unavailable("the reading threads are gone".into())
+}
+
+fn at_once<T>(connection: &Connection, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+    connection.prepare_cached("BEGIN")?.execute([])?;
+    let result = work(connection);
+    connection.prepare_cached("COMMIT")?.execute([])?;
+    result
+}

@@ -1,0 +1,126 @@
+//! What is stored, and how an older file becomes a newer one.
+//!
+//! `PRAGMA user_version` counts the migrations that a file has seen. A migration that was released is never edited; a
+//! change of the schema is one more entry.
+
+use rusqlite::Connection;
+
+/// Every migration, oldest first.
+const MIGRATIONS: &[&str] = &[FIRST];
+
+/// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
+/// `mailbox`, `steps`, `outbox` and `audit` is the thread and a position in it, see [`super::keys`].
+const FIRST: &str = "
+-- A thread: who holds it, and since when there is something to do (`ready_at`) or to say (`send_at`).
+CREATE TABLE threads (
+    id            INTEGER PRIMARY KEY,
+    team          TEXT NOT NULL,
+    channel       TEXT NOT NULL,
+    root          TEXT NOT NULL,
+    known         INTEGER NOT NULL,             -- 0: not one of ours, its mail is parked
+    version       INTEGER NOT NULL DEFAULT 0,
+    last_seq      INTEGER NOT NULL DEFAULT 0,   -- the last position given in mailbox or outbox
+    fence         INTEGER NOT NULL DEFAULT 0,
+    lease_worker  TEXT,
+    lease_until   INTEGER NOT NULL DEFAULT 0,
+    ready_at      INTEGER,                      -- NULL: nothing to do; stays while the thread is leased
+    send_at       INTEGER,                      -- when the next message may go; NULL: nothing to say
+    sending       INTEGER NOT NULL DEFAULT 0,   -- the position that is claimed
+    sending_until INTEGER NOT NULL DEFAULT 0,
+    updated_at    INTEGER NOT NULL,
+    UNIQUE (root, channel, team)
+) STRICT;
+CREATE INDEX threads_ready ON threads (ready_at, lease_until) WHERE ready_at IS NOT NULL;
+CREATE INDEX threads_to_send ON threads (send_at, sending_until) WHERE send_at IS NOT NULL;
+CREATE INDEX threads_overheard ON threads (updated_at) WHERE known = 0;
+
+CREATE TABLE mailbox (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, mail TEXT NOT NULL) STRICT;
+
+CREATE TABLE steps (id INTEGER PRIMARY KEY, delta TEXT NOT NULL, record TEXT NOT NULL) STRICT;
+
+CREATE TABLE snapshots (thread INTEGER PRIMARY KEY, version INTEGER NOT NULL, snapshot TEXT NOT NULL) STRICT;
+
+CREATE TABLE commits (
+    id       INTEGER PRIMARY KEY,
+    thread   INTEGER NOT NULL,
+    commit_id TEXT NOT NULL,
+    version  INTEGER NOT NULL,
+    at       INTEGER NOT NULL,
+    UNIQUE (thread, commit_id)
+) STRICT;
+
+CREATE TABLE outbox (
+    id         INTEGER PRIMARY KEY,
+    slot       TEXT,
+    nonce      TEXT NOT NULL,
+    progress   INTEGER NOT NULL,
+    removes    INTEGER NOT NULL,
+    not_before INTEGER NOT NULL,
+    attempts   INTEGER NOT NULL DEFAULT 0,      -- counts when it is claimed
+    body       TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE slots (
+    thread  INTEGER NOT NULL,
+    slot    TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    ts      TEXT NOT NULL,
+    PRIMARY KEY (thread, slot)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE actions (
+    id           INTEGER PRIMARY KEY,
+    thread       INTEGER NOT NULL,
+    action       TEXT NOT NULL,
+    approval     TEXT NOT NULL UNIQUE,
+    status       TEXT NOT NULL,
+    revision     INTEGER NOT NULL,
+    requested_at INTEGER NOT NULL,
+    record       TEXT NOT NULL,
+    UNIQUE (thread, action)
+) STRICT;
+CREATE INDEX actions_by_status ON actions (status, requested_at);
+CREATE INDEX actions_by_age ON actions (requested_at);
+
+CREATE TABLE audit (id INTEGER PRIMARY KEY, hash TEXT NOT NULL, entry TEXT NOT NULL) STRICT;
+
+CREATE TABLE timers (
+    thread INTEGER NOT NULL,
+    key    TEXT NOT NULL,
+    due    INTEGER NOT NULL,
+    entry  TEXT NOT NULL,
+    PRIMARY KEY (thread, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX timers_due ON timers (due);
+
+CREATE TABLE desk (
+    seq           INTEGER PRIMARY KEY AUTOINCREMENT,
+    partition     INTEGER NOT NULL,
+    claimed_until INTEGER NOT NULL,
+    entry         TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE dedup (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, at INTEGER NOT NULL) STRICT;
+
+CREATE TABLE blobs (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
+";
+
+/// The newest schema that this program knows.
+pub(super) fn known() -> u32 {
+    u32::try_from(MIGRATIONS.len()).expect("there are a few")
+}
+
+/// Brings the file up to date. The inner error is the schema of a file that is newer than this program.
+pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<(), u32>> {
+    let transaction = connection.transaction()?;
+    let seen: u32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if seen > known() {
+        return Ok(Err(seen));
+    }
+    for migration in MIGRATIONS.iter().skip(seen as usize) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", known())?;
+    transaction.commit()?;
+    Ok(Ok(()))
+}

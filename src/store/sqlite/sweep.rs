@@ -1,0 +1,52 @@
+//! Drops what is kept for a time only, a little at a time, so that nobody waits long behind it.
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use crate::{clock::Timestamp, graph::store::Error};
+
+/// How long keys and commit ids are remembered.
+const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
+
+/// How long what was overheard is kept.
+const OVERHEARD: Duration = Duration::from_secs(120);
+
+/// How many rows one operation looks at.
+const SOME: i64 = 500;
+
+/// Drops some; `true` if there may be more.
+pub(super) fn some(connection: &Connection, now: Timestamp) -> Result<bool, Error> {
+    let before = |age: Duration| now.0 - i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    let day_ago = before(REMEMBERED);
+    // Both tables grow at one end, so the oldest are the first rows.
+    let keys = connection
+        .prepare_cached("DELETE FROM dedup WHERE at < ?1 AND id IN (SELECT id FROM dedup ORDER BY id LIMIT ?2)")?
+        .execute([day_ago, SOME])?;
+    let commits = connection
+        .prepare_cached("DELETE FROM commits WHERE at < ?1 AND id IN (SELECT id FROM commits ORDER BY id LIMIT ?2)")?
+        .execute([day_ago, SOME])?;
+    let overheard = overheard(connection, before(OVERHEARD))?;
+    Ok(keys > 0 || commits > 0 || overheard > 0)
+}
+
+/// Drops old letters of threads that are not ours, and such threads when nothing is left of them.
+fn overheard(connection: &Connection, before: i64) -> Result<usize, Error> {
+    const LETTERS: &str = "DELETE FROM mailbox WHERE id IN (\
+            SELECT mailbox.id FROM threads CROSS JOIN mailbox \
+            ON mailbox.id BETWEEN threads.id << 32 AND (threads.id << 32) + 4294967295 \
+            WHERE known = 0 AND at < ?1 LIMIT ?2)";
+    let letters = connection.prepare_cached(LETTERS)?.execute([before, SOME])?;
+    const THREADS: &str = "DELETE FROM threads WHERE id IN (\
+            SELECT id FROM threads AS t WHERE known = 0 AND updated_at < ?1 \
+            AND NOT EXISTS (SELECT 1 FROM mailbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
+            AND NOT EXISTS (SELECT 1 FROM outbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
+            AND NOT EXISTS (SELECT 1 FROM audit WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
+            AND NOT EXISTS (SELECT 1 FROM slots WHERE thread = t.id) \
+            AND NOT EXISTS (SELECT 1 FROM timers WHERE thread = t.id) \
+            AND NOT EXISTS (SELECT 1 FROM actions WHERE thread = t.id) \
+            AND NOT EXISTS (SELECT 1 FROM commits WHERE thread = t.id) \
+            ORDER BY updated_at LIMIT ?2)";
+    let threads = connection.prepare_cached(THREADS)?.execute([before, SOME])?;
+    Ok(letters + threads)
+}

@@ -1,0 +1,136 @@
+//! The row of a thread: read at the start of an operation, changed in memory, written once at its end.
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::keys::{int, key, last, uint};
+use crate::{
+    clock::Timestamp,
+    graph::store::{Error, Lease, Seq, Version},
+    ids::{ChannelId, MessageTs, TeamId, ThreadId},
+};
+
+/// A row of `threads`.
+#[derive(Debug)]
+pub(super) struct ThreadRow {
+    pub(super) id: i64,
+    pub(super) thread: ThreadId,
+    pub(super) known: bool,
+    pub(super) version: Version,
+    last_seq: Seq,
+    pub(super) fence: u64,
+    pub(super) worker: Option<String>,
+    pub(super) lease_until: Timestamp,
+    pub(super) ready_at: Option<Timestamp>,
+    pub(super) send_at: Option<Timestamp>,
+    pub(super) sending: Seq,
+    pub(super) sending_until: Timestamp,
+}
+
+macro_rules! select_where {
+    ($condition:literal) => {
+        concat!(
+            "SELECT id, team, channel, root, known, version, last_seq, fence, lease_worker, lease_until, ready_at, ",
+            "send_at, sending, sending_until FROM threads WHERE ",
+            $condition
+        )
+    };
+}
+
+impl ThreadRow {
+    /// The row of a thread.
+    pub(super) fn find(connection: &Connection, thread: &ThreadId) -> Result<Option<Self>, Error> {
+        let mut select = connection.prepare_cached(select_where!("root = ?1 AND channel = ?2 AND team = ?3"))?;
+        let name = [thread.root.as_str(), thread.channel.as_str(), thread.team.as_str()];
+        Ok(select.query_row(name, Self::read).optional()?)
+    }
+
+    /// The row with this id, which exists.
+    pub(super) fn get(connection: &Connection, id: i64) -> Result<Self, Error> {
+        Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read)?)
+    }
+
+    /// The row of a thread, made if there is none; such a thread is not one of ours yet.
+    pub(super) fn find_or_insert(connection: &Connection, thread: &ThreadId, now: Timestamp) -> Result<Self, Error> {
+        if let Some(row) = Self::find(connection, thread)? {
+            return Ok(row);
+        }
+        const SQL: &str = "INSERT INTO threads (team, channel, root, known, updated_at) VALUES (?1, ?2, ?3, 0, ?4)";
+        let values = params![thread.team.as_str(), thread.channel.as_str(), thread.root.as_str(), now.0];
+        connection.prepare_cached(SQL)?.execute(values)?;
+        Self::get(connection, connection.last_insert_rowid())
+    }
+
+    /// Writes what was changed.
+    pub(super) fn save(&self, connection: &Connection, now: Timestamp) -> Result<(), Error> {
+        const SQL: &str = "UPDATE threads SET known = ?2, version = ?3, last_seq = ?4, fence = ?5, lease_worker = ?6, \
+                           lease_until = ?7, ready_at = ?8, send_at = ?9, sending = ?10, sending_until = ?11, \
+                           updated_at = ?12 WHERE id = ?1";
+        connection.prepare_cached(SQL)?.execute(params![
+            self.id,
+            self.known,
+            int(self.version),
+            int(self.last_seq),
+            int(self.fence),
+            self.worker,
+            self.lease_until.0,
+            self.ready_at.map(Timestamp::millis),
+            self.send_at.map(Timestamp::millis),
+            int(self.sending),
+            self.sending_until.0,
+            now.0,
+        ])?;
+        Ok(())
+    }
+
+    /// The next position in the mailbox or the outbox.
+    pub(super) fn next_seq(&mut self) -> Seq {
+        self.last_seq += 1;
+        self.last_seq
+    }
+
+    /// There is something to do, since `now` or longer.
+    pub(super) fn wake(&mut self, now: Timestamp) {
+        self.ready_at = Some(self.ready_at.map_or(now, |since| since.min(now)));
+    }
+
+    /// Whether a worker holds the thread.
+    pub(super) fn leased(&self, now: Timestamp) -> bool {
+        self.lease_until > now
+    }
+
+    /// Refuses a lease that was taken over or given back. One that only ran out is still good.
+    pub(super) fn check(&self, lease: &Lease) -> Result<(), Error> {
+        if self.fence == lease.fence && self.worker.as_deref() == Some(lease.worker.as_str()) {
+            Ok(())
+        } else {
+            Err(Error::Fenced(lease.thread.clone()))
+        }
+    }
+
+    /// The keys of everything that has a position in this thread.
+    pub(super) fn keys(&self) -> [i64; 2] {
+        [key(self.id, 0), last(self.id)]
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let text = |column| row.get::<_, String>(column);
+        Ok(Self {
+            id: row.get(0)?,
+            thread: ThreadId {
+                team: TeamId::new(text(1)?),
+                channel: ChannelId::new(text(2)?),
+                root: MessageTs::new(text(3)?),
+            },
+            known: row.get(4)?,
+            version: uint(row.get(5)?),
+            last_seq: uint(row.get(6)?),
+            fence: uint(row.get(7)?),
+            worker: row.get(8)?,
+            lease_until: Timestamp(row.get(9)?),
+            ready_at: row.get::<_, Option<i64>>(10)?.map(Timestamp),
+            send_at: row.get::<_, Option<i64>>(11)?.map(Timestamp),
+            sending: uint(row.get(12)?),
+            sending_until: Timestamp(row.get(13)?),
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! The one thread that writes.
+//!
+//! It takes whatever is waiting, in order, up to [`BATCH`] operations, and makes one transaction of it: one `fsync` for
+//! all. An operation that fails takes only itself back. Nobody is answered before the commit. If nothing was changed,
+//! SQLite's commit costs nothing, so looking for work that is not there is free.
+
+use std::{fmt, io, sync::Arc, thread::JoinHandle};
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::graph::store::Error;
+
+/// The most operations that share a commit.
+const BATCH: usize = 256;
+
+/// How many operations wait before callers have to.
+const WAITING: usize = 1024;
+
+/// The way to the writing thread.
+pub(super) struct Writer {
+    jobs: Option<mpsc::Sender<Box<dyn Job>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Writer")
+    }
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub(super) fn start(connection: Connection) -> io::Result<Self> {
+        let (jobs, waiting) = mpsc::channel(WAITING);
+        let thread = std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
+            serve(&connection, waiting);
+        })?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+    }
+
+    /// Runs an operation; all it wrote is on the disk when this returns, or nothing of it is there.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let job = Box::new(Task { work: Some(work), result: None, reply });
+        let jobs = self.jobs.as_ref().expect("taken only when the store is dropped");
+        jobs.send(job).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.jobs.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn gone() -> Error {
+    Error::Unavailable("the writing thread is gone".into())
+}
+
+/// An operation on its way.
+trait Job: Send {
+    /// Does it; `false` if what it wrote is to be taken back.
+    fn run(&mut self, connection: &Connection) -> bool;
+
+    /// Tells the caller, after the commit.
+    fn answer(self: Box<Self>, committed: &Result<(), Arc<rusqlite::Error>>);
+}
+
+struct Task<W, T> {
+    work: Option<W>,
+    result: Option<Result<T, Error>>,
+    reply: oneshot::Sender<Result<T, Error>>,
+}
+
+impl<W, T> Job for Task<W, T>
+where
+    W: FnOnce(&Connection) -> Result<T, Error> + Send,
+    T: Send,
+{
+    fn run(&mut self, connection: &Connection) -> bool {
+        self.result = self.work.take().map(|work| work(connection));
+        matches!(self.result, Some(Ok(_)))
+    }
+
+    fn answer(self: Box<Self>, committed: &Result<(), Arc<rusqlite::Error>>) {
+        let result = match committed {
+            Ok(()) => self.result.unwrap_or_else(|| Err(gone())),
+            Err(error) => Err(Error::Unavailable(Box::new(Arc::clone(error)))),
+        };
+        let _ = self.reply.send(result); // nobody waits: the caller was dropped
+    }
+}
+
+fn serve(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while waiting.blocking_recv_many(&mut batch, BATCH) > 0 {
+        let committed = transact(connection, &mut batch).map_err(|error| {
+            tracing::error!(operations = batch.len(), "Cannot write to the store: {error}");
+            if !connection.is_autocommit() {
+                let _ = connection.execute_batch("ROLLBACK"); // what failed may have rolled back already
+            }
+            Arc::new(error)
+        });
+        for job in batch.drain(..) {
+            job.answer(&committed);
+        }
+    }
+}
+
+fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    let run = |sql| connection.prepare_cached(sql)?.execute([]);
+    run("BEGIN IMMEDIATE")?;
+    for job in batch {
+        run("SAVEPOINT operation")?;
+        if !job.run(connection) {
+            run("ROLLBACK TO operation")?;
+        }
+        run("RELEASE operation")?;
+    }
+    run("COMMIT")?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn insert(writer: &Writer, n: i64, fail: bool) -> Result<(), Error> {
+        writer
+            .run(move |connection| {
+                connection.execute("INSERT INTO t VALUES (?1)", [n])?;
+                if fail { Err(Error::Corrupt { what: "on purpose".to_owned() }) } else { Ok(()) }
+            })
+            .await
+    }
+
+    #[tokio::test]
+    async fn an_operation_that_fails_takes_only_itself_back() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE t (n INTEGER PRIMARY KEY)").unwrap();
+        let writer = Writer::start(connection).unwrap();
+        let (one, two, three, again) = tokio::join!(
+            insert(&writer, 1, false),
+            insert(&writer, 2, true),
+            insert(&writer, 3, false),
+            insert(&writer, 1, false),
+        );
+        assert!(one.is_ok() && three.is_ok());
+        assert!(matches!(two, Err(Error::Corrupt { .. })));
+        assert!(matches!(again, Err(Error::Unavailable(_))), "it is there already");
+        let sum: i64 = writer.run(|c| Ok(c.query_row("SELECT sum(n) FROM t", [], |row| row.get(0))?)).await.unwrap();
+        assert_eq!(sum, 4);
+    }
+}

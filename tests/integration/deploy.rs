@@ -1,0 +1,117 @@
+//! What is handed to operators: the Slack manifests and the settings files.
+
+use std::{collections::HashMap, fs};
+
+use countersign::config::Config;
+use serde_json::Value;
+
+fn json(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn both_manifests_obey_slacks_own_schemas() {
+    for schema in ["1.0.0", "2.0.0"] {
+        let schema = json(&format!("tests/fixtures/slack/manifest-schema/manifest.schema.{schema}.json"));
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        for variant in ["socket", "http"] {
+            let manifest = json(&format!("deploy/slack-manifest.{variant}.json"));
+            let wrong: Vec<_> =
+                validator.iter_errors(&manifest).map(|e| format!("{}: {e}", e.instance_path())).collect();
+            assert!(wrong.is_empty(), "{variant}: {wrong:?}");
+        }
+    }
+}
+
+#[test]
+fn the_variants_differ_in_how_events_come_in_and_nothing_else() {
+    let (mut socket, mut http) = (json("deploy/slack-manifest.socket.json"), json("deploy/slack-manifest.http.json"));
+    assert_eq!(socket["settings"]["socket_mode_enabled"], true);
+    assert_eq!(http["settings"]["socket_mode_enabled"], false);
+    for manifest in [&mut socket, &mut http] {
+        manifest["settings"].as_object_mut().unwrap().remove("socket_mode_enabled");
+        for place in ["event_subscriptions", "interactivity"] {
+            manifest["settings"][place].as_object_mut().unwrap().remove("request_url");
+        }
+        for command in manifest["features"]["slash_commands"].as_array_mut().unwrap() {
+            command.as_object_mut().unwrap().remove("url");
+        }
+    }
+    assert_eq!(socket, http);
+}
+
+/// The example of each setting that is commented out is valid as well.
+#[test]
+fn the_default_settings_are_valid_with_every_example_in_them() {
+    let text = fs::read_to_string("config/default.toml").unwrap();
+    let uncommented: String = text
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => format!("{rest}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.toml");
+    fs::write(&file, uncommented).unwrap();
+    let config = Config::load(Some(&file), &HashMap::new()).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(config.approvals.actions["delete_experiment"].needed, Some(2));
+}
+
+fn problems(toml: &str, environment: &[(&str, &str)]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wrong.toml");
+    fs::write(&file, toml).unwrap();
+    let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Config::load(Some(&file), &environment).map(drop).unwrap_err().to_string()
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    insta::assert_snapshot!(problems(
+        r#"
+        [server]
+        port = "eighty"
+        colour = "green"
+        [workers]
+        lease = "soon"
+        threads = 0
+        [approvals]
+        approvers = ["everybody"]
+        [databse]
+        url = "x"
+        "#,
+        &[("UPGRADE_API_URL", "upgrade.example.com"), ("COUNTERSIGN__SLACK__CONNECTIONS", "12")],
+    ), @r#"
+    databse: there is no such section; there are slack, server, store, workers, approvals, model, upgrade
+    server.colour: found `green` (unknown field `colour`, expected one of `address`, `port`, `log`, `log_format`)
+    server.port: found `eighty` (invalid type: string "eighty", expected an integer); right would be something like `3000`
+    workers.lease: found `soon` (invalid value: string "soon", expected a duration); right would be something like `30s`
+    upgrade.api_url: found `upgrade.example.com`; right would be an address that begins with http:// or https://
+    slack.connections: found 12; right would be 1 to 10, which is as many as Slack allows
+    workers.threads: found 0; right would be 1 to 10000
+    approvals.approvers: found `everybody`; right would be channel, requester, a user id (U…) or a user group id (S…)
+    "#);
+}
+
+#[test]
+fn secrets_do_not_show() {
+    let environment = [("SLACK_BOT_TOKEN", "xoxb-secret"), ("REDIS_URL", "redis://:secret@127.0.0.1")];
+    let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let config = Config::load(None, &environment).unwrap();
+    assert!(!format!("{config:?}").contains("secret@") && !format!("{config:?}").contains("xoxb-secret"));
+}
+
+#[test]
+fn the_environment_says_which_store_and_which_way_in() {
+    use countersign::config::{SlackMode, StoreKind};
+    let load = |pairs: &[(&str, &str)]| {
+        let environment = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        Config::load(None, &environment).unwrap_or_else(|problems| panic!("{problems}"))
+    };
+    let config = load(&[("SLACK_APP_TOKEN", "xapp-1"), ("PORT", "4000"), ("COUNTERSIGN__WORKERS__LEASE", "5s")]);
+    assert_eq!((config.slack_mode(), config.store_kind()), (SlackMode::Socket, StoreKind::Sqlite));
+    assert_eq!((config.server.port, config.workers.lease.as_secs()), (4000, 5));
+    let config = load(&[("SLACK_SIGNING_SECRET", "s"), ("REDIS_URL", "redis://127.0.0.1")]);
+    assert_eq!((config.slack_mode(), config.store_kind()), (SlackMode::Http, StoreKind::Redis));
+}

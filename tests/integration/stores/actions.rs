@@ -1,0 +1,187 @@
+//! An action moves one way, by one hand at a time.
+
+use std::{sync::Arc, time::Duration};
+
+use countersign::{
+    clock::Timestamp,
+    graph::{
+        action::{ActionRecord, Status},
+        store::{ActionChange, ActionFilter, Changes, Error, Then, TimerChange},
+    },
+};
+use serde_json::json;
+
+use super::fixture::*;
+
+/// Stores a pending action.
+async fn pending(f: &impl Fixture, n: u32, name: &str) -> ActionRecord {
+    let record = action(&thread(n), name, f.now());
+    f.store().apply(&Changes { actions: vec![created(&record)], ..changes(&thread(n)) }).await.unwrap();
+    record
+}
+
+/// A write that moves `change` and leaves a trace in everything else.
+fn decision(change: ActionChange) -> Changes {
+    let thread = change.record.thread.clone();
+    Changes {
+        actions: vec![change],
+        mail: vec![said("decided")],
+        outbox: vec![reply("", "decided")],
+        timers: vec![TimerChange::Set { key: "reminder".to_owned(), due: Timestamp(1), entry: json!("remind") }],
+        audit: vec![event("decided")],
+        ..changes(&thread)
+    }
+}
+
+/// What the refused write would have left behind.
+async fn assert_untouched(f: &impl Fixture, n: u32) {
+    assert!(f.acquire_only("w9", &thread(n)).await.is_none(), "no mail");
+    assert_eq!(f.claim(10).await, [], "no message");
+    assert_eq!(f.store().fire_timers(f.now()).await.unwrap(), 0, "no timer");
+    assert_eq!(f.store().audit(&thread(n)).await.unwrap(), [], "no record");
+}
+
+pub(crate) async fn an_action_is_found_by_each_of_its_names(f: impl Fixture) {
+    let (one, other) = (pending(&f, 1, "a1").await, pending(&f, 2, "a2").await);
+    let store = f.store();
+    assert_eq!(store.action(&thread(1), &"a1".into()).await.unwrap(), Some(one.clone()));
+    assert_eq!(store.action(&thread(2), &"a2".into()).await.unwrap(), Some(other));
+    assert_eq!(store.action(&thread(2), &"a1".into()).await.unwrap(), None, "it is another thread's");
+    assert_eq!(store.action(&thread(3), &"a1".into()).await.unwrap(), None);
+    assert_eq!(store.action_by_approval(&one.approval).await.unwrap(), Some(one));
+    assert_eq!(store.action_by_approval(&approval(&thread(1), "nobody's")).await.unwrap(), None);
+}
+
+pub(crate) async fn an_action_moves_one_way(f: impl Fixture) {
+    let mut record = pending(&f, 1, "a1").await;
+    for to in [Status::Pending, Status::Approved, Status::Intent, Status::Unknown, Status::Done] {
+        let change = moved(&record, to);
+        record = change.record.clone();
+        f.store().apply(&Changes { actions: vec![change], ..changes(&thread(1)) }).await.unwrap();
+        assert_eq!(f.store().action(&thread(1), &"a1".into()).await.unwrap(), Some(record.clone()));
+        assert_eq!(f.store().action_by_approval(&record.approval).await.unwrap(), Some(record.clone()));
+    }
+}
+
+pub(crate) async fn a_wrong_revision_writes_nothing(f: impl Fixture) {
+    let record = pending(&f, 1, "a1").await;
+    for expected in [0, record.revision + 1] {
+        let change = ActionChange { expected: Some(expected), ..moved(&record, Status::Approved) };
+        let refused = f.store().apply(&decision(change)).await;
+        let Err(Error::ActionMoved { id, current }) = refused else { panic!("{refused:?}") };
+        assert_eq!((id, current), (record.id.clone(), Some(Box::new(record.clone()))));
+    }
+    assert_untouched(&f, 1).await;
+}
+
+pub(crate) async fn an_illegal_move_writes_nothing(f: impl Fixture) {
+    let record = pending(&f, 1, "a1").await;
+    for status in [Status::Proposed, Status::Intent, Status::Done, Status::Failed, Status::Unknown] {
+        let record = ActionRecord { status, revision: record.revision + 1, ..record.clone() };
+        let change = ActionChange { expected: Some(record.revision - 1), record };
+        let refused = f.store().apply(&decision(change)).await;
+        let Err(Error::ActionMoved { current, .. }) = refused else { panic!("{status}: {refused:?}") };
+        assert_eq!(current.unwrap().status, Status::Pending);
+    }
+    assert_untouched(&f, 1).await;
+}
+
+pub(crate) async fn an_action_is_created_once(f: impl Fixture) {
+    let record = pending(&f, 1, "a1").await;
+    let again = ActionRecord { status: Status::Approved, ..record.clone() };
+    let refused = f.store().apply(&decision(created(&again))).await;
+    let Err(Error::ActionMoved { current, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(current, Some(Box::new(record)));
+    assert_untouched(&f, 1).await;
+}
+
+pub(crate) async fn an_action_that_does_not_exist_cannot_move(f: impl Fixture) {
+    let record = action(&thread(1), "a1", f.now());
+    let refused = f.store().apply(&decision(moved(&record, Status::Approved))).await;
+    let Err(Error::ActionMoved { id, current }) = refused else { panic!("{refused:?}") };
+    assert_eq!((id, current), (record.id, None));
+    assert_untouched(&f, 1).await;
+}
+
+pub(crate) async fn one_bad_action_stops_the_whole_commit(f: impl Fixture) {
+    let acquired = f.awake(&thread(1)).await;
+    let decided = pending(&f, 1, "a1").await;
+    let changed = Changes {
+        step: Some(step("one")),
+        acks: vec![acquired.letters[0].seq],
+        actions: vec![
+            created(&action(&thread(1), "a2", f.now())),
+            ActionChange { expected: Some(9), ..moved(&decided, Status::Cancelled) },
+        ],
+        outbox: vec![reply("", "done")],
+        audit: vec![event("asked")],
+        ..changes(&thread(1))
+    };
+    let refused = f.store().commit(&acquired.lease, 0, &changed, Then::Release).await;
+    assert!(matches!(refused, Err(Error::ActionMoved { id, .. }) if id == decided.id));
+    assert_eq!(f.store().action(&thread(1), &"a2".into()).await.unwrap(), None);
+    assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().version, 0);
+    assert_eq!(f.store().letters(&acquired.lease, 0).await.unwrap(), acquired.letters, "the lease is still held");
+    assert_eq!(f.claim(10).await, []);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap(), []);
+}
+
+pub(crate) async fn of_two_who_decide_one_wins(f: impl Fixture) {
+    for round in 0..200 {
+        let record = pending(&f, 1, &format!("a{round}")).await;
+        let gate = Arc::new(tokio::sync::Barrier::new(2));
+        let decide = |to: Status| {
+            let (store, gate, change) = (Arc::clone(f.store()), Arc::clone(&gate), moved(&record, to));
+            tokio::spawn(async move {
+                gate.wait().await;
+                store.apply(&Changes { audit: vec![event(to.as_str())], ..changes_of(change) }).await
+            })
+        };
+        let (yes, no) = (decide(Status::Approved), decide(Status::Rejected));
+        let (yes, no) = (yes.await.unwrap(), no.await.unwrap());
+        let (winner, loser) = match (yes, no) {
+            (Ok(()), Err(error)) => (Status::Approved, error),
+            (Err(error), Ok(())) => (Status::Rejected, error),
+            both => panic!("round {round}: {both:?}"),
+        };
+        let Error::ActionMoved { current: Some(current), .. } = loser else { panic!("round {round}: {loser:?}") };
+        assert_eq!(current.status, winner, "the loser is told who won");
+        assert_eq!(f.store().action(&thread(1), &record.id).await.unwrap().unwrap().status, winner);
+        let audit = f.store().audit(&thread(1)).await.unwrap();
+        assert_eq!(audit.len(), round + 1);
+        assert_eq!(audit.last().unwrap().event, event(winner.as_str()));
+    }
+}
+
+fn changes_of(change: ActionChange) -> Changes {
+    Changes { actions: vec![change.clone()], ..changes(&change.record.thread) }
+}
+
+pub(crate) async fn actions_are_listed_newest_first(f: impl Fixture) {
+    let mut records = Vec::new();
+    for n in 0..6_u32 {
+        let asked = f.now() + Duration::from_secs(u64::from(n));
+        let record = action(&thread(n % 2), &format!("a{n}"), asked);
+        f.store().apply(&changes_of(created(&record))).await.unwrap();
+        records.push(record);
+    }
+    for n in [0, 3] {
+        f.store().apply(&changes_of(moved(&records[n], Status::Approved))).await.unwrap();
+    }
+    let list = |thread, statuses: &[Status], limit| {
+        let filter = ActionFilter { thread, statuses: statuses.to_vec(), limit };
+        let store = Arc::clone(f.store());
+        async move {
+            let found = store.actions(&filter).await.unwrap();
+            found.into_iter().map(|record| record.id.to_string()).collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(list(None, &[], 10).await, ["a5", "a4", "a3", "a2", "a1", "a0"]);
+    assert_eq!(list(None, &[], 2).await, ["a5", "a4"]);
+    assert_eq!(list(Some(thread(0)), &[], 10).await, ["a4", "a2", "a0"]);
+    assert_eq!(list(Some(thread(7)), &[], 10).await, [""; 0]);
+    assert_eq!(list(None, &[Status::Pending], 3).await, ["a5", "a4", "a2"]);
+    assert_eq!(list(None, &[Status::Approved], 10).await, ["a3", "a0"]);
+    assert_eq!(list(None, &[Status::Approved, Status::Pending], 4).await, ["a5", "a4", "a3", "a2"]);
+    assert_eq!(list(Some(thread(1)), &[Status::Approved, Status::Done], 10).await, ["a3"]);
+}

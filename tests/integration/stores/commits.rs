@@ -1,0 +1,183 @@
+//! A step is saved whole, once, and on top of what it was made from.
+
+use std::sync::Arc;
+
+use countersign::graph::{
+    action::Status,
+    store::{Changes, Error, Saved, Sent, Store, Then},
+};
+use serde_json::json;
+
+use super::fixture::*;
+
+pub(crate) async fn a_step_counts_the_version_up(f: impl Fixture) {
+    let lease = f.awake(&thread(1)).await.lease;
+    assert_eq!(f.store().load(&thread(1)).await.unwrap(), Some(Saved::default()), "ours, and nothing saved");
+    for (version, what) in ["one", "two", "three"].into_iter().enumerate() {
+        let version = version as u64;
+        let changes = Changes { step: Some(step(what)), ..changes(&thread(1)) };
+        assert_eq!(f.store().commit(&lease, version, &changes, Then::Keep).await.unwrap(), version + 1);
+    }
+    let expected = Saved { version: 3, snapshot: None, deltas: vec![delta("one"), delta("two"), delta("three")] };
+    assert_eq!(f.store().load(&thread(1)).await.unwrap(), Some(expected.clone()));
+    f.run_out().await;
+    assert_eq!(f.acquire("w2").await.unwrap().saved, expected);
+}
+
+pub(crate) async fn a_write_without_a_step_leaves_the_version(f: impl Fixture) {
+    let lease = f.awake(&thread(1)).await.lease;
+    let with = Changes { step: Some(step("one")), ..changes(&thread(1)) };
+    assert_eq!(f.store().commit(&lease, 0, &with, Then::Keep).await.unwrap(), 1);
+    let without = Changes { audit: vec![event("asked")], ..changes(&thread(1)) };
+    assert_eq!(f.store().commit(&lease, 1, &without, Then::Keep).await.unwrap(), 1);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1);
+}
+
+pub(crate) async fn a_snapshot_takes_the_place_of_the_differences(f: impl Fixture) {
+    let lease = f.awake(&thread(1)).await.lease;
+    let store = f.store();
+    let whole = json!({ "state": { "log": ["one", "two"] }, "cursor": "idle" });
+    let one = Changes { step: Some(step("one")), ..changes(&thread(1)) };
+    let two = Changes { step: Some(step("two")), snapshot: Some(whole.clone()), ..changes(&thread(1)) };
+    let three = Changes { step: Some(step("three")), ..changes(&thread(1)) };
+    for (version, changes) in [one, two, three].iter().enumerate() {
+        store.commit(&lease, version as u64, changes, Then::Keep).await.unwrap();
+    }
+    let expected = Saved { version: 3, snapshot: Some(whole), deltas: vec![delta("three")] };
+    assert_eq!(store.load(&thread(1)).await.unwrap(), Some(expected));
+    assert_eq!(store.steps(&thread(1), 0, 10).await.unwrap().len(), 3, "the trace is whole");
+
+    let whole = json!({ "state": { "log": [] } });
+    let four = Changes { step: Some(step("four")), snapshot: Some(whole.clone()), ..changes(&thread(1)) };
+    store.commit(&lease, 3, &four, Then::Release).await.unwrap();
+    let expected = Saved { version: 4, snapshot: Some(whole), deltas: vec![] };
+    assert_eq!(store.load(&thread(1)).await.unwrap(), Some(expected));
+}
+
+pub(crate) async fn a_wrong_version_writes_nothing(f: impl Fixture) {
+    let acquired = f.awake(&thread(1)).await;
+    let first = Changes { step: Some(step("one")), ..changes(&thread(1)) };
+    f.store().commit(&acquired.lease, 0, &first, Then::Keep).await.unwrap();
+    let wrong = Changes {
+        step: Some(step("other")),
+        acks: vec![acquired.letters[0].seq],
+        mail: vec![said("to myself")],
+        outbox: vec![reply("", "done")],
+        actions: vec![created(&action(&thread(1), "a1", f.now()))],
+        audit: vec![event("other")],
+        ..changes(&thread(1))
+    };
+    for expected in [0, 2] {
+        let refused = f.store().commit(&acquired.lease, expected, &wrong, Then::Release).await;
+        let Err(Error::VersionConflict { thread: id, expected: e, found }) = refused else { panic!("{refused:?}") };
+        assert_eq!((id, e, found), (thread(1), expected, 1));
+    }
+    assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().deltas, [delta("one")]);
+    assert_eq!(f.store().letters(&acquired.lease, 0).await.unwrap(), acquired.letters, "and the lease is still held");
+    assert_eq!(f.claim(10).await, []);
+    assert_eq!(f.store().action(&thread(1), &"a1".into()).await.unwrap(), None);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap(), []);
+    assert_eq!(f.store().commit(&acquired.lease, 1, &wrong, Then::Release).await.unwrap(), 2, "it was never recorded");
+}
+
+pub(crate) async fn a_repeated_commit_changes_nothing(f: impl Fixture) {
+    let lease = f.awake(&thread(1)).await.lease;
+    let first = Changes {
+        step: Some(step("one")),
+        outbox: vec![reply("", "done")],
+        audit: vec![event("asked")],
+        mail: vec![said("to myself")],
+        actions: vec![created(&action(&thread(1), "a1", f.now()))],
+        ..changes(&thread(1))
+    };
+    let second = Changes { step: Some(step("two")), ..changes(&thread(1)) };
+    assert_eq!(f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap(), 1);
+    assert_eq!(f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap(), 1);
+    assert_eq!(f.store().commit(&lease, 1, &second, Then::Keep).await.unwrap(), 2);
+    assert_eq!(f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap(), 1, "as the first time");
+
+    assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().deltas, [delta("one"), delta("two")]);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1);
+    assert_eq!(words(&f.store().letters(&lease, 0).await.unwrap()), ["wake up", "to myself"]);
+    let said = f.claim_one().await.unwrap();
+    f.store().finish_outbox(&thread(1), said.seq, &Sent::Delivered(None)).await.unwrap();
+    assert_eq!(f.claim_one().await, None);
+}
+
+pub(crate) async fn a_repeated_commit_is_recognised_after_the_lease_is_lost(f: impl Fixture) {
+    let lease = f.awake(&thread(1)).await.lease;
+    let last = Changes { step: Some(step("one")), ..changes(&thread(1)) };
+    assert_eq!(f.store().commit(&lease, 0, &last, Then::Release).await.unwrap(), 1);
+    assert_eq!(f.store().commit(&lease, 0, &last, Then::Release).await.unwrap(), 1, "its answer may have been lost");
+    assert_eq!(f.store().load(&thread(1)).await.unwrap().unwrap().version, 1);
+}
+
+pub(crate) async fn a_repeated_apply_changes_nothing(f: impl Fixture) {
+    let record = action(&thread(1), "a1", f.now());
+    let make = Changes { actions: vec![created(&record)], mail: vec![said("made")], ..changes(&thread(1)) };
+    let approve = Changes {
+        actions: vec![moved(&record, Status::Approved)],
+        audit: vec![event("approved")],
+        ..changes(&thread(1))
+    };
+    for changes in [&make, &make, &approve, &approve, &make] {
+        f.store().apply(changes).await.unwrap();
+    }
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1);
+    assert_eq!(words(&f.acquire("w1").await.unwrap().letters), ["made"]);
+}
+
+pub(crate) async fn mail_in_a_change_wakes_the_thread(f: impl Fixture) {
+    f.store().apply(&Changes { mail: vec![said("from the desk")], ..changes(&thread(1)) }).await.unwrap();
+    let acquired = f.acquire("w1").await.expect("it has mail");
+    assert_eq!(words(&acquired.letters), ["from the desk"]);
+
+    let acks = vec![acquired.letters[0].seq];
+    let to_itself = Changes { acks, mail: vec![said("one more"), said("and one")], ..changes(&thread(1)) };
+    f.store().commit(&acquired.lease, 0, &to_itself, Then::Release).await.unwrap();
+    assert_eq!(words(&f.acquire("w1").await.expect("it has mail again").letters), ["one more", "and one"]);
+}
+
+pub(crate) async fn acknowledged_letters_are_gone(f: impl Fixture) {
+    for text in ["one", "two", "three"] {
+        f.hears(&thread(1), text).await;
+    }
+    let acquired = f.acquire("w1").await.unwrap();
+    let acks = vec![acquired.letters[0].seq, acquired.letters[2].seq];
+    let changes = Changes { acks, ..changes(&thread(1)) };
+    f.store().commit(&acquired.lease, 0, &changes, Then::Release).await.unwrap();
+    assert_eq!(words(&f.acquire("w1").await.unwrap().letters), ["two"]);
+}
+
+pub(crate) async fn threads_do_not_mix(f: impl Fixture) {
+    let write = async |store: Arc<dyn Store>, n: u32, ttl, now| {
+        let acquired = store.acquire(&"w1".into(), ttl, now, Some(&thread(n))).await.unwrap().unwrap();
+        let acks = acquired.letters.iter().map(|letter| letter.seq).collect();
+        let changes = Changes {
+            step: Some(step(&format!("of {n}"))),
+            acks,
+            outbox: vec![reply("turn:1", &format!("for {n}"))],
+            audit: vec![event(&format!("in {n}"))],
+            ..changes(&thread(n))
+        };
+        store.commit(&acquired.lease, 0, &changes, Then::Release).await.unwrap();
+    };
+    for n in 0..20 {
+        f.hears(&thread(n), &format!("to {n}")).await;
+    }
+    for n in 0..10 {
+        write(Arc::clone(f.store()), n, f.ttl(), f.now()).await;
+    }
+    for n in 0..20 {
+        let written = n < 10;
+        let saved = f.store().load(&thread(n)).await.unwrap().unwrap();
+        assert_eq!(saved.deltas, if written { vec![delta(&format!("of {n}"))] } else { vec![] });
+        assert_eq!(f.store().audit(&thread(n)).await.unwrap().len(), usize::from(written));
+        let letters = f.acquire_only("w2", &thread(n)).await.map(|acquired| words(&acquired.letters));
+        assert_eq!(letters, (!written).then(|| vec![format!("to {n}")]));
+    }
+    for claimed in f.claim(100).await {
+        let n: u32 = claimed.thread.root.as_str()[5..10].parse().unwrap();
+        assert_eq!(spoken(&claimed), format!("for {n}"));
+    }
+}

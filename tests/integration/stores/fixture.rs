@@ -1,0 +1,273 @@
+//! What the suite needs of a store under test, and the small things it writes into one.
+
+use std::{sync::Arc, time::Duration};
+
+use countersign::{
+    clock::Timestamp,
+    graph::{
+        action::{ActionRecord, Approver, Policy, Status, digest_of},
+        store::{
+            Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Ingested, Letter,
+            Mail, Outbound, Outgoing, StepRecord, Store,
+        },
+    },
+    ids::{ApprovalId, CommitId, ThreadId, WorkerId},
+    reply::{Card, Reply},
+};
+use serde_json::{Value, json};
+
+/// A store of its own for one test.
+pub(crate) trait Fixture: Sized + Send + Sync {
+    /// An empty store.
+    async fn fresh() -> Self;
+
+    /// The store.
+    fn store(&self) -> &Arc<dyn Store>;
+
+    /// What to pass as `now`: not before the store's own clock.
+    fn now(&self) -> Timestamp;
+
+    /// How long a lease or claim has to be for [`Self::run_out`] to let it run out, and no test to do so by being slow.
+    fn ttl(&self) -> Duration;
+
+    /// Lets every lease and claim of [`Self::ttl`] run out.
+    async fn run_out(&self);
+
+    /// Lets so much time pass that the store's clock shows another moment.
+    async fn a_moment(&self);
+
+    /// The process ends without a word and another opens the same store.
+    async fn reopen(self) -> Self;
+}
+
+/// What nearly every test does.
+pub(crate) trait Shorthand: Fixture {
+    /// Delivers `text` to the bot.
+    async fn hears(&self, thread: &ThreadId, text: &str) -> Ingested {
+        self.ingest(thread, text, true).await
+    }
+
+    /// Delivers `text` that is not for the bot.
+    async fn overhears(&self, thread: &ThreadId, text: &str) -> Ingested {
+        self.ingest(thread, text, false).await
+    }
+
+    /// Delivers `text` under keys made of it.
+    async fn ingest(&self, thread: &ThreadId, text: &str, addressed: bool) -> Ingested {
+        let keys = [format!("event:{thread}:{text}"), format!("message:{thread}:{text}")];
+        let delivery = delivery(thread, text, addressed, &keys, self.now());
+        self.store().ingest(&delivery).await.unwrap()
+    }
+
+    /// Leases whichever thread is ready.
+    async fn acquire(&self, worker: &str) -> Option<Acquired> {
+        self.store().acquire(&worker.into(), self.ttl(), self.now(), None).await.unwrap()
+    }
+
+    /// Leases one thread.
+    async fn acquire_only(&self, worker: &str, thread: &ThreadId) -> Option<Acquired> {
+        self.store().acquire(&worker.into(), self.ttl(), self.now(), Some(thread)).await.unwrap()
+    }
+
+    /// Wakes a thread and leases it.
+    async fn awake(&self, thread: &ThreadId) -> Acquired {
+        self.hears(thread, "wake up").await;
+        self.acquire_only("w1", thread).await.expect("it was just woken")
+    }
+
+    /// Puts messages into a thread's outbox.
+    async fn says(&self, thread: &ThreadId, outgoing: impl IntoIterator<Item = Outgoing>) {
+        let changes = Changes { outbox: outgoing.into_iter().collect(), ..changes(thread) };
+        self.store().apply(&changes).await.unwrap();
+    }
+
+    /// Claims messages of any thread.
+    async fn claim(&self, limit: usize) -> Vec<Claimed> {
+        self.store().claim_outbox(&sender(), self.ttl(), self.now(), limit, None).await.unwrap()
+    }
+
+    /// Claims the next message of the only thread that has one.
+    async fn claim_one(&self) -> Option<Claimed> {
+        let mut claimed = self.claim(10).await;
+        assert!(claimed.len() <= 1, "more than one thread speaks: {claimed:?}");
+        claimed.pop()
+    }
+}
+
+impl<F: Fixture> Shorthand for F {}
+
+/// A worker that sends.
+pub(crate) fn sender() -> WorkerId {
+    "sender".into()
+}
+
+/// The `n`th thread.
+pub(crate) fn thread(n: u32) -> ThreadId {
+    ThreadId { team: "T1".into(), channel: "C1".into(), root: format!("17000{n:05}.000100").as_str().into() }
+}
+
+/// A message to the bot, or overheard by it.
+pub(crate) fn delivery(
+    thread: &ThreadId,
+    text: &str,
+    addressed: bool,
+    dedup: &[impl AsRef<str>],
+    at: Timestamp,
+) -> Delivery {
+    Delivery {
+        to: Destination::Mailbox { thread: thread.clone(), addressed, mail: said(text) },
+        dedup: dedup.iter().map(|key| key.as_ref().into()).collect(),
+        at,
+    }
+}
+
+/// What ana said.
+pub(crate) fn said(text: &str) -> Mail {
+    Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1700000000.000100".into() }
+}
+
+/// The words of letters.
+pub(crate) fn words(letters: &[Letter]) -> Vec<String> {
+    letters
+        .iter()
+        .map(|letter| match &letter.mail {
+            Mail::Said { text, .. } => text.clone(),
+            other => format!("{other:?}"),
+        })
+        .collect()
+}
+
+/// A write that changes nothing, under a name of its own.
+pub(crate) fn changes(thread: &ThreadId) -> Changes {
+    Changes::new(CommitId::new(uuid::Uuid::new_v4().to_string()), thread.clone())
+}
+
+/// A step that added `what` to the checkpoint.
+pub(crate) fn step(what: &str) -> StepRecord {
+    StepRecord {
+        format: StepRecord::FORMAT,
+        run: "r1".into(),
+        node: "gather".to_owned(),
+        input: None,
+        delta: delta(what),
+        next: "respond".to_owned(),
+        at: Timestamp(1_700_000_000_000),
+        duration_ms: 3,
+        usage: None,
+        error: None,
+    }
+}
+
+/// The difference that [`step`] makes.
+pub(crate) fn delta(what: &str) -> Value {
+    json!([{ "op": "add", "path": "/state/log/-", "value": what }])
+}
+
+/// A line of the record.
+pub(crate) fn event(detail: &str) -> AuditDraft {
+    AuditDraft {
+        at: Timestamp(1_700_000_000_000),
+        kind: AuditKind::Asked,
+        by: Some("ana".into()),
+        action: None,
+        detail: json!({ "why": detail }),
+    }
+}
+
+/// A pending action; `name` also makes its approval and digest.
+pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> ActionRecord {
+    let parameters = json!({ "experiment": name, "status": "enrolling" });
+    let preconditions = json!({ "status": "inactive" });
+    let policy = Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true };
+    let digest = digest_of("update_experiment_status", 1, &parameters, &preconditions, &policy);
+    ActionRecord {
+        format: ActionRecord::FORMAT,
+        id: name.into(),
+        approval: approval(thread, name),
+        thread: thread.clone(),
+        run: "r1".into(),
+        name: "update_experiment_status".to_owned(),
+        action_version: 1,
+        parameters,
+        preconditions,
+        policy,
+        digest,
+        status: Status::Pending,
+        revision: 1,
+        card: card(name),
+        slot: format!("card:{name}").as_str().into(),
+        requested_by: "ana".into(),
+        requested_at,
+        expires_at: requested_at + Duration::from_secs(86_400),
+        decisions: Vec::new(),
+        intent_at: None,
+        outcome: None,
+        undo: None,
+    }
+}
+
+/// The key in the buttons of the action `name`.
+pub(crate) fn approval(thread: &ThreadId, name: &str) -> ApprovalId {
+    let random = name.bytes().fold(7_u128, |sum, byte| sum.wrapping_mul(257).wrapping_add(u128::from(byte)));
+    ApprovalId::new(thread, random)
+}
+
+/// The card of an action.
+pub(crate) fn card(name: &str) -> Card {
+    Card {
+        title: format!("Start “{name}”?"),
+        facts: Vec::new(),
+        warnings: Vec::new(),
+        notes: Vec::new(),
+        approve: "Start experiment".to_owned(),
+        reject: "Don't start".to_owned(),
+        done: format!("Started “{name}”."),
+        irreversible: false,
+    }
+}
+
+/// Makes an action.
+pub(crate) fn created(record: &ActionRecord) -> ActionChange {
+    ActionChange { expected: None, record: record.clone() }
+}
+
+/// Moves an action on from `record`.
+pub(crate) fn moved(record: &ActionRecord, to: Status) -> ActionChange {
+    ActionChange { expected: Some(record.revision), record: record.moved(to).unwrap() }
+}
+
+/// An answer, in a slot if `slot` is not empty.
+pub(crate) fn reply(slot: &str, words: &str) -> Outgoing {
+    outgoing(slot, false, Outbound::Reply { reply: Reply::text(words) })
+}
+
+/// A line of progress.
+pub(crate) fn progress(slot: &str, text: &str) -> Outgoing {
+    outgoing(slot, true, Outbound::Status { text: text.to_owned() })
+}
+
+/// Takes the message of a slot away.
+pub(crate) fn remove(slot: &str) -> Outgoing {
+    outgoing(slot, false, Outbound::Remove)
+}
+
+/// A message of any kind, to be sent at once, with a nonce of its own.
+pub(crate) fn outgoing(slot: &str, progress: bool, body: Outbound) -> Outgoing {
+    Outgoing {
+        slot: (!slot.is_empty()).then(|| slot.into()),
+        nonce: uuid::Uuid::new_v4().to_string().as_str().into(),
+        progress,
+        not_before: Timestamp(0),
+        body,
+    }
+}
+
+/// The words of a claimed message.
+pub(crate) fn spoken(claimed: &Claimed) -> String {
+    match &claimed.outgoing.body {
+        Outbound::Reply { reply } => reply.words(),
+        Outbound::Status { text } => format!("… {text}"),
+        Outbound::Remove => "(removed)".to_owned(),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,306 @@
+//! What is said: in order, once, and not before what matters more.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use countersign::{
+    graph::store::{Claimed, Outbound, Outgoing, Posted, Sent},
+    ids::Slot,
+    reply::{CardState, Reply},
+};
+
+use super::fixture::*;
+
+fn posted(ts: &str) -> Posted {
+    Posted { channel: "C1".into(), ts: ts.into() }
+}
+
+/// Reports a message as sent, posted where its slot is if it has one.
+async fn delivered(f: &impl Fixture, claimed: &Claimed, at: Option<&str>) {
+    f.store().finish_outbox(&claimed.thread, claimed.seq, &Sent::Delivered(at.map(posted))).await.unwrap();
+}
+
+/// Sends all that can be sent and returns it.
+async fn drained(f: &impl Fixture) -> Vec<String> {
+    let mut said = Vec::new();
+    while let Some(claimed) = f.claim_one().await {
+        said.push(spoken(&claimed));
+        let at = claimed.outgoing.slot.as_ref().map(|slot| format!("ts of {slot}"));
+        delivered(f, &claimed, at.as_deref()).await;
+    }
+    said
+}
+
+async fn at(f: &impl Fixture, slot: &str) -> Option<Posted> {
+    f.store().posted(&thread(1), &Slot::from(slot)).await.unwrap()
+}
+
+pub(crate) async fn what_is_said_keeps_its_order(f: impl Fixture) {
+    f.says(&thread(1), [reply("", "one"), reply("turn:1", "two")]).await;
+    f.says(&thread(1), [reply("", "three")]).await;
+    assert_eq!(drained(&f).await, ["one", "two", "three"]);
+    assert_eq!(drained(&f).await, [""; 0]);
+}
+
+pub(crate) async fn one_message_of_a_thread_is_in_flight(f: impl Fixture) {
+    f.says(&thread(1), [reply("", "one"), reply("", "two"), progress("turn:1", "working")]).await;
+    let first = f.claim_one().await.unwrap();
+    assert_eq!(spoken(&first), "one");
+    assert_eq!(first.attempts, 0);
+    assert_eq!(f.claim(10).await, []);
+    f.says(&thread(1), [reply("", "three")]).await;
+    assert_eq!(f.claim(10).await, []);
+    delivered(&f, &first, None).await;
+    assert_eq!(spoken(&f.claim_one().await.unwrap()), "two");
+}
+
+pub(crate) async fn threads_speak_side_by_side(f: impl Fixture) {
+    for n in 0..5 {
+        f.says(&thread(n), [reply("", "one"), reply("", "two")]).await;
+    }
+    let first = f.claim(3).await;
+    let rest = f.claim(10).await;
+    assert_eq!((first.len(), rest.len()), (3, 2));
+    let threads: BTreeSet<_> = first.iter().chain(&rest).map(|claimed| claimed.thread.clone()).collect();
+    assert_eq!(threads.len(), 5, "each thread once");
+    assert!(first.iter().chain(&rest).all(|claimed| spoken(claimed) == "one"));
+}
+
+pub(crate) async fn only_the_named_thread_is_claimed(f: impl Fixture) {
+    f.says(&thread(1), [reply("", "one")]).await;
+    f.says(&thread(2), [reply("", "two")]).await;
+    let only = async |n| f.store().claim_outbox(&sender(), f.ttl(), f.now(), 10, Some(&thread(n))).await.unwrap();
+    assert_eq!(only(3).await, []);
+    assert_eq!(only(2).await.iter().map(spoken).collect::<Vec<_>>(), ["two"]);
+    assert_eq!(only(2).await, []);
+    assert_eq!(spoken(&f.claim_one().await.unwrap()), "one");
+}
+
+pub(crate) async fn a_message_waits_for_its_time(f: impl Fixture) {
+    let later = f.now() + Duration::from_secs(3600);
+    f.says(&thread(1), [Outgoing { not_before: later, ..reply("", "one") }, reply("", "two")]).await;
+    assert_eq!(f.claim(10).await, [], "the second does not overtake the first");
+    let claimed = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
+    assert_eq!(claimed.iter().map(spoken).collect::<Vec<_>>(), ["one"]);
+}
+
+pub(crate) async fn a_slot_remembers_where_it_was_posted(f: impl Fixture) {
+    f.says(&thread(1), [reply("turn:1", "draft")]).await;
+    let first = f.claim_one().await.unwrap();
+    assert_eq!((first.posted.clone(), at(&f, "turn:1").await), (None, None));
+    delivered(&f, &first, Some("1.1")).await;
+    assert_eq!(at(&f, "turn:1").await, Some(posted("1.1")));
+    assert_eq!(at(&f, "turn:2").await, None);
+    assert_eq!(f.store().posted(&thread(2), &"turn:1".into()).await.unwrap(), None);
+
+    f.says(&thread(1), [reply("turn:1", "final")]).await;
+    let second = f.claim_one().await.unwrap();
+    assert_eq!(second.posted, Some(posted("1.1")), "an edit");
+    delivered(&f, &second, None).await;
+    assert_eq!(at(&f, "turn:1").await, Some(posted("1.1")), "an edit leaves it where it is");
+}
+
+pub(crate) async fn a_retry_waits_and_counts(f: impl Fixture) {
+    f.says(&thread(1), [reply("", "one"), reply("", "two")]).await;
+    let first = f.claim_one().await.unwrap();
+    let later = f.now() + Duration::from_secs(3600);
+    f.store().finish_outbox(&thread(1), first.seq, &Sent::Retry(later)).await.unwrap();
+    assert_eq!(f.claim(10).await, [], "it keeps its place");
+    let again = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
+    assert_eq!(
+        again,
+        [Claimed { attempts: 1, outgoing: Outgoing { not_before: later, ..first.outgoing.clone() }, ..first }]
+    );
+}
+
+pub(crate) async fn a_dropped_message_is_gone(f: impl Fixture) {
+    f.says(&thread(1), [reply("turn:1", "one"), reply("", "two")]).await;
+    let first = f.claim_one().await.unwrap();
+    f.store().finish_outbox(&thread(1), first.seq, &Sent::Dropped).await.unwrap();
+    assert_eq!(at(&f, "turn:1").await, None);
+    assert_eq!(drained(&f).await, ["two"]);
+}
+
+pub(crate) async fn a_void_claim_counts_as_an_attempt(f: impl Fixture) {
+    f.says(&thread(1), [reply("turn:1", "one")]).await;
+    let first = f.claim_one().await.unwrap();
+    for attempts in 1..4 {
+        f.run_out().await;
+        let again = f.claim_one().await.expect("the claim is void");
+        assert_eq!(again, Claimed { attempts, ..first.clone() });
+    }
+}
+
+pub(crate) async fn a_late_report_does_not_disturb_the_next_claim(f: impl Fixture) {
+    f.says(&thread(1), [progress("turn:1", "working")]).await;
+    let late = f.claim_one().await.unwrap();
+    f.run_out().await;
+    f.says(&thread(1), [reply("", "urgent")]).await;
+    let urgent = f.claim_one().await.unwrap();
+    assert_eq!(spoken(&urgent), "urgent");
+    delivered(&f, &late, Some("1.1")).await;
+    assert_eq!(at(&f, "turn:1").await, Some(posted("1.1")));
+    assert_eq!(f.claim(10).await, [], "the urgent one is still in flight");
+    delivered(&f, &late, Some("9.9")).await;
+    assert_eq!(at(&f, "turn:1").await, Some(posted("1.1")), "a second report says nothing new");
+    delivered(&f, &urgent, None).await;
+    assert_eq!(drained(&f).await, [""; 0]);
+}
+
+pub(crate) async fn an_untried_message_takes_the_newer_words(f: impl Fixture) {
+    let first = reply("turn:1", "draft");
+    f.says(&thread(1), [reply("", "before"), first.clone(), reply("", "after")]).await;
+    f.says(&thread(1), [reply("turn:1", "final")]).await;
+    let before = f.claim_one().await.unwrap();
+    delivered(&f, &before, None).await;
+    let merged = f.claim_one().await.unwrap();
+    assert_eq!(spoken(&merged), "final");
+    assert_eq!(merged.outgoing.nonce, first.nonce, "its place and its nonce are kept");
+    delivered(&f, &merged, Some("1.1")).await;
+    assert_eq!(drained(&f).await, ["after"]);
+}
+
+pub(crate) async fn a_tried_message_keeps_its_words(f: impl Fixture) {
+    f.says(&thread(1), [reply("turn:1", "draft")]).await;
+    let draft = f.claim_one().await.unwrap();
+    f.says(&thread(1), [reply("turn:1", "better")]).await;
+    f.says(&thread(1), [reply("turn:1", "final")]).await;
+    f.store().finish_outbox(&thread(1), draft.seq, &Sent::Retry(f.now())).await.unwrap();
+    f.says(&thread(1), [reply("turn:1", "really final")]).await;
+    let again = f.claim_one().await.unwrap();
+    assert_eq!((spoken(&again), again.attempts), ("draft".to_owned(), 1));
+    delivered(&f, &again, Some("1.1")).await;
+    let last = f.claim_one().await.unwrap();
+    assert_eq!((spoken(&last), last.posted.clone()), ("really final".to_owned(), Some(posted("1.1"))));
+    delivered(&f, &last, None).await;
+    assert_eq!(drained(&f).await, [""; 0]);
+}
+
+pub(crate) async fn different_slots_do_not_replace_each_other(f: impl Fixture) {
+    f.says(&thread(1), [reply("turn:1", "one"), reply("turn:2", "two"), reply("", "three"), reply("", "four")]).await;
+    f.says(&thread(2), [reply("turn:1", "elsewhere")]).await;
+    let elsewhere = f.store().claim_outbox(&sender(), f.ttl(), f.now(), 1, Some(&thread(2))).await.unwrap();
+    assert_eq!(elsewhere.iter().map(spoken).collect::<Vec<_>>(), ["elsewhere"]);
+    assert_eq!(drained(&f).await, ["one", "two", "three", "four"]);
+}
+
+pub(crate) async fn progress_gives_way_to_what_is_newer(f: impl Fixture) {
+    f.says(&thread(1), [progress("turn:1", "thinking")]).await;
+    f.says(&thread(1), [progress("turn:1", "reading")]).await;
+    let only = f.claim_one().await.unwrap();
+    assert_eq!(spoken(&only), "… reading");
+    delivered(&f, &only, Some("1.1")).await;
+    assert_eq!(f.claim(10).await, []);
+
+    f.says(&thread(1), [progress("turn:1", "writing")]).await;
+    f.says(&thread(1), [reply("card:a1", "Start?")]).await;
+    assert_eq!(drained(&f).await, ["Start?"], "of another slot, too");
+
+    f.says(&thread(1), [progress("turn:1", "still writing"), reply("", "by the way")]).await;
+    assert_eq!(drained(&f).await, ["by the way", "… still writing"], "what has no slot only goes first");
+}
+
+pub(crate) async fn progress_waits_for_everything_else(f: impl Fixture) {
+    f.says(&thread(1), [reply("", "one"), progress("turn:1", "working"), reply("", "two")]).await;
+    assert_eq!(drained(&f).await, ["one", "two", "… working"]);
+}
+
+pub(crate) async fn progress_in_flight_stays(f: impl Fixture) {
+    f.says(&thread(1), [progress("turn:1", "working")]).await;
+    let working = f.claim_one().await.unwrap();
+    f.says(&thread(1), [reply("turn:1", "done")]).await;
+    delivered(&f, &working, Some("1.1")).await;
+    let done = f.claim_one().await.unwrap();
+    assert_eq!((spoken(&done), done.posted), ("done".to_owned(), Some(posted("1.1"))));
+}
+
+pub(crate) async fn tried_progress_goes_before_its_own_slot(f: impl Fixture) {
+    f.says(&thread(1), [progress("turn:1", "working")]).await;
+    let working = f.claim_one().await.unwrap();
+    f.says(&thread(1), [reply("card:a1", "Start?"), reply("turn:1", "done")]).await;
+    f.store().finish_outbox(&thread(1), working.seq, &Sent::Retry(f.now())).await.unwrap();
+    assert_eq!(drained(&f).await, ["Start?", "… working", "done"], "or “working” would stand over the answer for ever");
+}
+
+pub(crate) async fn removing_what_was_never_posted_says_nothing(f: impl Fixture) {
+    f.says(&thread(1), [reply("turn:1", "one"), reply("", "two")]).await;
+    f.says(&thread(1), [remove("turn:1"), remove("turn:2")]).await;
+    assert_eq!(drained(&f).await, ["two"]);
+}
+
+pub(crate) async fn removing_what_was_posted_empties_the_slot(f: impl Fixture) {
+    f.says(&thread(1), [reply("turn:1", "one")]).await;
+    let one = f.claim_one().await.unwrap();
+    delivered(&f, &one, Some("1.1")).await;
+    f.says(&thread(1), [reply("turn:1", "edited")]).await;
+    f.says(&thread(1), [remove("turn:1")]).await;
+    let removal = f.claim_one().await.unwrap();
+    assert_eq!((spoken(&removal), removal.posted.clone()), ("(removed)".to_owned(), Some(posted("1.1"))));
+    delivered(&f, &removal, None).await;
+    assert_eq!(at(&f, "turn:1").await, None);
+    assert_eq!(drained(&f).await, [""; 0]);
+    f.says(&thread(1), [reply("turn:1", "back")]).await;
+    assert_eq!(f.claim_one().await.unwrap().posted, None, "to be posted anew");
+}
+
+pub(crate) async fn removing_what_may_be_posted_is_said(f: impl Fixture) {
+    f.says(&thread(1), [reply("turn:1", "one")]).await;
+    let one = f.claim_one().await.unwrap();
+    f.says(&thread(1), [remove("turn:1")]).await;
+    delivered(&f, &one, Some("1.1")).await;
+    let removal = f.claim_one().await.unwrap();
+    assert_eq!((spoken(&removal), removal.posted), ("(removed)".to_owned(), Some(posted("1.1"))));
+}
+
+pub(crate) async fn every_kind_of_message_comes_back_as_it_was(f: impl Fixture) {
+    let state = CardState::Open {
+        approval: approval(&thread(1), "a1"),
+        asked_by: "ana".into(),
+        deciders: "anybody in this channel".to_owned(),
+        expires_at: f.now(),
+        digest: "01234567".to_owned(),
+        approved_by: vec!["bo".into()],
+        needed: 2,
+    };
+    let said = [
+        outgoing("card:a1", false, Outbound::Card { card: card("a1"), state }),
+        outgoing("", false, Outbound::Reply { reply: Reply::markdown("*you* may not").hint("ask ana") }),
+        outgoing("turn:1", true, Outbound::Status { text: "“reading” 🦀".to_owned() }),
+    ];
+    f.says(&thread(1), said.clone()).await;
+    for expected in said {
+        let claimed = f.claim_one().await.unwrap();
+        assert_eq!(claimed.outgoing, expected);
+        delivered(&f, &claimed, None).await;
+    }
+}
+
+pub(crate) async fn many_workers_share_the_outbox(f: impl Fixture) {
+    let threads = 20;
+    for n in 0..threads {
+        f.says(&thread(n), ["one", "two", "three"].map(|words| reply("", words))).await;
+    }
+    let (ttl, now) = (f.ttl() * 1000, f.now());
+    let workers = (0..6).map(|n| {
+        let store = Arc::clone(f.store());
+        tokio::spawn(async move {
+            let worker = format!("w{n}").as_str().into();
+            let mut sent = Vec::new();
+            loop {
+                let claimed = store.claim_outbox(&worker, ttl, now, 4, None).await.unwrap();
+                if claimed.is_empty() {
+                    return sent;
+                }
+                for message in claimed {
+                    sent.push((message.thread.clone(), message.seq));
+                    store.finish_outbox(&message.thread, message.seq, &Sent::Delivered(None)).await.unwrap();
+                }
+            }
+        })
+    });
+    let mut sent = Vec::new();
+    for worker in workers.collect::<Vec<_>>() {
+        sent.extend(worker.await.unwrap());
+    }
+    assert_eq!(sent.len(), sent.iter().collect::<BTreeSet<_>>().len(), "each once");
+    assert_eq!(sent.len(), threads as usize * 3);
+}

@@ -1,0 +1,115 @@
+//! What people look at later: steps, the record, lists, large data.
+
+use countersign::{
+    graph::store::{AuditEntry, Changes, StepRecord, Then, Usage},
+    ids::ThreadId,
+};
+use serde_json::json;
+
+use super::fixture::*;
+
+/// Whether every entry follows from the one before.
+fn verifies(thread: &ThreadId, entries: &[AuditEntry]) -> bool {
+    let mut previous = "";
+    entries.iter().enumerate().all(|(n, entry)| {
+        let holds = entry.seq == n as u64 + 1 && entry.holds(thread, previous);
+        previous = &entry.hash;
+        holds
+    })
+}
+
+pub(crate) async fn steps_are_listed_in_order(f: impl Fixture) {
+    let lease = f.awake(&thread(1)).await.lease;
+    let mut saved = Vec::new();
+    for n in 0..7_u64 {
+        let usage = Usage { model: "m".to_owned(), calls: 1, input_tokens: n, cached_tokens: 2, output_tokens: 3 };
+        let step = StepRecord {
+            input: Some(json!({ "n": n })),
+            usage: Some(usage),
+            error: (n == 3).then(|| "no answer".to_owned()),
+            ..step(&n.to_string())
+        };
+        let snapshot = (n == 4).then(|| json!({ "n": n }));
+        saved.push((n + 1, step.clone()));
+        let changes = Changes { step: Some(step), snapshot, ..changes(&thread(1)) };
+        f.store().commit(&lease, n, &changes, Then::Keep).await.unwrap();
+    }
+    assert_eq!(f.store().steps(&thread(1), 0, 100).await.unwrap(), saved);
+    assert_eq!(f.store().steps(&thread(1), 2, 3).await.unwrap(), saved[2..5]);
+    assert_eq!(f.store().steps(&thread(1), 7, 100).await.unwrap(), []);
+    assert_eq!(f.store().steps(&thread(2), 0, 100).await.unwrap(), []);
+}
+
+pub(crate) async fn the_record_is_chained(f: impl Fixture) {
+    let lease = f.awake(&thread(1)).await.lease;
+    let of = |audit: &[&str]| Changes { audit: audit.iter().map(|why| event(why)).collect(), ..changes(&thread(1)) };
+    f.store().commit(&lease, 0, &of(&["asked", "shown"]), Then::Keep).await.unwrap();
+    f.store().apply(&of(&["decided"])).await.unwrap();
+    f.store().apply(&Changes { audit: vec![event("elsewhere")], ..changes(&thread(2)) }).await.unwrap();
+    f.store().commit(&lease, 0, &of(&["executed", "outcome"]), Then::Release).await.unwrap();
+
+    let record = f.store().audit(&thread(1)).await.unwrap();
+    let events: Vec<_> = record.iter().map(|entry| entry.event.clone()).collect();
+    assert_eq!(events, ["asked", "shown", "decided", "executed", "outcome"].map(event));
+    assert!(verifies(&thread(1), &record));
+    assert!(verifies(&thread(2), &f.store().audit(&thread(2)).await.unwrap()));
+    assert!(!verifies(&thread(2), &record), "a record belongs to its thread");
+    assert_eq!(f.store().audit(&thread(3)).await.unwrap(), []);
+}
+
+pub(crate) async fn a_forged_record_shows(f: impl Fixture) {
+    let audit = ["asked", "decided", "outcome"].map(event).to_vec();
+    f.store().apply(&Changes { audit, ..changes(&thread(1)) }).await.unwrap();
+    let record = f.store().audit(&thread(1)).await.unwrap();
+    assert!(verifies(&thread(1), &record));
+
+    let forge = |change: fn(&mut Vec<AuditEntry>)| {
+        let mut forged = record.clone();
+        change(&mut forged);
+        verifies(&thread(1), &forged)
+    };
+    assert!(!forge(|r| r[1].event.by = Some("bo".into())), "another name");
+    assert!(!forge(|r| r[1].event.at.0 += 1), "another time");
+    assert!(!forge(|r| r[1].event.detail = json!({ "why": "decideD" })), "one letter");
+    assert!(!forge(|r| drop(r.remove(1))), "a line less");
+    assert!(!forge(|r| r.swap(0, 1)), "another order");
+    let rewritten = AuditEntry::chain(&thread(1), 2, &record[0].hash, event("forged"));
+    let mut forged = record.clone();
+    forged[1] = rewritten;
+    assert!(!verifies(&thread(1), &forged), "what follows no longer fits");
+}
+
+pub(crate) async fn threads_are_listed_newest_change_first(f: impl Fixture) {
+    for n in 1..=4 {
+        f.hears(&thread(n), "hello").await;
+        f.a_moment().await;
+    }
+    f.overhears(&thread(9), "lunch?").await;
+    let acquired = f.acquire_only("w1", &thread(2)).await.unwrap();
+    let acks = acquired.letters.iter().map(|letter| letter.seq).collect();
+    let changes = Changes { step: Some(step("one")), acks, ..changes(&thread(2)) };
+    f.store().commit(&acquired.lease, 0, &changes, Then::Release).await.unwrap();
+
+    let listed = f.store().threads(3).await.unwrap();
+    let names: Vec<_> = listed.iter().map(|summary| summary.thread.clone()).collect();
+    assert_eq!(names, [2, 4, 3].map(thread));
+    assert_eq!(listed.iter().map(|summary| summary.version).collect::<Vec<_>>(), [1, 0, 0]);
+    assert_eq!(listed.iter().map(|summary| summary.busy).collect::<Vec<_>>(), [false, true, true]);
+    assert!(listed.is_sorted_by(|a, b| a.updated_at >= b.updated_at));
+    assert_eq!(f.store().threads(10).await.unwrap().len(), 4, "what is only overheard is not listed");
+}
+
+pub(crate) async fn bytes_are_kept_under_their_hash(f: impl Fixture) {
+    let bytes: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[1]).collect();
+    let hash = f.store().put_blob(&bytes).await.unwrap();
+    assert_eq!(f.store().put_blob(&bytes).await.unwrap(), hash, "twice is once");
+    assert_eq!(f.store().get_blob(&hash).await.unwrap(), Some(bytes));
+    let of_nothing = f.store().put_blob(b"").await.unwrap();
+    assert_eq!(of_nothing, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_eq!(f.store().get_blob(&of_nothing).await.unwrap(), Some(Vec::new()));
+    assert_eq!(f.store().get_blob("feed").await.unwrap(), None);
+}
+
+pub(crate) async fn the_store_says_what_it_is(f: impl Fixture) {
+    assert!(!f.store().durability().await.unwrap().name.is_empty());
+}

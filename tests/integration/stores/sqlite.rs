@@ -1,0 +1,83 @@
+//! SQLite under test: a file of its own, and a clock that can be pushed.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use countersign::{
+    clock::{Clock as _, ManualClock, Timestamp},
+    graph::store::{Ingested, Store},
+    store::sqlite::SqliteStore,
+};
+use tempfile::TempDir;
+
+use super::fixture::*;
+
+/// A fresh file.
+pub(crate) struct Sqlite {
+    store: Arc<dyn Store>,
+    clock: ManualClock,
+    path: PathBuf,
+    dir: TempDir,
+}
+
+impl Sqlite {
+    fn open(dir: TempDir, clock: ManualClock) -> Self {
+        let path = dir.path().join("countersign.sqlite");
+        let store = SqliteStore::open(&path, Arc::new(clock.clone())).unwrap();
+        Self { store: Arc::new(store), clock, path, dir }
+    }
+}
+
+impl Fixture for Sqlite {
+    async fn fresh() -> Self {
+        Self::open(tempfile::tempdir().unwrap(), ManualClock::default())
+    }
+
+    fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn ttl(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+
+    async fn run_out(&self) {
+        self.clock.advance(Duration::from_secs(31));
+    }
+
+    async fn a_moment(&self) {
+        self.clock.advance(Duration::from_millis(5));
+    }
+
+    async fn reopen(self) -> Self {
+        let Self { store, clock, dir, .. } = self;
+        drop(store);
+        Self::open(dir, clock)
+    }
+}
+
+#[tokio::test]
+async fn what_is_older_than_a_day_is_forgotten() {
+    let f = Sqlite::fresh().await;
+    for n in 0..700 {
+        f.overhears(&thread(n), "lunch?").await;
+    }
+    f.store().sweep(f.now() + Duration::from_secs(25 * 3600)).await.unwrap();
+    let file = rusqlite::Connection::open(&f.path).unwrap();
+    for table in ["dedup", "mailbox", "threads"] {
+        let rows: i64 = file.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 0, "{table}");
+    }
+    assert!(matches!(f.overhears(&thread(1), "lunch?").await, Ingested::Parked(_)));
+}
+
+#[tokio::test]
+async fn its_settings_lose_nothing() {
+    let f = Sqlite::fresh().await;
+    let durability = f.store().durability().await.unwrap();
+    assert_eq!(durability.problems, [""; 0]);
+    assert!(durability.name.starts_with("SQLite 3.") && durability.name.ends_with(" (countersign.sqlite)"));
+}
