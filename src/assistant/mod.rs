@@ -27,6 +27,7 @@ pub mod log;
 mod mind;
 mod nodes;
 pub mod outcomes;
+pub mod quick;
 pub mod replies;
 pub mod state;
 mod tools;

@@ -16,6 +16,7 @@ mod model;
 mod outbox;
 mod random;
 mod records;
+mod redis;
 mod restart;
 mod shapes;
 mod sqlite;
@@ -142,4 +143,5 @@ macro_rules! store_suite {
 }
 use store_suite;
 
+store_suite!(on_redis, crate::stores::redis::Redis);
 store_suite!(on_sqlite, crate::stores::sqlite::Sqlite);

@@ -1,1 +1,196 @@
-//! (redis)
+//! Threads in Redis 7, for several processes that share one server.
+//!
+//! Each operation is one Lua script, atomic on one partition; `scripts/commit.lua` is the heart of it. Start reading at
+//! [`keys`] (what is kept where) and [`commit`] (how a write is put together). A record is a JSON string that is made
+//! and read in Rust; the server stores it as it is, and compares only what is passed beside it.
+//!
+//! **Readiness is crash recovery.** Whether a thread may be leased is a time in a sorted set: now, if mail came; the end
+//! of the lease, if a worker has it. A worker that dies has to be noticed by nobody: when its lease runs out, its thread
+//! is simply ready again. Claims of desk entries and of outgoing messages work the same way.
+//!
+//! **Two clocks.** Leases and claims run by the server's `TIME`, read inside the script, so the processes' clocks do
+//! not matter. What people see (timers, waits before a retry, `not_before`) is compared with the `now` that callers
+//! pass. The two never meet in one number: a thread that waits for a retry stands in a set of its own (`waiting`), and
+//! is ready if *either* set says so. New mail makes it ready at once; letters that the worker had seen when it let go
+//! wait with it, otherwise they would turn each wait into none.
+//!
+//! **After a lost answer** the write may or may not have happened. The caller repeats it with its commit id, whose
+//! answer is kept for a day.
+//!
+//! **Growth.** Deduplication keys go with the sweep after a day, answers to writes by their TTL after a day. Nothing
+//! else expires, above all no audit, no pending action and no outgoing message.
+//!
+//! *Architecture Invariant:* scripts never re-encode a record. *Architecture Invariant:* no key is touched outside the
+//! partition of the operation, so the layout works on Redis Cluster (the client here talks to one server).
+//!
+//! The design we did not take: streams with consumer groups for work. An entry that was delivered to a consumer that
+//! died has to be found and claimed by somebody else (`XAUTOCLAIM`), next to the lease that exists anyway; a sorted set
+//! of times needs no such second recovery.
+
+mod commit;
+mod connection;
+mod desk;
+pub mod durability;
+mod ingest;
+mod json;
+mod keys;
+mod lease;
+mod outbox;
+mod reading;
+mod scripts;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use self::{commit::Heads, connection::Link, durability::OpenError, scripts::Scripts};
+use crate::{
+    clock::Timestamp,
+    graph::{
+        action::ActionRecord,
+        store::{
+            Acquired, ActionFilter, AuditEntry, Changes, Claimed, Delivery, DeskEntry, Durability, Error, Ingested,
+            Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+        },
+    },
+    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+};
+
+/// A store in Redis.
+#[derive(Debug)]
+pub struct RedisStore {
+    link: Link,
+    scripts: Scripts,
+    heads: Heads,
+}
+
+impl RedisStore {
+    /// Connects, and makes sure that the server keeps what it answers, unless that is not wanted.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`]; [`OpenError::Lossy`] lists every setting that is wrong, with what would be right.
+    pub async fn open(url: &str, allow_lossy: bool) -> Result<Self, OpenError> {
+        let link = Link::new(url).map_err(|error| OpenError::Url(error.category().to_owned()))?;
+        let found = durability::durability(&link)
+            .await
+            .map_err(|source| OpenError::Unavailable { address: link.address(), source })?;
+        if !found.problems.is_empty() && !allow_lossy {
+            return Err(OpenError::Lossy(found));
+        }
+        Ok(Self { link, scripts: Scripts::new(), heads: Heads::default() })
+    }
+}
+
+#[async_trait]
+impl Store for RedisStore {
+    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
+        ingest::ingest(self, delivery).await
+    }
+
+    async fn acquire(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        now: Timestamp,
+        only: Option<&ThreadId>,
+    ) -> Result<Option<Acquired>, Error> {
+        lease::acquire(self, worker, ttl, now, only).await
+    }
+
+    async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
+        lease::renew(self, lease, ttl).await
+    }
+
+    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
+        lease::letters(self, lease, after).await
+    }
+
+    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
+        commit::commit(self, lease, expected, changes, then).await
+    }
+
+    async fn apply(&self, changes: &Changes) -> Result<(), Error> {
+        commit::apply(self, changes).await
+    }
+
+    async fn claim_desk(&self, _worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
+        desk::claim(self, ttl, limit).await
+    }
+
+    async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
+        desk::finish(self, partition, seq).await
+    }
+
+    async fn claim_outbox(
+        &self,
+        _worker: &WorkerId,
+        ttl: Duration,
+        now: Timestamp,
+        limit: usize,
+        only: Option<&ThreadId>,
+    ) -> Result<Vec<Claimed>, Error> {
+        outbox::claim(self, ttl, now, limit, only).await
+    }
+
+    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
+        outbox::finish(self, thread, seq, sent).await
+    }
+
+    async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {
+        desk::fire_timers(self, now).await
+    }
+
+    async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
+        desk::sweep(self, now).await
+    }
+
+    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
+        reading::action_by_approval(self, approval).await
+    }
+
+    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
+        reading::action(self, thread, id).await
+    }
+
+    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
+        reading::actions(self, filter).await
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
+        lease::load(self, thread).await
+    }
+
+    async fn steps(
+        &self,
+        thread: &ThreadId,
+        after: Version,
+        limit: usize,
+    ) -> Result<Vec<(Version, StepRecord)>, Error> {
+        reading::steps(self, thread, after, limit).await
+    }
+
+    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
+        reading::audit(self, thread).await
+    }
+
+    async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {
+        reading::posted(self, thread, slot).await
+    }
+
+    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
+        reading::threads(self, limit).await
+    }
+
+    async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error> {
+        reading::put_blob(self, bytes).await
+    }
+
+    async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
+        reading::get_blob(self, hash).await
+    }
+
+    async fn durability(&self) -> Result<Durability, Error> {
+        durability::durability(&self.link).await
+    }
+}

@@ -4,7 +4,7 @@ import { h, fill, reconcile, redraw } from './dom.js';
 import { icon } from './icons.js';
 import { avatar } from './avatar.js';
 import { composer } from './composer.js';
-import { emptyState } from './suggestions.js';
+import { beginning, emptyState } from './suggestions.js';
 import { messageItems } from './messages.js';
 import { homeView } from './home.js';
 import { botChannel, channel, go, known, me, nameOf, on, user } from './store.js';
@@ -47,7 +47,7 @@ export function startChannel(pane) {
     }
     if (!known.messages) return;
     reconcile(list, known.messages.length
-      ? messageItems(known.messages)
+      ? [{ key: 'beginning', signature: `${known.me}/${here.id}`, make: beginning }, ...messageItems(known.messages)]
       : [{ key: 'empty', signature: known.me, make: emptyState }]);
     if (atEnd) scroller.scrollTop = known.messages.length ? scroller.scrollHeight : 0;
   };

@@ -167,10 +167,6 @@ function onEvent(event) {
     case 'view_open': case 'view_push': case 'view_update': case 'view_close':
       emit('view', event);
       break;
-    case 'home':
-      known.home = event.view;
-      emit('home');
-      break;
     case 'message': {
       // What the bot was busy with is said now.
       const said = event.message ?? {};

@@ -2,7 +2,7 @@
 
 import { h } from './dom.js';
 import { icon } from './icons.js';
-import { bot, channel, nameOf, send } from './store.js';
+import { bot, channel, nameOf, send, user } from './store.js';
 import { toast } from './toasts.js';
 
 const ASKS = [
@@ -30,8 +30,21 @@ export function emptyState() {
     h('p', {}, `${name} looks after experiments. It works out the exact change you ask for and shows it on a card; `,
       'nothing happens until somebody presses the button.'),
     h('div', { class: 'asks', role: 'group', 'aria-label': 'Things to try' }, suggestions().map(({ why, text }) => (
-      h('button', { class: 'ask', onclick: () => send(text).catch((error) => toast(error.message)) },
+      h('button', { class: 'ask', onclick: () => say(text) },
         h('span', { class: 'ask-text' }, text), h('span', { class: 'ask-why' }, why), icon('send', 16))
     ))),
     h('p', { class: 'empty-tip' }, icon('idea', 16), 'Some changes need a second person: become somebody else at the top right.'));
 }
+
+/** Above the first message, once there is one: where this is, and the same things to try, smaller. */
+export function beginning() {
+  const here = channel();
+  const other = here.kind === 'im' && user(here.with);
+  return h('div', { class: 'beginning' },
+    h('h2', {}, other ? nameOf(other) : `# ${here.name}`),
+    h('p', {}, other ? `This is the beginning of what you and ${nameOf(other)} wrote to each other.` : `This is the beginning of #${here.name}. Try one of these:`),
+    (!other || other.id === bot()?.id) && h('div', { class: 'small-asks', role: 'group', 'aria-label': 'Things to try' },
+      suggestions().map(({ why, text }) => h('button', { class: 'small-ask', title: why, onclick: () => say(text) }, text.replace(/^@\S+ /, '')))));
+}
+
+const say = (text) => send(text).catch((error) => toast(error.message));

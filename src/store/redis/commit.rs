@@ -1,0 +1,276 @@
+//! Writes: everything that one step, or one decision, changes.
+//!
+//! The script gets a *plan*: what it must compare and index, as JSON, and in it the records as strings, which it stores
+//! as they are. Which moves of an action are legal is the table's business ([`Status::may_become`]), so the plan names
+//! the statuses from which each may come.
+//!
+//! The audit chain needs SHA-256, which Lua has not. So the entries are chained here, behind the head of the chain as we
+//! believe it to be; if the chain moved, the script writes nothing and says how it stands, and we chain again.
+
+use std::collections::HashMap;
+
+use redis::Value;
+use serde::Serialize;
+
+use super::{RedisStore, json, keys, lease::read, scripts::Call};
+use crate::{
+    graph::{
+        action::Status,
+        store::{
+            ActionChange, AuditDraft, AuditEntry, Changes, Error, Lease, Outbound, Outgoing, Then, TimerChange, Version,
+        },
+    },
+    ids::ThreadId,
+};
+
+/// How long the answer to a write is remembered.
+const REMEMBER_S: u64 = 24 * 60 * 60;
+/// How often the chain may move under our hands before we give up.
+const CHAINING_ATTEMPTS: usize = 16;
+/// How many chains' heads are kept at hand.
+const HEADS: usize = 4096;
+
+/// The last audit entry of a thread: its position and hash.
+type Head = (u64, String);
+
+/// The heads of chains as this process saw them last. Only a hint: it saves a round trip.
+#[derive(Debug, Default)]
+pub(super) struct Heads(std::sync::Mutex<HashMap<ThreadId, Head>>);
+
+impl Heads {
+    fn get(&self, thread: &ThreadId) -> Head {
+        self.0.lock().map_or_else(|_| Head::default(), |heads| heads.get(thread).cloned().unwrap_or_default())
+    }
+
+    fn set(&self, thread: &ThreadId, head: Head) {
+        if let Ok(mut heads) = self.0.lock() {
+            if heads.len() >= HEADS {
+                heads.clear();
+            }
+            heads.insert(thread.clone(), head);
+        }
+    }
+}
+
+/// [`crate::graph::store::Store::commit`].
+pub(super) async fn commit(
+    store: &RedisStore,
+    lease: &Lease,
+    expected: Version,
+    changes: &Changes,
+    then: Then,
+) -> Result<Version, Error> {
+    debug_assert_eq!(lease.thread, changes.thread, "a lease is good for its own thread only");
+    let (release, wait_until) = match then {
+        Then::Keep => (false, None),
+        Then::Release => (true, None),
+        Then::ReleaseUntil(at) => (true, Some(at.millis())),
+    };
+    let fence = lease.fence.to_string();
+    let lease = LeasePlan { worker: lease.worker.as_str(), fence, expected, release, wait_until };
+    write(store, changes, Some(lease)).await
+}
+
+/// [`crate::graph::store::Store::apply`].
+pub(super) async fn apply(store: &RedisStore, changes: &Changes) -> Result<(), Error> {
+    debug_assert!(changes.step.is_none() && changes.snapshot.is_none(), "a step needs a lease");
+    write(store, changes, None).await.map(|_| ())
+}
+
+async fn write(store: &RedisStore, changes: &Changes, lease: Option<LeasePlan<'_>>) -> Result<Version, Error> {
+    let thread = &changes.thread;
+    let mut plan = Plan::new(changes, lease);
+    let step = changes.step.as_ref().map(json::write).unwrap_or_default();
+    let snapshot = changes.snapshot.as_ref().map(json::write).unwrap_or_default();
+    let mut head = store.heads.get(thread);
+    for _ in 0..CHAINING_ATTEMPTS {
+        plan.audit = AuditPlan::new(thread, head, &changes.audit);
+        let call = Call::on_thread(&store.scripts.commit, thread)
+            .key(keys::commit(thread, &changes.commit))
+            .arg(json::write(&plan))
+            .arg(&step)
+            .arg(&snapshot);
+        match Answer::read(store.link.script(&call).await?)? {
+            Answer::Written(version) => {
+                if let Some(audit) = plan.audit {
+                    store.heads.set(thread, (audit.seq, audit.hash));
+                }
+                return Ok(version);
+            }
+            Answer::Fenced => return Err(Error::Fenced(thread.clone())),
+            Answer::Conflict(found) => {
+                let expected = plan.lease.map_or(found, |lease| lease.expected);
+                return Err(Error::VersionConflict { thread: thread.clone(), expected, found });
+            }
+            Answer::Moved(id, current) => {
+                let current = current.map(|text| json::read("an action", &text)).transpose()?;
+                return Err(Error::ActionMoved { id: id.as_str().into(), current });
+            }
+            Answer::ChainMoved(found) => head = found,
+        }
+    }
+    Err(Error::Unavailable(format!("the audit chain of thread {thread} moved {CHAINING_ATTEMPTS} times").into()))
+}
+
+/// What `commit.lua` answers.
+enum Answer {
+    Written(Version),
+    Fenced,
+    Conflict(Version),
+    Moved(String, Option<String>),
+    ChainMoved(Head),
+}
+
+impl Answer {
+    fn read(answer: Vec<Value>) -> Result<Self, Error> {
+        let mut parts = answer.into_iter();
+        let mut next = || parts.next().unwrap_or(Value::Nil);
+        match read::<String>(next())?.as_str() {
+            "ok" => Ok(Self::Written(read(next())?)),
+            "fenced" => Ok(Self::Fenced),
+            "conflict" => Ok(Self::Conflict(read(next())?)),
+            "moved" => Ok(Self::Moved(read(next())?, read(next())?)),
+            "chain" => Ok(Self::ChainMoved((read(next())?, read(next())?))),
+            other => Err(json::corrupt(format!("a write is `{other}`"))),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Plan<'a> {
+    thread: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<LeasePlan<'a>>,
+    acks: &'a [u64],
+    desk_acks: &'a [u64],
+    mail: Vec<String>,
+    outbox: Vec<OutgoingPlan<'a>>,
+    timers: Vec<TimerPlan>,
+    actions: Vec<ActionPlan<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit: Option<AuditPlan>,
+    remember_s: u64,
+}
+
+#[derive(Serialize)]
+struct LeasePlan<'a> {
+    worker: &'a str,
+    fence: String,
+    expected: Version,
+    release: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait_until: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct OutgoingPlan<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slot: Option<&'a str>,
+    nonce: &'a str,
+    progress: bool,
+    remove: bool,
+    not_before: i64,
+    body: String,
+}
+
+#[derive(Serialize)]
+struct TimerPlan {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    due: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ActionPlan<'a> {
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<u64>,
+    from: Vec<&'static str>,
+    revision: u64,
+    status: &'static str,
+    index: String,
+    approval: &'a str,
+    record: String,
+}
+
+#[derive(Serialize)]
+struct AuditPlan {
+    after_seq: u64,
+    after_hash: String,
+    seq: u64,
+    hash: String,
+    entries: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(changes: &'a Changes, lease: Option<LeasePlan<'a>>) -> Self {
+        Self {
+            thread: changes.thread.to_string(),
+            lease,
+            acks: &changes.acks,
+            desk_acks: &changes.desk_acks,
+            mail: changes.mail.iter().map(json::write).collect(),
+            outbox: changes.outbox.iter().map(OutgoingPlan::new).collect(),
+            timers: changes.timers.iter().map(|timer| TimerPlan::new(&changes.thread, timer)).collect(),
+            actions: changes.actions.iter().map(ActionPlan::new).collect(),
+            audit: None,
+            remember_s: REMEMBER_S,
+        }
+    }
+}
+
+impl<'a> OutgoingPlan<'a> {
+    fn new(outgoing: &'a Outgoing) -> Self {
+        Self {
+            slot: outgoing.slot.as_ref().map(|slot| slot.as_str()),
+            nonce: outgoing.nonce.as_str(),
+            progress: outgoing.progress,
+            remove: matches!(outgoing.body, Outbound::Remove),
+            not_before: outgoing.not_before.millis(),
+            body: json::write(&outgoing.body),
+        }
+    }
+}
+
+impl TimerPlan {
+    fn new(thread: &ThreadId, change: &TimerChange) -> Self {
+        match change {
+            TimerChange::Set { key, due, entry } => {
+                Self { name: keys::timer(thread, key), due: Some(due.millis()), entry: Some(json::write(entry)) }
+            }
+            TimerChange::Clear { key } => Self { name: keys::timer(thread, key), due: None, entry: None },
+        }
+    }
+}
+
+impl<'a> ActionPlan<'a> {
+    fn new(change: &'a ActionChange) -> Self {
+        let record = &change.record;
+        let from = Status::ALL.into_iter().filter(|from| from.may_become(record.status));
+        Self {
+            id: record.id.as_str(),
+            expected: change.expected,
+            from: from.map(Status::as_str).collect(),
+            revision: record.revision,
+            status: record.status.as_str(),
+            index: keys::action(record.requested_at.millis(), &record.thread, &record.id),
+            approval: record.approval.as_str(),
+            record: json::write(record),
+        }
+    }
+}
+
+impl AuditPlan {
+    fn new(thread: &ThreadId, (after_seq, after_hash): Head, drafts: &[AuditDraft]) -> Option<Self> {
+        let (mut seq, mut hash) = (after_seq, after_hash.clone());
+        let mut entries = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let entry = AuditEntry::chain(thread, seq + 1, &hash, draft.clone());
+            entries.push(json::write(&entry));
+            (seq, hash) = (entry.seq, entry.hash);
+        }
+        (!entries.is_empty()).then_some(Self { after_seq, after_hash, seq, hash, entries })
+    }
+}

@@ -1,0 +1,117 @@
+//! The desk, the timers that end on it, and the sweep.
+//!
+//! A desk entry is claimed by moving the time from which it may be claimed behind the end of the claim: a claim that
+//! was not finished is void by itself. Who claimed it is not noted; nobody asks.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::{
+    RedisStore, json,
+    keys::{self, Shelf},
+    lease::{read, server_time},
+    scripts::Call,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{DeskEntry, Error, Seq},
+    ids::{Partition, ThreadId},
+};
+
+/// How long deduplication keys are kept.
+const KEEP_DEDUP: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long parked mail is kept.
+const KEEP_PARKED: Duration = Duration::from_secs(2 * 60);
+/// How many timers one script fires, so that it does not hold up the server.
+const TIMERS_AT_ONCE: usize = 100;
+/// How many parked letters of one partition one sweep drops.
+const PARKED_AT_ONCE: isize = 1000;
+
+/// [`crate::graph::store::Store::claim_desk`].
+pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
+    let mut claimed: Vec<(i64, DeskEntry)> = Vec::new();
+    for partition in due_desks(store).await? {
+        let wanted = limit - claimed.len();
+        if wanted == 0 {
+            break;
+        }
+        let call = Call::on_partition(&store.scripts.claim_desk, partition).arg(json::micros(ttl)).arg(wanted);
+        let entries: Vec<(Seq, String)> = match store.link.script(&call).await {
+            Ok(entries) => entries,
+            // What is claimed already is handed out: nobody else gets it before its claim is void.
+            Err(_) if !claimed.is_empty() => break,
+            Err(error) => return Err(error),
+        };
+        for (seq, stored) in entries {
+            let (arrived, entry) = stored.split_once(' ').ok_or_else(|| json::corrupt("a desk entry without time"))?;
+            let arrived = arrived.parse().map_err(|_| json::corrupt("a desk entry without time"))?;
+            claimed.push((arrived, DeskEntry { partition, seq, entry: json::read("a desk entry", entry)? }));
+        }
+    }
+    claimed.sort_by_key(|(arrived, entry)| (*arrived, entry.seq));
+    Ok(claimed.into_iter().map(|(_, entry)| entry).collect())
+}
+
+/// [`crate::graph::store::Store::finish_desk`].
+pub(super) async fn finish(store: &RedisStore, partition: Partition, seq: Seq) -> Result<(), Error> {
+    store.link.script(&Call::on_partition(&store.scripts.finish_desk, partition).arg(seq)).await
+}
+
+/// [`crate::graph::store::Store::fire_timers`].
+pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<usize, Error> {
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        pipeline.zrangebyscore_limit(Shelf::Timers.of(partition), "-inf", now.millis(), 0, 1);
+    }
+    let due: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
+    let mut fired = 0;
+    for (partition, _) in Partition::all().zip(due).filter(|(_, due)| !due.is_empty()) {
+        loop {
+            let call = Call::on_partition(&store.scripts.fire_timers, partition).arg(now.millis()).arg(TIMERS_AT_ONCE);
+            let count: usize = store.link.script(&call).await?;
+            fired += count;
+            if count < TIMERS_AT_ONCE {
+                break;
+            }
+        }
+    }
+    Ok(fired)
+}
+
+/// [`crate::graph::store::Store::sweep`].
+pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Error> {
+    let before = |kept: Duration| now.millis().saturating_sub(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX));
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        pipeline.cmd("ZREMRANGEBYSCORE").arg(Shelf::Dedup.of(partition)).arg("-inf").arg(before(KEEP_DEDUP)).ignore();
+        let parked = Shelf::Parked.of(partition);
+        pipeline.zrangebyscore_limit(parked, "-inf", before(KEEP_PARKED), 0, PARKED_AT_ONCE);
+    }
+    let parked: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
+    for member in parked.into_iter().flatten() {
+        let (seq, thread): (Seq, ThreadId) =
+            keys::read_parked(&member).ok_or_else(|| json::corrupt(format!("parked mail `{member}`")))?;
+        let call = Call::on_thread(&store.scripts.drop_parked, &thread).arg(seq).arg(&member);
+        store.link.script::<()>(&call).await?;
+    }
+    Ok(())
+}
+
+/// Partitions whose desk has something to claim, the one that has waited longest first.
+async fn due_desks(store: &RedisStore) -> Result<Vec<Partition>, Error> {
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("TIME");
+    for partition in Partition::all() {
+        pipeline.zrange_withscores(Shelf::Desk.of(partition), 0, 0);
+    }
+    let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
+    let now = server_time(answers.next())?;
+    let mut due = Vec::new();
+    for (partition, answer) in Partition::all().zip(answers) {
+        let first = read::<Vec<(String, f64)>>(answer)?;
+        due.extend(first.first().map(|(_, from)| (*from as i64, partition)).filter(|(from, _)| *from <= now));
+    }
+    due.sort_unstable();
+    Ok(due.into_iter().map(|(_, partition)| partition).collect())
+}

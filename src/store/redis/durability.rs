@@ -1,0 +1,167 @@
+//! Whether the server keeps what it answered, by its own settings.
+//!
+//! An answer means that the effect survives. Redis gives that only if it writes every command to its file before it
+//! answers (`appendonly yes`, `appendfsync always`), also while it rewrites the file, and never throws a key away.
+//!
+//! The design we did not take: `appendfsync everysec` with `WAITAOF` after each write. Each answer then waits for up to
+//! a second for the next flush, and so does everything behind it on the connection.
+
+use std::{collections::HashMap, fmt};
+
+use redis::cmd;
+
+use super::connection::Link;
+use crate::graph::store::{Durability, Error};
+
+/// Why a store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The URL cannot be read. It is not repeated here, since it may hold a password.
+    #[error("the Redis URL is no good: {0}; one looks like redis://user:password@host:6379/0")]
+    Url(String),
+    /// The server does not answer, or does not let us in.
+    #[error("cannot talk to Redis at {address}")]
+    Unavailable {
+        /// Host and port.
+        address: String,
+        /// Why.
+        #[source]
+        source: Error,
+    },
+    /// The server may lose what it answered.
+    #[error("{}", Lossy(.0))]
+    Lossy(Durability),
+}
+
+struct Lossy<'a>(&'a Durability);
+
+impl fmt::Display for Lossy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} may lose what it has acknowledged:", self.0.name)?;
+        for problem in &self.0.problems {
+            writeln!(f, "  - {problem}")?;
+        }
+        write!(f, "Set these on the server, or allow a lossy store if losing approvals and messages is acceptable.")
+    }
+}
+
+/// [`crate::graph::store::Store::durability`].
+pub(super) async fn durability(link: &Link) -> Result<Durability, Error> {
+    let info: String = link.command(&cmd("INFO")).await?;
+    let info = parse_info(&info);
+    let mut settings = HashMap::new();
+    for name in ["appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy"] {
+        match link.command::<HashMap<String, String>>(cmd("CONFIG").arg("GET").arg(name)).await {
+            Ok(answer) => settings.extend(answer),
+            Err(error) if refused(&error) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Durability { name: name_of(&info, &link.address()), problems: problems(&info, &settings) })
+}
+
+/// What is wrong, one line each; a setting that cannot be read is wrong too.
+fn problems(info: &HashMap<&str, &str>, settings: &HashMap<String, String>) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut wants = |name: &str, right: &str, otherwise: &str| match settings.get(name).map(String::as_str) {
+        Some(found) if found == right => {}
+        Some(found) => problems.push(format!("{name} is `{found}`: {otherwise}; set `{name} {right}`")),
+        None => problems
+            .push(format!("{name} cannot be read (the server does not allow CONFIG GET): make sure it is `{right}`")),
+    };
+    wants("appendonly", "yes", "nothing survives a crash but the last snapshot");
+    wants("appendfsync", "always", "the last writes before a crash are lost although they were answered");
+    wants("no-appendfsync-on-rewrite", "no", "writes during a rewrite of the file are not flushed");
+    wants("maxmemory-policy", "noeviction", "threads are thrown away when memory is short");
+
+    if let Some(found) = info.get("aof_last_write_status").filter(|status| **status != "ok") {
+        problems.push(format!("aof_last_write_status is `{found}`: the file cannot be written; look at the disk"));
+    }
+    if let Some(found) = info.get("role").filter(|role| **role != "master") {
+        problems.push(format!("role is `{found}`: a replica takes no writes; use the address of the master"));
+    }
+    problems
+}
+
+fn name_of(info: &HashMap<&str, &str>, address: &str) -> String {
+    match (info.get("valkey_version"), info.get("redis_version")) {
+        (Some(version), _) => format!("Valkey {version} ({address})"),
+        (None, Some(version)) => format!("Redis {version} ({address})"),
+        (None, None) => format!("Redis ({address})"),
+    }
+}
+
+fn parse_info(info: &str) -> HashMap<&str, &str> {
+    info.lines().filter_map(|line| line.trim_end().split_once(':')).collect()
+}
+
+/// Whether the server answered that it does not do this, rather than not at all.
+fn refused(error: &Error) -> bool {
+    match error {
+        Error::Unavailable(source) => source
+            .downcast_ref::<redis::RedisError>()
+            .is_some_and(|error| !error.is_io_error() && !error.is_unrecoverable_error()),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn settings(changed: &[(&str, &str)]) -> HashMap<String, String> {
+        let right = [
+            ("appendonly", "yes"),
+            ("appendfsync", "always"),
+            ("no-appendfsync-on-rewrite", "no"),
+            ("maxmemory-policy", "noeviction"),
+        ];
+        right.iter().chain(changed).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn info() -> HashMap<&'static str, &'static str> {
+        parse_info("# Server\r\nredis_version:7.0.15\r\nrole:master\r\naof_last_write_status:ok\r\n")
+    }
+
+    #[test]
+    fn a_server_that_writes_everything_down_has_no_problems() {
+        assert!(problems(&info(), &settings(&[])).is_empty());
+        assert_eq!(name_of(&info(), "127.0.0.1:6379"), "Redis 7.0.15 (127.0.0.1:6379)");
+    }
+
+    #[test]
+    fn a_lossy_server_is_told_what_would_be_right() {
+        let settings = settings(&[("appendfsync", "everysec"), ("maxmemory-policy", "allkeys-lru")]);
+        let error = OpenError::Lossy(Durability {
+            name: "Redis 7.0.15 (127.0.0.1:6379)".into(),
+            problems: problems(&info(), &settings),
+        });
+        assert_snapshot!(error, @r"
+        Redis 7.0.15 (127.0.0.1:6379) may lose what it has acknowledged:
+          - appendfsync is `everysec`: the last writes before a crash are lost although they were answered; set `appendfsync always`
+          - maxmemory-policy is `allkeys-lru`: threads are thrown away when memory is short; set `maxmemory-policy noeviction`
+        Set these on the server, or allow a lossy store if losing approvals and messages is acceptable.
+        ");
+    }
+
+    #[test]
+    fn a_server_that_hides_its_settings_is_not_trusted() {
+        assert_snapshot!(problems(&info(), &HashMap::new()).join("\n"), @r"
+        appendonly cannot be read (the server does not allow CONFIG GET): make sure it is `yes`
+        appendfsync cannot be read (the server does not allow CONFIG GET): make sure it is `always`
+        no-appendfsync-on-rewrite cannot be read (the server does not allow CONFIG GET): make sure it is `no`
+        maxmemory-policy cannot be read (the server does not allow CONFIG GET): make sure it is `noeviction`
+        ");
+    }
+
+    #[test]
+    fn a_replica_with_a_full_disk_is_named() {
+        let info = parse_info("role:slave\r\naof_last_write_status:err\r\n");
+        assert_snapshot!(problems(&info, &settings(&[])).join("\n"), @r"
+        aof_last_write_status is `err`: the file cannot be written; look at the disk
+        role is `slave`: a replica takes no writes; use the address of the master
+        ");
+    }
+}

@@ -1,0 +1,58 @@
+//! What arrives: remembered by its keys, stored, and its thread woken, in one script.
+
+use serde::Serialize;
+
+use super::{RedisStore, json, keys, scripts::Call};
+use crate::{
+    graph::store::{Delivery, Destination, Error, Ingested, Seq},
+    ids::DedupKey,
+};
+
+#[derive(Serialize)]
+struct MailPlan<'a> {
+    thread: String,
+    dedup: &'a [DedupKey],
+    at: i64,
+    addressed: bool,
+    mail: String,
+    /// What [`keys::parked`] puts behind the position.
+    parked: String,
+}
+
+#[derive(Serialize)]
+struct DeskPlan<'a> {
+    dedup: &'a [DedupKey],
+    at: i64,
+    entry: String,
+    claim_us: u64,
+}
+
+/// [`crate::graph::store::Store::ingest`].
+pub(super) async fn ingest(store: &RedisStore, delivery: &Delivery) -> Result<Ingested, Error> {
+    let (dedup, at) = (delivery.dedup.as_slice(), delivery.at.millis());
+    let call = match &delivery.to {
+        Destination::Mailbox { thread, addressed, mail } => {
+            let plan = MailPlan {
+                thread: thread.to_string(),
+                dedup,
+                at,
+                addressed: *addressed,
+                mail: json::write(mail),
+                parked: keys::parked("", thread),
+            };
+            Call::on_thread(&store.scripts.ingest_mail, thread).arg(json::write(&plan))
+        }
+        Destination::Desk { partition, entry, claim } => {
+            let claim_us = claim.as_ref().map_or(0, |(_, ttl)| json::micros(*ttl));
+            let plan = DeskPlan { dedup, at, entry: json::write(entry), claim_us };
+            Call::on_partition(&store.scripts.ingest_desk, *partition).arg(json::write(&plan))
+        }
+    };
+    let (what, seq): (String, Seq) = store.link.script(&call).await?;
+    match what.as_str() {
+        "new" => Ok(Ingested::New(seq)),
+        "parked" => Ok(Ingested::Parked(seq)),
+        "duplicate" => Ok(Ingested::Duplicate),
+        other => Err(json::corrupt(format!("a delivery is `{other}`"))),
+    }
+}

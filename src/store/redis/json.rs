@@ -1,0 +1,30 @@
+//! Records as the strings that are stored.
+//!
+//! They are made and read here and nowhere else; the server only keeps them.
+
+use std::time::Duration;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::graph::store::Error;
+
+/// The string to store.
+pub(super) fn write<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("what we store is plain data with text for keys")
+}
+
+/// The value that was stored; `what` names it if it cannot be read.
+pub(super) fn read<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| Error::Corrupt { what: format!("{what}: {error}") })
+}
+
+/// What every part of the store says of an answer that makes no sense.
+pub(super) fn corrupt(what: impl Into<String>) -> Error {
+    Error::Corrupt { what: what.into() }
+}
+
+/// A duration as scripts take it.
+pub(super) fn micros(duration: Duration) -> u64 {
+    // Lua counts exactly up to 2⁵³; half of that is 142 years, and leaves room for the time it is added to.
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).min(1 << 52)
+}

@@ -1,0 +1,218 @@
+//! What a key looks like. Nobody else knows.
+//!
+//! Every key begins with `countersign:{pNN}:`. The braces are a hash tag: all keys of a partition share one slot, so a
+//! script that touches one partition is atomic on Redis Cluster too. A script is given all keys of its partition, and
+//! of its thread where it has one, in the order of [`Shelf::ALL`] and [`Drawer::ALL`]; [`lua_names`] gives them the
+//! names under which the scripts speak of them.
+//!
+//! Clocks: scores written “server” are microseconds of the server's own `TIME`; scores written “people” are the
+//! milliseconds that callers pass as `now`.
+
+use std::fmt::Write as _;
+
+use crate::ids::{ActionId, CommitId, Partition, ThreadId};
+
+/// Declares what there is one of in each partition, or in each thread.
+macro_rules! places {
+    ($(#[$doc:meta])* $name:ident { $($(#[$place_doc:meta])* $place:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum $name {
+            $($(#[$place_doc])* $place,)*
+        }
+
+        impl $name {
+            /// Each of them, in the order in which scripts get them.
+            pub(super) const ALL: &[Self] = &[$(Self::$place),*];
+
+            fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$place => $text,)*
+                }
+            }
+        }
+    };
+}
+
+places! {
+    /// One of each partition.
+    Shelf {
+        /// Sorted set: thread → from when it may be leased, server. A leased thread is here with the end of its lease.
+        Ready = "ready",
+        /// Sorted set: thread → end of its wait before a retry, people.
+        Waiting = "waiting",
+        /// Sorted set: deduplication key → when it arrived, people.
+        Dedup = "dedup",
+        /// Sorted set: [`parked`] entry → when it arrived, people.
+        Parked = "parked",
+        /// Sorted set: position of a desk entry → from when it may be claimed, server.
+        Desk = "desk",
+        /// Hash: position of a desk entry → arrival, server, a blank, and what it says.
+        DeskEntries = "desk_entries",
+        /// Counter: the last position on the desk.
+        DeskSeq = "desk_seq",
+        /// Sorted set: thread with something to say and nothing in flight → not before, people.
+        Outbox = "outbox",
+        /// Sorted set: thread with a message in flight → when its claim is void, server.
+        Sending = "sending",
+        /// Sorted set: [`timer`] → when it is due, people.
+        Timers = "timers",
+        /// Hash: [`timer`] → what is put on the desk then.
+        TimerEntries = "timer_entries",
+        /// Sorted set without scores: status, a blank, [`action`]; so actions of a status are sorted by age.
+        ActionIndex = "action_index",
+        /// Hash: approval → [`action`].
+        Approvals = "approvals",
+        /// Sorted set: thread of ours → when something last happened in it, server.
+        Recent = "recent",
+    }
+}
+
+places! {
+    /// One of each thread.
+    Drawer {
+        /// Hash of small things: `ours`, `worker`, `fence`, `version`, `snapshot_version`, `mail_seq`, `seen_seq`,
+        /// `outbox_seq`, `in_flight`, `audit_seq`, `audit_hash`.
+        Meta = "meta",
+        /// Hash: position → mail.
+        Mailbox = "mailbox",
+        /// Hash: position → parked mail.
+        Aside = "aside",
+        /// List of steps; the step of version 1 is the first.
+        Steps = "steps",
+        /// The last whole checkpoint.
+        Snapshot = "snapshot",
+        /// List of audit entries.
+        Audit = "audit",
+        /// Hash: action → record.
+        Actions = "actions",
+        /// Hash: action → `revision`, `status` and `index` of its record.
+        ActionMeta = "action_meta",
+        /// Hash: position → `slot`, `nonce`, `progress`, `remove`, `not_before`, `attempts`.
+        OutboxMeta = "outbox_meta",
+        /// Hash: position → what is to be said.
+        OutboxBodies = "outbox_bodies",
+        /// Hash: slot → where its message is.
+        Posted = "posted",
+    }
+}
+
+impl Shelf {
+    /// The key in one partition.
+    pub(super) fn of(self, partition: Partition) -> String {
+        format!("{}{}", prefix(partition), self.as_str())
+    }
+}
+
+impl Drawer {
+    /// The key of one thread.
+    pub(super) fn of(self, thread: &ThreadId) -> String {
+        format!("{}thread:{thread}:{}", prefix(thread.partition()), self.as_str())
+    }
+}
+
+/// All keys of a partition, as scripts get them.
+pub(super) fn of_partition(partition: Partition) -> Vec<String> {
+    Shelf::ALL.iter().map(|shelf| shelf.of(partition)).collect()
+}
+
+/// All keys of a thread and of its partition, as scripts get them.
+pub(super) fn of_thread(thread: &ThreadId) -> Vec<String> {
+    let mut keys = of_partition(thread.partition());
+    keys.extend(Drawer::ALL.iter().map(|drawer| drawer.of(thread)));
+    keys
+}
+
+/// Where the answer to a write is kept.
+pub(super) fn commit(thread: &ThreadId, commit: &CommitId) -> String {
+    format!("{}commit:{thread}:{commit}", prefix(thread.partition()))
+}
+
+/// Where bytes are kept.
+pub(super) fn blob(hash: &str) -> String {
+    format!("{}blob:{hash}", prefix(Partition::of(hash)))
+}
+
+/// A parked mailbox entry, as a member of [`Shelf::Parked`].
+pub(super) fn parked(seq: &str, thread: &ThreadId) -> String {
+    format!("{seq} {thread}")
+}
+
+/// The position and the thread of a [`parked`] entry.
+pub(super) fn read_parked(member: &str) -> Option<(u64, ThreadId)> {
+    let (seq, thread) = member.split_once(' ')?;
+    Some((seq.parse().ok()?, thread.parse().ok()?))
+}
+
+/// A timer, as a member of [`Shelf::Timers`].
+pub(super) fn timer(thread: &ThreadId, key: &str) -> String {
+    format!("{thread} {key}")
+}
+
+/// An action, as it stands in [`Shelf::Approvals`]; sorts by age.
+pub(super) fn action(requested_at: i64, thread: &ThreadId, id: &ActionId) -> String {
+    format!("{:016} {thread} {id}", requested_at.max(0))
+}
+
+/// The thread and the id of an [`action`].
+pub(super) fn read_action(text: &str) -> Option<(ThreadId, ActionId)> {
+    let mut parts = text.splitn(3, ' ').skip(1);
+    Some((parts.next()?.parse().ok()?, ActionId::from(parts.next()?)))
+}
+
+/// Lua that names the keys a script gets: `READY`, `MAILBOX`, …, and `COMMIT` for the one behind them.
+pub(super) fn lua_names() -> String {
+    let mut lua = String::new();
+    let names = Shelf::ALL.iter().map(|s| s.as_str()).chain(Drawer::ALL.iter().map(|d| d.as_str())).chain(["commit"]);
+    for (n, name) in names.enumerate() {
+        writeln!(lua, "local {} = KEYS[{}]", name.to_uppercase(), n + 1).expect("writing to a string cannot fail");
+    }
+    lua
+}
+
+fn prefix(partition: Partition) -> String {
+    format!("countersign:{{p{:02}}}:", partition.number())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread() -> ThreadId {
+        ThreadId { team: "T1".into(), channel: "C1".into(), root: "1700000000.000100".into() }
+    }
+
+    #[test]
+    fn all_keys_of_a_thread_share_a_slot() {
+        let tag = format!("countersign:{{p{:02}}}:", thread().partition().number());
+        let mut keys = of_thread(&thread());
+        keys.push(commit(&thread(), &CommitId::from("c1")));
+        for key in &keys {
+            assert!(key.starts_with(&tag), "{key}");
+        }
+        let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
+        assert_eq!(distinct.len(), Shelf::ALL.len() + Drawer::ALL.len() + 1);
+    }
+
+    #[test]
+    fn members_read_back_what_they_say() {
+        assert_eq!(read_parked(&parked("7", &thread())), Some((7, thread())));
+        let id = ActionId::from("an action");
+        assert_eq!(read_action(&action(1_700_000_000_000, &thread(), &id)), Some((thread(), id)));
+        assert_eq!(read_action("nonsense"), None);
+    }
+
+    #[test]
+    fn an_older_action_sorts_first() {
+        let id = ActionId::from("a");
+        assert!(action(999, &thread(), &id) < action(1_700_000_000_000, &thread(), &id));
+        assert!(action(-1, &thread(), &id) < action(1, &thread(), &id));
+    }
+
+    #[test]
+    fn scripts_know_the_keys_by_name() {
+        let names = lua_names();
+        assert!(names.starts_with("local READY = KEYS[1]\nlocal WAITING = KEYS[2]\n"), "{names}");
+        assert!(names.ends_with(&format!("local COMMIT = KEYS[{}]\n", Shelf::ALL.len() + Drawer::ALL.len() + 1)));
+    }
+}

@@ -1,0 +1,116 @@
+//! What is to be said: claimed by one sender at a time, in order within each thread.
+//!
+//! A thread with something to say stands in one of two sorted sets of its partition: with nothing in flight by the
+//! time before which it must not be sent (the people's clock), with a message in flight by the end of its claim (the
+//! server's). The rules of the order are in `commit.lua` and `claim_outbox.lua`.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::future::join_all;
+use redis::Value;
+
+use super::{
+    RedisStore, json,
+    keys::Shelf,
+    lease::{read, server_time},
+    scripts::Call,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{Claimed, Error, Outgoing, Sent, Seq},
+    ids::{Nonce, Partition, Slot, ThreadId},
+};
+
+/// [`crate::graph::store::Store::claim_outbox`].
+pub(super) async fn claim(
+    store: &RedisStore,
+    ttl: Duration,
+    now: Timestamp,
+    limit: usize,
+    only: Option<&ThreadId>,
+) -> Result<Vec<Claimed>, Error> {
+    let threads = match only {
+        Some(thread) => vec![thread.clone()],
+        None => due_threads(store, now, limit).await?,
+    };
+    let mut claimed = Vec::new();
+    let mut failed = None;
+    // All at once on one connection, which makes one round trip of them.
+    for answer in join_all(threads.iter().take(limit).map(|thread| claim_one(store, ttl, now, thread))).await {
+        match answer {
+            Ok(message) => claimed.extend(message),
+            Err(error) => failed = Some(error),
+        }
+    }
+    match failed {
+        // What is claimed already is handed out: nobody else gets it before its claim is void.
+        Some(error) if claimed.is_empty() => Err(error),
+        _ => Ok(claimed),
+    }
+}
+
+/// [`crate::graph::store::Store::finish_outbox`].
+pub(super) async fn finish(store: &RedisStore, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
+    let (what, detail) = match sent {
+        Sent::Delivered(posted) => ("delivered", posted.as_ref().map(json::write).unwrap_or_default()),
+        Sent::Retry(at) => ("retry", at.millis().to_string()),
+        Sent::Dropped => ("dropped", String::new()),
+    };
+    let call =
+        Call::on_thread(&store.scripts.finish_outbox, thread).arg(thread.to_string()).arg(seq).arg(what).arg(detail);
+    store.link.script(&call).await
+}
+
+async fn claim_one(
+    store: &RedisStore,
+    ttl: Duration,
+    now: Timestamp,
+    thread: &ThreadId,
+) -> Result<Option<Claimed>, Error> {
+    let call = Call::on_thread(&store.scripts.claim_outbox, thread)
+        .arg(thread.to_string())
+        .arg(json::micros(ttl))
+        .arg(now.millis());
+    type Stored = (Option<String>, String, bool, i64, String);
+    let answer: Option<(Seq, u32, Option<String>, Stored)> = store.link.script(&call).await?;
+    let Some((seq, attempts, posted, (slot, nonce, progress, not_before, body))) = answer else { return Ok(None) };
+    let outgoing = Outgoing {
+        slot: slot.map(Slot::new),
+        nonce: Nonce::new(nonce),
+        progress,
+        not_before: Timestamp(not_before),
+        body: json::read("an outgoing message", &body)?,
+    };
+    let posted = posted.map(|text| json::read("where a message is", &text)).transpose()?;
+    Ok(Some(Claimed { thread: thread.clone(), seq, attempts, posted, outgoing }))
+}
+
+/// Threads that have something to send now, the longest due first.
+async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
+    let limit = isize::try_from(limit).unwrap_or(isize::MAX);
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("TIME");
+    for partition in Partition::all() {
+        pipeline.zrangebyscore_limit_withscores(Shelf::Outbox.of(partition), "-inf", now.millis(), 0, limit);
+        pipeline.zrange_withscores(Shelf::Sending.of(partition), 0, limit.saturating_sub(1));
+    }
+    let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
+    let server_now = server_time(answers.next())?;
+
+    // For how long, in microseconds.
+    let mut due_for: BTreeMap<String, i64> = BTreeMap::new();
+    for (n, answer) in answers.enumerate() {
+        for (thread, from) in read::<Vec<(String, f64)>>(answer)? {
+            let due = match n % 2 {
+                0 => now.millis().saturating_sub(from as i64).saturating_mul(1000),
+                _ => server_now.saturating_sub(from as i64),
+            };
+            if due >= 0 {
+                due_for.insert(thread, due);
+            }
+        }
+    }
+    let mut threads: Vec<_> = due_for.into_iter().collect();
+    threads.sort_by_key(|(_, due)| std::cmp::Reverse(*due));
+    threads.into_iter().map(|(thread, _)| thread.parse().map_err(json::corrupt)).collect()
+}

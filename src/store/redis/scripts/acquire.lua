@@ -1,0 +1,17 @@
+-- Leases a thread if it is ready. ARGV: thread, worker, ttl in microseconds, now in milliseconds (people).
+-- A wait before a retry ends by the people's clock, everything else goes by the server's.
+local thread, worker, ttl, now = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local server_now = server_time()
+local ready = redis.call('ZSCORE', READY, thread)
+local waiting = redis.call('ZSCORE', WAITING, thread)
+if not (ready and tonumber(ready) <= server_now) and not (waiting and tonumber(waiting) <= now) then
+  return false
+end
+
+redis.call('ZADD', READY, server_now + ttl, thread)
+redis.call('ZREM', WAITING, thread)
+local fence = redis.call('HINCRBY', META, 'fence', 1)
+redis.call('HSET', META, 'worker', worker)
+mark_seen()
+local version, snapshot, steps = saved()
+return {fence, version, snapshot, steps, letters_after(0)}

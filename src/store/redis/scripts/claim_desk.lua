@@ -1,0 +1,13 @@
+-- Claims desk entries, oldest first. ARGV: ttl in microseconds, at most so many.
+local now = server_time()
+local due = redis.call('ZRANGEBYSCORE', DESK, '-inf', now)
+for i, seq in ipairs(due) do
+  due[i] = tonumber(seq)
+end
+table.sort(due)
+local claimed = {}
+for i = 1, math.min(#due, tonumber(ARGV[2])) do
+  redis.call('ZADD', DESK, now + tonumber(ARGV[1]), due[i])
+  claimed[i] = {due[i], redis.call('HGET', DESK_ENTRIES, due[i])}
+end
+return claimed

@@ -1,0 +1,162 @@
+-- Writes changes, under a lease or without. ARGV: plan, step or '', whole checkpoint or ''.
+-- First everything that can refuse, then everything that writes.
+local plan, step, snapshot = cjson.decode(ARGV[1]), ARGV[2], ARGV[3]
+local thread = plan.thread
+
+local first_answer = redis.call('GET', COMMIT)
+if first_answer then
+  return {'ok', tonumber(first_answer)}
+end
+
+local version = tonumber(redis.call('HGET', META, 'version') or 0)
+if plan.lease then
+  if not holds(plan.lease.worker, plan.lease.fence) then
+    return {'fenced'}
+  end
+  if version ~= plan.lease.expected then
+    return {'conflict', version}
+  end
+end
+
+local moved = {}
+for _, action in ipairs(plan.actions) do
+  local raw = redis.call('HGET', ACTION_META, action.id)
+  local stored = moved[action.id] or (raw and cjson.decode(raw)) or nil
+  local legal = (stored == nil and action.expected == nil)
+  if stored and action.expected == stored.revision then
+    for _, status in ipairs(action.from) do
+      legal = legal or status == stored.status
+    end
+  end
+  if not legal then
+    return {'moved', action.id, redis.call('HGET', ACTIONS, action.id)}
+  end
+  moved[action.id] = {revision = action.revision, status = action.status, index = action.index}
+end
+
+if plan.audit then
+  local head = redis.call('HMGET', META, 'audit_seq', 'audit_hash')
+  local seq, hash = tonumber(head[1] or 0), head[2] or ''
+  if seq ~= plan.audit.after_seq or hash ~= plan.audit.after_hash then
+    return {'chain', seq, hash}
+  end
+end
+
+-- From here on nothing may fail: what a script has written stays written. (A full memory or disk is noticed by the
+-- server at the first write, never later.)
+local server_now = server_time()
+
+if step ~= '' then
+  version = version + 1
+  redis.call('RPUSH', STEPS, step)
+  redis.call('HSET', META, 'version', version)
+end
+if snapshot ~= '' then
+  redis.call('SET', SNAPSHOT, snapshot)
+  redis.call('HSET', META, 'snapshot_version', version)
+end
+
+for _, seq in ipairs(plan.acks) do
+  redis.call('HDEL', MAILBOX, seq)
+end
+for _, seq in ipairs(plan.desk_acks) do
+  take_from_desk(seq)
+end
+for _, mail in ipairs(plan.mail) do
+  redis.call('HSET', MAILBOX, redis.call('HINCRBY', META, 'mail_seq', 1), mail)
+end
+if #plan.mail > 0 then
+  redis.call('HSET', META, 'ours', 1)
+  wake(thread, server_now)
+end
+
+for _, timer in ipairs(plan.timers) do
+  if timer.entry then
+    redis.call('ZADD', TIMERS, timer.due, timer.name)
+    redis.call('HSET', TIMER_ENTRIES, timer.name, timer.entry)
+  else
+    redis.call('ZREM', TIMERS, timer.name)
+    redis.call('HDEL', TIMER_ENTRIES, timer.name)
+  end
+end
+
+for _, action in ipairs(plan.actions) do
+  local raw = redis.call('HGET', ACTION_META, action.id)
+  if raw then
+    local stored = cjson.decode(raw)
+    redis.call('ZREM', ACTION_INDEX, stored.status .. ' ' .. stored.index)
+  end
+  redis.call('ZADD', ACTION_INDEX, 0, action.status .. ' ' .. action.index)
+  redis.call('HSET', ACTION_META, action.id, cjson.encode(
+    {revision = action.revision, status = action.status, index = action.index}))
+  redis.call('HSET', ACTIONS, action.id, action.record)
+  redis.call('HSET', APPROVALS, action.approval, action.index)
+end
+
+if plan.audit then
+  for _, entry in ipairs(plan.audit.entries) do
+    redis.call('RPUSH', AUDIT, entry)
+  end
+  redis.call('HSET', META, 'audit_seq', plan.audit.seq, 'audit_hash', plan.audit.hash)
+end
+
+-- The rules of the outbox; `Remove` is the message that takes a slot away.
+local function put_in_outbox(outgoing)
+  local entries, in_flight = read_outbox()
+  local slot, body = outgoing.slot, outgoing.body
+  outgoing.body = nil
+  if slot then
+    local waits, tried
+    for _, entry in ipairs(entries) do
+      local untried = entry.attempts == 0 and entry.seq ~= in_flight
+      if untried and entry.progress then
+        remove_outgoing(entry.seq)
+      elseif entry.slot == slot and untried then
+        waits = entry
+      elseif entry.slot == slot then
+        tried = true
+      end
+    end
+    if outgoing.remove and not tried and redis.call('HEXISTS', POSTED, slot) == 0 then
+      if waits then
+        remove_outgoing(waits.seq)
+      end
+      return
+    end
+    if waits then -- it keeps its place, its time and its nonce
+      waits.remove = outgoing.remove
+      outgoing = waits
+    end
+  end
+  outgoing.seq = outgoing.seq or redis.call('HINCRBY', META, 'outbox_seq', 1)
+  outgoing.attempts = 0
+  write_outgoing(outgoing)
+  redis.call('HSET', OUTBOX_BODIES, outgoing.seq, body)
+end
+
+for _, outgoing in ipairs(plan.outbox) do
+  put_in_outbox(outgoing)
+end
+if #plan.outbox > 0 then
+  index_outbox(thread)
+end
+
+if redis.call('HEXISTS', META, 'ours') == 1 then
+  redis.call('ZADD', RECENT, server_now, thread)
+end
+if plan.lease and plan.lease.release then
+  redis.call('HDEL', META, 'worker')
+  redis.call('ZREM', READY, thread)
+  if plan.lease.wait_until then
+    -- Letters that the worker has seen and left wait with it; only what came behind its back ends the wait.
+    redis.call('ZADD', WAITING, plan.lease.wait_until, thread)
+    local letters = redis.call('HMGET', META, 'mail_seq', 'seen_seq')
+    if letters[1] ~= letters[2] then
+      wake(thread, server_now)
+    end
+  elseif redis.call('HLEN', MAILBOX) > 0 then
+    wake(thread, server_now)
+  end
+end
+redis.call('SET', COMMIT, version, 'EX', plan.remember_s)
+return {'ok', version}

@@ -1,0 +1,117 @@
+-- What all scripts share. The keys got their names in front of this (keys.rs).
+-- Records are strings made elsewhere and go in and out as they are: cjson would turn an empty list into an object.
+-- It reads plans, and it reads and writes the small tables of this file.
+
+-- The server's clock, in microseconds.
+local function server_time()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+-- Makes the thread ready, unless it is; a leased thread is there already, with the end of its lease.
+local function wake(thread, at)
+  redis.call('ZADD', READY, 'NX', at, thread)
+end
+
+-- Whether the lease is that of the thread.
+local function holds(worker, fence)
+  local stored = redis.call('HMGET', META, 'worker', 'fence')
+  return stored[1] == worker and stored[2] == fence
+end
+
+-- The letters after a position, in order: a list of {position, mail}.
+local function letters_after(after)
+  local found = {}
+  local raw = redis.call('HGETALL', MAILBOX)
+  for i = 1, #raw, 2 do
+    local seq = tonumber(raw[i])
+    if seq > after then
+      found[#found + 1] = {seq, raw[i + 1]}
+    end
+  end
+  table.sort(found, function(a, b) return a[1] < b[1] end)
+  return found
+end
+
+-- Notes that whoever has the lease is told of every letter there is.
+local function mark_seen()
+  local letters = redis.call('HMGET', META, 'mail_seq', 'seen_seq')
+  if letters[1] and letters[1] ~= letters[2] then
+    redis.call('HSET', META, 'seen_seq', letters[1])
+  end
+end
+
+-- The saved checkpoint: version, whole checkpoint or false, steps after it.
+local function saved()
+  local meta = redis.call('HMGET', META, 'version', 'snapshot_version')
+  local version, whole = tonumber(meta[1] or 0), tonumber(meta[2] or 0)
+  local snapshot = meta[2] and redis.call('GET', SNAPSHOT)
+  local steps = {}
+  if version > whole then
+    steps = redis.call('LRANGE', STEPS, whole, -1)
+  end
+  return version, snapshot, steps
+end
+
+-- Puts an entry on the desk, claimable from a moment on. Returns its position.
+local function put_on_desk(entry, arrived, claimable)
+  local seq = redis.call('INCR', DESK_SEQ)
+  redis.call('ZADD', DESK, claimable, seq)
+  redis.call('HSET', DESK_ENTRIES, seq, string.format('%.0f ', arrived) .. entry)
+  return seq
+end
+
+local function take_from_desk(seq)
+  redis.call('ZREM', DESK, seq)
+  redis.call('HDEL', DESK_ENTRIES, seq)
+end
+
+-- The outbox of the thread, in order, and the position in flight.
+local function read_outbox()
+  local entries = {}
+  local raw = redis.call('HGETALL', OUTBOX_META)
+  for i = 1, #raw, 2 do
+    local entry = cjson.decode(raw[i + 1])
+    entry.seq = tonumber(raw[i])
+    entries[#entries + 1] = entry
+  end
+  table.sort(entries, function(a, b) return a.seq < b.seq end)
+  return entries, tonumber(redis.call('HGET', META, 'in_flight') or 0)
+end
+
+local function write_outgoing(entry)
+  local seq = entry.seq
+  entry.seq = nil
+  redis.call('HSET', OUTBOX_META, seq, cjson.encode(entry))
+  entry.seq = seq
+end
+
+local function remove_outgoing(seq)
+  redis.call('HDEL', OUTBOX_META, seq)
+  redis.call('HDEL', OUTBOX_BODIES, seq)
+end
+
+-- What is said next: the oldest that is not progress, or else the oldest progress. Older progress of the same slot
+-- goes in front: it was tried, may be there, and must not be put over what comes after it.
+local function first_to_send(entries)
+  local progress = {}
+  for _, entry in ipairs(entries) do
+    local slot = entry.slot or ''
+    if not entry.progress then
+      return slot ~= '' and progress[slot] or entry
+    end
+    progress[slot] = progress[slot] or entry
+  end
+  return entries[1]
+end
+
+-- Enters the thread where claimers look, unless something is in flight.
+local function index_outbox(thread)
+  local entries, in_flight = read_outbox()
+  local first = first_to_send(entries)
+  if first and in_flight == 0 then
+    redis.call('ZADD', OUTBOX, first.not_before, thread)
+  else
+    redis.call('ZREM', OUTBOX, thread)
+  end
+end

@@ -1,0 +1,9 @@
+-- Puts due timers on the desk, the longest due first. ARGV: now in milliseconds (people), at most so many.
+local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
+local now = server_time()
+for _, timer in ipairs(due) do
+  put_on_desk(redis.call('HGET', TIMER_ENTRIES, timer), now, now)
+  redis.call('ZREM', TIMERS, timer)
+  redis.call('HDEL', TIMER_ENTRIES, timer)
+end
+return #due

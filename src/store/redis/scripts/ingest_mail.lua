@@ -1,0 +1,33 @@
+-- Mail for a thread. ARGV: plan {thread, dedup, at, addressed, mail, parked}.
+local plan = cjson.decode(ARGV[1])
+for _, key in ipairs(plan.dedup) do
+  if redis.call('ZSCORE', DEDUP, key) then
+    return {'duplicate', 0}
+  end
+end
+for _, key in ipairs(plan.dedup) do
+  redis.call('ZADD', DEDUP, plan.at, key)
+end
+
+local ours = redis.call('HGET', META, 'ours')
+local seq = redis.call('HINCRBY', META, 'mail_seq', 1)
+if not (plan.addressed or ours) then
+  redis.call('HSET', ASIDE, seq, plan.mail)
+  redis.call('ZADD', PARKED, plan.at, seq .. plan.parked)
+  return {'parked', seq}
+end
+
+if not ours then
+  redis.call('HSET', META, 'ours', 1)
+  local raw = redis.call('HGETALL', ASIDE)
+  for i = 1, #raw, 2 do
+    redis.call('HSET', MAILBOX, raw[i], raw[i + 1])
+    redis.call('ZREM', PARKED, raw[i] .. plan.parked)
+  end
+  redis.call('DEL', ASIDE)
+end
+redis.call('HSET', MAILBOX, seq, plan.mail)
+local now = server_time()
+redis.call('ZADD', RECENT, now, plan.thread)
+wake(plan.thread, now)
+return {'new', seq}

@@ -1,0 +1,6 @@
+-- Reads the mailbox under a lease. ARGV: worker, fence, position after which to read.
+if not holds(ARGV[1], ARGV[2]) then
+  return false
+end
+mark_seen()
+return letters_after(tonumber(ARGV[3]))

@@ -1,0 +1,460 @@
+//! The suite against Redis, and what only a store on the other end of a wire has to stand.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use countersign::{
+    clock::{Clock as _, SystemClock, Timestamp},
+    graph::store::{Changes, Error, Ingested, Saved, Sent, Store, Then},
+    ids::ThreadId,
+    store::redis::{RedisStore, durability::OpenError},
+};
+
+use super::fixture::*;
+use crate::support::{proxy::Proxy, redis::RedisServer};
+
+/// A store on a server of its own.
+pub(crate) struct Redis {
+    server: RedisServer,
+    store: Arc<dyn Store>,
+}
+
+impl Redis {
+    async fn on(server: RedisServer) -> Self {
+        let store = open(&server.url()).await;
+        Self { server, store }
+    }
+}
+
+async fn open(url: &str) -> Arc<dyn Store> {
+    Arc::new(RedisStore::open(url, false).await.unwrap())
+}
+
+impl Fixture for Redis {
+    async fn fresh() -> Self {
+        Self::on(RedisServer::start().await).await
+    }
+
+    fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn ttl(&self) -> Duration {
+        Duration::from_secs(600)
+    }
+
+    /// The server's clock cannot be moved forward, so everything that is measured by it is moved back.
+    async fn run_out(&self) {
+        let script = redis::Script::new(
+            r"
+            for _, shelf in ipairs({'ready', 'desk', 'sending'}) do
+              for _, key in ipairs(redis.call('KEYS', 'countersign:*:' .. shelf)) do
+                for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+                  redis.call('ZINCRBY', key, -ARGV[1], member)
+                end
+              end
+            end",
+        );
+        let ttl = u64::try_from(self.ttl().as_micros()).unwrap();
+        let mut connection = self.server.connection().await;
+        script.arg(ttl).invoke_async::<()>(&mut connection).await.unwrap();
+    }
+
+    async fn a_moment(&self) {
+        let before = self.now();
+        while self.now() == before {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn reopen(self) -> Self {
+        let Self { mut server, store } = self;
+        drop(store);
+        server.kill();
+        server.restart().await;
+        Self::on(server).await
+    }
+}
+
+/// Calls until the store answers, as the engine does.
+async fn insist<T, F: Future<Output = Result<T, Error>>>(what: &str, call: impl Fn() -> F) -> T {
+    let began = Instant::now();
+    loop {
+        match call().await {
+            Ok(answer) => return answer,
+            Err(Error::Unavailable(source)) => {
+                assert!(began.elapsed() < Duration::from_secs(30), "{what}: {source}");
+                tokio::task::yield_now().await;
+            }
+            Err(other) => panic!("{what}: {other}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lease_runs_out_by_the_clock_of_the_server() {
+    let f = Redis::fresh().await;
+    f.hears(&thread(1), "hello").await;
+    let short = Duration::from_millis(50);
+    let began = Instant::now();
+    let first = f.store().acquire(&"w1".into(), short, Timestamp(0), None).await.unwrap().unwrap();
+    let second = loop {
+        match f.store().acquire(&"w2".into(), f.ttl(), Timestamp(0), None).await.unwrap() {
+            Some(second) => break second,
+            None => assert!(began.elapsed() < Duration::from_secs(10), "the lease never ends"),
+        }
+    };
+    assert!(began.elapsed() >= short);
+    assert!(second.lease.fence > first.lease.fence);
+}
+
+#[tokio::test]
+async fn letters_that_were_left_lying_wait_with_their_thread() {
+    let f = Redis::fresh().await;
+    let acquired = f.awake(&thread(1)).await;
+    let later = f.now() + Duration::from_secs(3600);
+    f.store().commit(&acquired.lease, 0, &changes(&thread(1)), Then::ReleaseUntil(later)).await.unwrap();
+    assert!(f.acquire("w2").await.is_none(), "or the wait would be none");
+
+    let acquired = f.store().acquire(&"w1".into(), f.ttl(), later, None).await.unwrap().expect("its time has come");
+    f.hears(&thread(1), "stop").await;
+    f.store().commit(&acquired.lease, 0, &changes(&thread(1)), Then::ReleaseUntil(later + f.ttl())).await.unwrap();
+    assert_eq!(words(&f.acquire("w2").await.expect("this one nobody has seen").letters), ["wake up", "stop"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_advance_every_thread_once() {
+    let server = RedisServer::start().await;
+    let stores = [open(&server.url()).await, open(&server.url()).await];
+    let (threads, letters) = (12, 4);
+    let mut work = Vec::new();
+    for (p, store) in stores.iter().enumerate() {
+        for w in 0..3 {
+            work.push(tokio::spawn(advance(Arc::clone(store), format!("p{p}w{w}"), threads * letters)));
+        }
+    }
+    for letter in 0..letters {
+        for n in 0..threads {
+            let text = format!("{letter}");
+            let key = [format!("{n}:{letter}")];
+            let delivery = delivery(&thread(n), &text, true, &key, SystemClock.now());
+            // Slack delivers to both; one of them is late.
+            let first = stores[(n % 2) as usize].ingest(&delivery).await.unwrap();
+            let second = stores[((n + 1) % 2) as usize].ingest(&delivery).await.unwrap();
+            assert!(matches!((first, second), (Ingested::New(_), Ingested::Duplicate)));
+        }
+    }
+    for worker in work {
+        worker.await.unwrap();
+    }
+    for n in 0..threads {
+        let saved = stores[0].load(&thread(n)).await.unwrap().unwrap();
+        let expected: Vec<_> = (0..letters).map(|letter| delta(&letter.to_string())).collect();
+        assert_eq!(saved, Saved { version: u64::from(letters), snapshot: None, deltas: expected }, "in order, once");
+        let audit = stores[1].audit(&thread(n)).await.unwrap();
+        let mut previous = "";
+        for entry in &audit {
+            assert!(entry.holds(&thread(n), previous), "the chain of thread {n} at {}", entry.seq);
+            previous = &entry.hash;
+        }
+        assert_eq!(audit.len(), letters as usize);
+    }
+}
+
+/// Takes ready threads one letter further each, until `total` steps are saved in all of the store.
+async fn advance(store: Arc<dyn Store>, worker: String, total: u32) {
+    let began = Instant::now();
+    loop {
+        let now = SystemClock.now();
+        let ttl = Duration::from_secs(60);
+        let Some(acquired) = store.acquire(&worker.as_str().into(), ttl, now, None).await.unwrap() else {
+            let done: u64 = store.threads(1000).await.unwrap().iter().map(|summary| summary.version).sum();
+            if done == u64::from(total) {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "{done} of {total} steps");
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let letter = &acquired.letters[0];
+        let what = words(&acquired.letters).swap_remove(0);
+        let thread = acquired.lease.thread.clone();
+        let step =
+            Changes { step: Some(step(&what)), acks: vec![letter.seq], audit: vec![event(&what)], ..changes(&thread) };
+        store.commit(&acquired.lease, acquired.saved.version, &step, Then::Release).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_answered_survives_a_killed_server() {
+    let mut server = RedisServer::start().await;
+    let store = open(&server.url()).await;
+    let (ttl, ours) = (Duration::from_secs(600), thread(1));
+    store.ingest(&delivery(&thread(1), "go", true, &["k"], SystemClock.now())).await.unwrap();
+    let acquired = store.acquire(&"w1".into(), ttl, SystemClock.now(), None).await.unwrap().unwrap();
+
+    // Steps are saved one after the other while the server is killed under them, and started again.
+    let saving = tokio::spawn({
+        let (store, lease) = (Arc::clone(&store), acquired.lease.clone());
+        async move {
+            for version in 0..60 {
+                let step = Changes {
+                    step: Some(step(&version.to_string())),
+                    audit: vec![event(&version.to_string())],
+                    outbox: vec![reply("", &version.to_string())],
+                    ..changes(&lease.thread)
+                };
+                let saved = insist("a step", || store.commit(&lease, version, &step, Then::Keep)).await;
+                assert_eq!(saved, version + 1);
+            }
+        }
+    });
+    for version in [10, 25, 40] {
+        until(&store, version).await;
+        server.kill();
+        server.restart().await;
+    }
+    saving.await.unwrap();
+
+    let expected: Vec<_> = (0..60).map(|version| delta(&version.to_string())).collect();
+    let found = insist("load", || store.load(&ours)).await.unwrap();
+    assert_eq!(found.deltas, expected, "each step once");
+    assert_eq!(store.audit(&thread(1)).await.unwrap().len(), 60);
+    assert_eq!(drain(&store).await, (0..60).map(|version| version.to_string()).collect::<Vec<_>>());
+}
+
+/// Waits until the first thread has reached a version.
+async fn until(store: &Arc<dyn Store>, version: u64) {
+    let (began, ours) = (Instant::now(), thread(1));
+    loop {
+        let found = insist("load", || store.load(&ours)).await.map_or(0, |saved| saved.version);
+        if found >= version {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "still at version {found}");
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn drain(store: &Arc<dyn Store>) -> Vec<String> {
+    let mut said = Vec::new();
+    loop {
+        let claimed =
+            store.claim_outbox(&sender(), Duration::from_secs(60), SystemClock.now(), 10, None).await.unwrap();
+        let [message] = claimed.as_slice() else { return said };
+        said.push(spoken(message));
+        store.finish_outbox(&message.thread, message.seq, &Sent::Delivered(None)).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_whose_answer_was_cut_off_can_be_repeated() {
+    let server = RedisServer::start().await;
+    let proxy = Proxy::before(server.port()).await;
+    let (store, ours) = (open(&format!("redis://127.0.0.1:{}", proxy.port())).await, thread(1));
+    let (done, failed, enough) = (AtomicU32::new(0), AtomicU32::new(0), AtomicBool::new(false));
+    let writing = async {
+        while !enough.load(Ordering::Relaxed) {
+            let words = done.load(Ordering::Relaxed).to_string();
+            let mail = Changes { mail: vec![said(&words)], audit: vec![event(&words)], ..changes(&thread(1)) };
+            let apply = || async {
+                let answer = store.apply(&mail).await;
+                failed.fetch_add(u32::from(answer.is_err()), Ordering::Relaxed);
+                answer
+            };
+            insist("mail", apply).await;
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let cutting = async {
+        for round in 0..20 {
+            let (written, lost) = (done.load(Ordering::Relaxed), failed.load(Ordering::Relaxed));
+            more_than(&done, written + round % 3).await;
+            if round % 2 == 0 {
+                proxy.cut()
+            } else {
+                proxy.lose_answers()
+            }
+            more_than(&failed, lost).await;
+            proxy.restore();
+        }
+        enough.store(true, Ordering::Relaxed);
+    };
+    tokio::join!(writing, cutting);
+    let written = done.into_inner();
+    let worker = "w1".into();
+    let acquired =
+        insist("acquire", || store.acquire(&worker, Duration::from_secs(60), SystemClock.now(), Some(&ours)));
+    let letters = acquired.await.expect("it has mail").letters;
+    assert_eq!(words(&letters), (0..written).map(|n| n.to_string()).collect::<Vec<_>>(), "each once, in order");
+    assert_eq!(store.audit(&thread(1)).await.unwrap().len(), written as usize);
+}
+
+/// Waits until a count has gone up.
+async fn more_than(count: &AtomicU32, before: u32) {
+    let began = Instant::now();
+    while count.load(Ordering::Relaxed) <= before {
+        assert!(began.elapsed() < Duration::from_secs(30), "still {before}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_happened_without_an_answer_is_recognised() {
+    let server = RedisServer::start().await;
+    let proxy = Proxy::before(server.port()).await;
+    let (far, near) = (open(&format!("redis://127.0.0.1:{}", proxy.port())).await, open(&server.url()).await);
+    let (ttl, now) = (Duration::from_secs(600), SystemClock.now());
+    near.ingest(&delivery(&thread(1), "go", true, &["k"], now)).await.unwrap();
+    let acquired = far.acquire(&"w1".into(), ttl, now, None).await.unwrap().unwrap();
+    let record = action(&thread(1), "a1", now);
+    let write = Changes {
+        step: Some(step("one")),
+        acks: vec![acquired.letters[0].seq],
+        actions: vec![created(&record)],
+        outbox: vec![reply("", "done")],
+        audit: vec![event("asked")],
+        ..changes(&thread(1))
+    };
+
+    near.apply(&changes(&thread(2))).await.unwrap(); // now the server knows the script, and does not have to ask for it
+    proxy.lose_answers();
+    let lost = far.commit(&acquired.lease, 0, &write, Then::Release).await;
+    assert!(matches!(lost, Err(Error::Unavailable(_))), "{lost:?}");
+    assert_eq!(near.load(&thread(1)).await.unwrap().unwrap().version, 1, "it did happen");
+    proxy.restore();
+    let ours = &acquired.lease;
+    assert_eq!(insist("again", || far.commit(ours, 0, &write, Then::Release)).await, 1, "as the first time");
+    assert_eq!(near.audit(&thread(1)).await.unwrap().len(), 1);
+    assert_eq!(drain(&near).await, ["done"]);
+}
+
+#[tokio::test]
+async fn a_cut_wire_is_told_at_once_and_a_mended_one_used_at_once() {
+    let server = RedisServer::start().await;
+    let proxy = Proxy::before(server.port()).await;
+    let store = open(&format!("redis://127.0.0.1:{}", proxy.port())).await;
+    store.put_blob(b"before").await.unwrap();
+    proxy.cut();
+    for _ in 0..3 {
+        let began = Instant::now();
+        assert!(matches!(store.put_blob(b"cut").await, Err(Error::Unavailable(_))));
+        assert!(began.elapsed() < Duration::from_secs(3));
+    }
+    proxy.restore();
+    insist("a mended wire", || store.put_blob(b"after")).await;
+}
+
+#[tokio::test]
+async fn a_wire_that_says_nothing_is_given_up() {
+    let server = RedisServer::start().await;
+    let proxy = Proxy::before(server.port()).await;
+    let store = open(&format!("redis://127.0.0.1:{}", proxy.port())).await;
+    store.put_blob(b"before").await.unwrap();
+    proxy.stall();
+    let began = Instant::now();
+    assert!(matches!(store.put_blob(b"stalled").await, Err(Error::Unavailable(_))));
+    assert!(began.elapsed() < Duration::from_secs(10), "every call is bounded");
+    proxy.restore();
+    store.put_blob(b"after").await.expect("a new connection is made; the old one would stall for ever");
+}
+
+#[tokio::test]
+async fn a_server_that_forgot_the_scripts_is_told_them_again() {
+    let f = Redis::fresh().await;
+    f.hears(&thread(1), "hello").await;
+    redis::cmd("SCRIPT").arg("FLUSH").query_async::<()>(&mut f.server.connection().await).await.unwrap();
+    f.hears(&thread(1), "still there?").await;
+    assert_eq!(words(&f.acquire("w1").await.unwrap().letters), ["hello", "still there?"]);
+}
+
+#[tokio::test]
+async fn a_lossy_server_is_refused_unless_allowed() {
+    let server = RedisServer::start_with(&["--appendfsync", "everysec", "--maxmemory-policy", "allkeys-lru"]).await;
+    let Err(OpenError::Lossy(found)) = RedisStore::open(&server.url(), false).await else { panic!("it is lossy") };
+    assert_eq!(found.problems.len(), 2, "{:?}", found.problems);
+    assert!(found.problems[0].contains("set `appendfsync always`"), "{:?}", found.problems);
+    assert!(found.problems[1].contains("set `maxmemory-policy noeviction`"), "{:?}", found.problems);
+    let allowed = RedisStore::open(&server.url(), true).await.unwrap();
+    assert_eq!(allowed.durability().await.unwrap(), found, "but it is still told");
+}
+
+#[tokio::test]
+async fn a_server_that_hides_its_settings_is_not_trusted() {
+    let server = RedisServer::start_with(&["--rename-command", "CONFIG", ""]).await;
+    let Err(OpenError::Lossy(found)) = RedisStore::open(&server.url(), false).await else { panic!("who knows?") };
+    assert!(found.problems.iter().all(|problem| problem.contains("cannot be read")), "{:?}", found.problems);
+}
+
+#[tokio::test]
+async fn a_password_is_never_told() {
+    let server = RedisServer::start().await;
+    let mut let_in = redis::cmd("ACL");
+    let_in.arg(&["SETUSER", "ana", "on", ">sesame", "~*", "&*", "+@all"]);
+    let_in.query_async::<()>(&mut server.connection().await).await.unwrap();
+    let with = |password: &str| format!("redis://ana:{password}@127.0.0.1:{}", server.port());
+    let store = RedisStore::open(&with("sesame"), false).await.unwrap();
+    let mut told = vec![format!("{store:?}"), store.durability().await.unwrap().name];
+    for url in [with("wrong-sesame"), "redis://ana:sesame@127.0.0.1:1".into(), "redis://ana:sesame@:x:1/".into()] {
+        let error = RedisStore::open(&url, false).await.unwrap_err();
+        told.push(format!("{error:?}"));
+        let mut source: Option<&dyn std::error::Error> = Some(&error);
+        while let Some(error) = source {
+            told.push(error.to_string());
+            source = error.source();
+        }
+    }
+    assert!(told.iter().all(|line| !line.contains("sesame")), "{told:#?}");
+}
+
+#[tokio::test]
+async fn what_was_only_overheard_leaves_nothing_behind() {
+    let f = Redis::fresh().await;
+    for n in 0..20 {
+        f.overhears(&thread(n), "lunch?").await;
+        f.overhears(&thread(n), "at noon?").await;
+    }
+    f.store().sweep(f.now() + Duration::from_secs(25 * 3600)).await.unwrap();
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(&mut f.server.connection().await).await.unwrap();
+    assert_eq!(keys, [""; 0]);
+    assert!(matches!(f.overhears(&thread(1), "lunch?").await, Ingested::Parked(_)), "a day later it is news");
+}
+
+#[tokio::test]
+async fn everything_of_a_thread_shares_its_slot() {
+    let f = Redis::fresh().await;
+    for n in 0..5 {
+        let acquired = f.awake(&thread(n)).await;
+        f.overhears(&thread(n + 100), "lunch?").await;
+        let everything = Changes {
+            step: Some(step("one")),
+            snapshot: Some(serde_json::json!({})),
+            outbox: vec![reply("turn:1", "done")],
+            actions: vec![created(&action(&thread(n), "a1", f.now()))],
+            audit: vec![event("asked")],
+            ..changes(&thread(n))
+        };
+        f.store().commit(&acquired.lease, 0, &everything, Then::Release).await.unwrap();
+    }
+    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(&mut f.server.connection().await).await.unwrap();
+    let mut of_thread: BTreeMap<ThreadId, usize> = BTreeMap::new();
+    for key in &keys {
+        let tag = key.split(['{', '}']).nth(1).expect("every key has a hash tag");
+        if let Some(rest) = key.split(":thread:").nth(1) {
+            let thread: ThreadId = rest.rsplit_once(':').unwrap().0.parse().unwrap();
+            assert_eq!(tag, format!("p{:02}", thread.partition().number()), "{key}");
+            *of_thread.entry(thread).or_default() += 1;
+        }
+    }
+    assert!((0..5).all(|n| of_thread[&thread(n)] >= 7), "{of_thread:?}");
+}
