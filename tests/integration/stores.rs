@@ -4,22 +4,32 @@
 //! Each behaviour is an async function over any fixture, in the file of its part of the contract; the list of them is
 //! the macro below. Start reading in `fixture.rs`.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 mod actions;
 mod commits;
 mod desk;
 mod fixture;
 mod leases;
 mod mailbox;
+mod model;
 mod outbox;
+mod random;
 mod records;
 mod redis;
 mod restart;
+mod shapes;
 mod sqlite;
 
 /// Runs every behaviour against one kind of store.
 macro_rules! store_suite {
     ($store:ident, $fixture:ty) => {
         mod $store {
+            #[test]
+            fn random_operations_agree_with_the_model() {
+                $crate::stores::random::agrees_with_the_model::<$fixture>(64);
+            }
+
             $crate::stores::store_suite! { @tests $fixture,
                 mailbox: [
                     a_message_wakes_its_thread,

@@ -160,7 +160,7 @@ fn claim_next(connection: &Connection, row: ThreadRow, until: Timestamp) -> Resu
     let Some((id, _)) = next(connection, &row)? else { return Ok(None) };
     connection.prepare_cached("UPDATE threads SET sending = ?2, sending_until = ?3 WHERE id = ?1")?.execute([
         row.id,
-        key(0, seq(id)),
+        int(seq(id)),
         until.0,
     ])?;
     const SQL: &str = "UPDATE outbox SET attempts = attempts + 1 WHERE id = ?1 \

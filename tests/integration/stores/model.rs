@@ -1,0 +1,295 @@
+//! What a store does, as plainly as it can be said: vectors and maps, no clock, nothing atomic.
+//!
+//! The random tests compare a store with it. Times are the `now` of the caller, which stays ahead of every store's own
+//! clock, so mail makes a thread ready at time zero.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use countersign::{
+    clock::Timestamp,
+    graph::{
+        action::ActionRecord,
+        store::{
+            ActionChange, AuditDraft, Changes, Mail, Outbound, Outgoing, Posted, Sent, Then, TimerChange, Version,
+        },
+    },
+    ids::{ActionId, CommitId, DedupKey, Slot, ThreadId},
+};
+use serde_json::Value;
+
+/// Why a write was refused.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Refused {
+    Fenced,
+    Version(Version),
+    Moved(Option<ActionRecord>),
+}
+
+/// A store in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Model {
+    pub(crate) threads: BTreeMap<ThreadId, Thread>,
+    pub(crate) desk: Vec<(ThreadId, Value, Claim)>,
+    keys: BTreeSet<DedupKey>,
+}
+
+/// A thread in memory.
+#[derive(Debug, Default)]
+pub(crate) struct Thread {
+    pub(crate) known: bool,
+    pub(crate) mailbox: Vec<(Mail, Timestamp)>,
+    pub(crate) ready_at: Option<Timestamp>,
+    pub(crate) lease: Claim,
+    pub(crate) fence: u64,
+    pub(crate) version: Version,
+    pub(crate) snapshot: Option<Value>,
+    pub(crate) deltas: Vec<Value>,
+    pub(crate) steps: usize,
+    pub(crate) actions: BTreeMap<ActionId, ActionRecord>,
+    pub(crate) audit: Vec<AuditDraft>,
+    pub(crate) outbox: Vec<Entry>,
+    pub(crate) in_flight: Option<String>,
+    pub(crate) slots: BTreeMap<Slot, Posted>,
+    pub(crate) timers: BTreeMap<String, (Timestamp, Value)>,
+    commits: BTreeMap<CommitId, Version>,
+}
+
+/// A message in memory, known by its nonce.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) attempts: u32,
+    pub(crate) outgoing: Outgoing,
+}
+
+/// Whether something is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Claim {
+    #[default]
+    Free,
+    Held,
+    RanOut,
+}
+
+impl Model {
+    /// Whether the keys were new; they are remembered if they were.
+    pub(crate) fn remember(&mut self, keys: &[DedupKey]) -> bool {
+        let new = keys.iter().all(|key| !self.keys.contains(key));
+        if new {
+            self.keys.extend(keys.iter().cloned());
+        }
+        new
+    }
+
+    pub(crate) fn thread(&mut self, thread: &ThreadId) -> &mut Thread {
+        self.threads.entry(thread.clone()).or_default()
+    }
+
+    /// Whether the letter wakes its thread.
+    pub(crate) fn deliver(&mut self, thread: &ThreadId, addressed: bool, mail: Mail, at: Timestamp) -> bool {
+        let thread = self.thread(thread);
+        thread.mailbox.push((mail, at));
+        thread.known |= addressed;
+        if thread.known {
+            thread.ready_at = Some(Timestamp(0));
+        }
+        thread.known
+    }
+
+    pub(crate) fn ready(&self, now: Timestamp) -> Vec<ThreadId> {
+        let ready = |thread: &Thread| thread.lease != Claim::Held && thread.ready_at.is_some_and(|at| at <= now);
+        self.threads.iter().filter(|(_, thread)| ready(thread)).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// A write under the newest lease (`held`) or an older one.
+    pub(crate) fn commit(
+        &mut self,
+        held: bool,
+        expected: Version,
+        changes: &Changes,
+        acked: &[Mail],
+        then: Then,
+    ) -> Result<Version, Refused> {
+        let thread = self.thread(&changes.thread);
+        if let Some(version) = thread.commits.get(&changes.commit) {
+            return Ok(*version);
+        }
+        if !held {
+            return Err(Refused::Fenced);
+        }
+        if thread.version != expected {
+            return Err(Refused::Version(thread.version));
+        }
+        let version = expected + u64::from(changes.step.is_some());
+        self.write(changes, acked, version)?;
+        let thread = self.thread(&changes.thread);
+        if let Some(step) = &changes.step {
+            thread.steps += 1;
+            thread.deltas.push(step.delta.clone());
+        }
+        if let Some(snapshot) = &changes.snapshot {
+            thread.snapshot = Some(snapshot.clone());
+            thread.deltas.clear();
+        }
+        thread.version = version;
+        let wait = match then {
+            Then::Keep => return Ok(version),
+            Then::Release => None,
+            Then::ReleaseUntil(at) => Some(at),
+        };
+        thread.lease = Claim::Free;
+        thread.ready_at = if thread.mailbox.is_empty() { wait } else { Some(Timestamp(0)) };
+        Ok(version)
+    }
+
+    pub(crate) fn apply(&mut self, changes: &Changes) -> Result<(), Refused> {
+        let thread = self.thread(&changes.thread);
+        if thread.commits.contains_key(&changes.commit) {
+            return Ok(());
+        }
+        let version = thread.version;
+        self.write(changes, &[], version)
+    }
+
+    fn write(&mut self, changes: &Changes, acked: &[Mail], version: Version) -> Result<(), Refused> {
+        let thread = self.thread(&changes.thread);
+        let before = thread.actions.clone();
+        for change in &changes.actions {
+            if let Err(refused) = thread.change(change) {
+                thread.actions = before;
+                return Err(refused);
+            }
+        }
+        thread.mailbox.retain(|(mail, _)| !acked.contains(mail));
+        for mail in &changes.mail {
+            thread.mailbox.push((mail.clone(), Timestamp(0)));
+            thread.known = true;
+            thread.ready_at = Some(Timestamp(0));
+        }
+        for outgoing in &changes.outbox {
+            thread.say(outgoing);
+        }
+        for timer in &changes.timers {
+            match timer {
+                TimerChange::Set { key, due, entry } => {
+                    drop(thread.timers.insert(key.clone(), (*due, entry.clone())));
+                }
+                TimerChange::Clear { key } => drop(thread.timers.remove(key)),
+            }
+        }
+        thread.audit.extend(changes.audit.iter().cloned());
+        thread.commits.insert(changes.commit.clone(), version);
+        Ok(())
+    }
+
+    pub(crate) fn fire_timers(&mut self, now: Timestamp) -> usize {
+        let mut fired = Vec::new();
+        for (id, thread) in &mut self.threads {
+            let due: Vec<String> =
+                thread.timers.iter().filter(|(_, (at, _))| *at <= now).map(|(key, _)| key.clone()).collect();
+            fired.extend(due.iter().filter_map(|key| thread.timers.remove(key)).map(|(_, entry)| (id.clone(), entry)));
+        }
+        let count = fired.len();
+        self.desk.extend(fired.into_iter().map(|(id, entry)| (id, entry, Claim::Free)));
+        count
+    }
+
+    /// Forgets what was overheard more than two minutes ago.
+    pub(crate) fn sweep(&mut self, now: Timestamp) {
+        for thread in self.threads.values_mut().filter(|thread| !thread.known) {
+            thread.mailbox.retain(|(_, at)| at.0 >= now.0 - 120_000);
+        }
+    }
+
+    /// Every lease and claim runs out.
+    pub(crate) fn run_out(&mut self) {
+        let threads = self.threads.values_mut().map(|thread| {
+            thread.in_flight = None;
+            &mut thread.lease
+        });
+        for claim in threads.chain(self.desk.iter_mut().map(|(_, _, claim)| claim)) {
+            if *claim == Claim::Held {
+                *claim = Claim::RanOut;
+            }
+        }
+    }
+}
+
+impl Thread {
+    fn change(&mut self, change: &ActionChange) -> Result<(), Refused> {
+        let stored = self.actions.get(&change.record.id);
+        let legal = match (stored, change.expected) {
+            (None, None) => true,
+            (Some(stored), Some(expected)) => {
+                stored.revision == expected && stored.status.may_become(change.record.status)
+            }
+            _ => false,
+        };
+        if !legal {
+            return Err(Refused::Moved(stored.cloned()));
+        }
+        self.actions.insert(change.record.id.clone(), change.record.clone());
+        Ok(())
+    }
+
+    fn say(&mut self, new: &Outgoing) {
+        let untried = |entry: &Entry| entry.attempts == 0;
+        if let Some(slot) = &new.slot {
+            self.outbox.retain(|entry| !(entry.outgoing.progress && untried(entry)));
+            let same = |entry: &Entry| entry.outgoing.slot.as_ref() == Some(slot);
+            let tried = self.outbox.iter().any(|entry| same(entry) && !untried(entry));
+            if new.body == Outbound::Remove && !self.slots.contains_key(slot) && !tried {
+                self.outbox.retain(|entry| !same(entry));
+                return;
+            }
+            if let Some(older) = self.outbox.iter_mut().find(|entry| same(entry) && untried(entry)) {
+                older.outgoing.body = new.body.clone();
+                return;
+            }
+        }
+        self.outbox.push(Entry { attempts: 0, outgoing: new.clone() });
+    }
+
+    /// Claims the next message, if one may go.
+    pub(crate) fn claim(&mut self, now: Timestamp) -> Option<Entry> {
+        if self.in_flight.is_some() {
+            return None;
+        }
+        let solid = self.outbox.iter().position(|entry| !entry.outgoing.progress);
+        let next = match solid {
+            None if self.outbox.is_empty() => return None,
+            None => 0,
+            Some(solid) => {
+                let slot = &self.outbox[solid].outgoing.slot;
+                let stands_before = |entry: &Entry| {
+                    entry.outgoing.progress && entry.attempts > 0 && slot.is_some() && entry.outgoing.slot == *slot
+                };
+                self.outbox[..solid].iter().position(stands_before).unwrap_or(solid)
+            }
+        };
+        let entry = &mut self.outbox[next];
+        if entry.outgoing.not_before > now {
+            return None;
+        }
+        let claimed = entry.clone();
+        entry.attempts += 1;
+        self.in_flight = Some(entry.outgoing.nonce.to_string());
+        Some(claimed)
+    }
+
+    pub(crate) fn finish(&mut self, nonce: &str, sent: &Sent) {
+        let Some(at) = self.outbox.iter().position(|entry| entry.outgoing.nonce.as_str() == nonce) else { return };
+        if self.in_flight.as_deref() == Some(nonce) {
+            self.in_flight = None;
+        }
+        if let Sent::Retry(time) = sent {
+            self.outbox[at].outgoing.not_before = *time;
+            return;
+        }
+        let outgoing = self.outbox.remove(at).outgoing;
+        match (outgoing.slot, sent) {
+            (Some(slot), Sent::Delivered(_)) if outgoing.body == Outbound::Remove => drop(self.slots.remove(&slot)),
+            (Some(slot), Sent::Delivered(Some(posted))) => drop(self.slots.insert(slot, posted.clone())),
+            _ => {}
+        }
+    }
+}

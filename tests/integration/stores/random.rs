@@ -1,0 +1,461 @@
+//! Random operations: whatever happens in whatever order, a store answers as the model does.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use countersign::{
+    clock::Timestamp,
+    graph::{
+        action::{ActionRecord, Status},
+        store::{
+            ActionChange, Changes, Claimed, Delivery, DeskEntry, Destination, Error, Ingested, Lease, Letter, Mail,
+            Outgoing, Posted, Sent, Then, TimerChange, Version,
+        },
+    },
+    ids::{CommitId, ThreadId},
+};
+use proptest::{
+    prelude::*,
+    sample::Index,
+    test_runner::{Config, TestRunner},
+};
+use serde_json::json;
+
+use super::{
+    fixture::*,
+    model::{Claim, Model, Refused},
+};
+
+const THREADS: u32 = 3;
+
+/// One thing to do. Small numbers, so that things meet.
+#[derive(Clone, Debug)]
+enum Op {
+    Ingest { thread: u32, addressed: bool, event: u8, message: u8 },
+    IngestDesk { thread: u32, key: u8, claimed: bool },
+    Acquire { thread: Option<u32> },
+    Renew { lease: Index },
+    Letters { lease: Index, skip: usize },
+    Commit { lease: Index, acks: usize, step: bool, snapshot: bool, wrong: bool, writes: Writes, then: u8 },
+    RepeatCommit { lease: Index, which: Index },
+    Apply { thread: u32, desk_ack: bool, writes: Writes },
+    RepeatApply { which: Index },
+    ClaimOutbox { thread: Option<u32> },
+    FinishOutbox { which: Index, sent: u8 },
+    ClaimDesk,
+    FinishDesk { which: Index },
+    FireTimers,
+    Sweep,
+    TimePasses,
+    RunOut,
+}
+
+/// What a write holds beside steps and letters.
+#[derive(Clone, Debug)]
+struct Writes {
+    mail: usize,
+    outbox: Vec<(u8, u8)>,
+    timer: Option<(u8, u8)>,
+    actions: Vec<(u8, Status, bool)>,
+    audit: usize,
+}
+
+fn any_writes() -> impl Strategy<Value = Writes> {
+    let actions = prop::collection::vec((0..2_u8, prop::sample::select(Status::ALL.to_vec()), any::<bool>()), 0..2);
+    let outbox = prop::collection::vec((0..3_u8, 0..5_u8), 0..4);
+    (0..2_usize, outbox, prop::option::of((0..2_u8, 0..4_u8)), actions, 0..2_usize)
+        .prop_map(|(mail, outbox, timer, actions, audit)| Writes { mail, outbox, timer, actions, audit })
+}
+
+fn any_op() -> impl Strategy<Value = Op> {
+    let thread = || 0..THREADS;
+    let maybe = || prop::option::of(0..THREADS);
+    let index = any::<Index>;
+    prop_oneof![
+        4 => (thread(), any::<bool>(), 0..6_u8, 0..6_u8)
+            .prop_map(|(thread, addressed, event, message)| Op::Ingest { thread, addressed, event, message }),
+        2 => (thread(), 0..6_u8, any::<bool>())
+            .prop_map(|(thread, key, claimed)| Op::IngestDesk { thread, key, claimed }),
+        5 => maybe().prop_map(|thread| Op::Acquire { thread }),
+        1 => index().prop_map(|lease| Op::Renew { lease }),
+        2 => (index(), 0..3_usize).prop_map(|(lease, skip)| Op::Letters { lease, skip }),
+        6 => (index(), 0..4_usize, any::<bool>(), any::<bool>(), prop::bool::weighted(0.1), any_writes(), 0..4_u8)
+            .prop_map(|(lease, acks, step, snapshot, wrong, writes, then)| {
+                Op::Commit { lease, acks, step, snapshot, wrong, writes, then }
+            }),
+        1 => (index(), index()).prop_map(|(lease, which)| Op::RepeatCommit { lease, which }),
+        5 => (thread(), any::<bool>(), any_writes())
+            .prop_map(|(thread, desk_ack, writes)| Op::Apply { thread, desk_ack, writes }),
+        1 => index().prop_map(|which| Op::RepeatApply { which }),
+        5 => maybe().prop_map(|thread| Op::ClaimOutbox { thread }),
+        5 => (index(), 0..6_u8).prop_map(|(which, sent)| Op::FinishOutbox { which, sent }),
+        2 => Just(Op::ClaimDesk),
+        2 => index().prop_map(|which| Op::FinishDesk { which }),
+        1 => Just(Op::FireTimers),
+        1 => Just(Op::Sweep),
+        2 => Just(Op::TimePasses),
+        2 => Just(Op::RunOut),
+    ]
+}
+
+/// Runs `cases` sequences of operations, each on a fresh store.
+pub(crate) fn agrees_with_the_model<F: Fixture>(cases: u32) {
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let result = TestRunner::new(config).run(&prop::collection::vec(any_op(), 1..70), |ops| {
+        runtime.block_on(async {
+            let store = F::fresh().await;
+            let mut world = World::new(&store);
+            for op in ops {
+                world.run(op).await?;
+            }
+            world.look().await
+        })
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+/// A store, the model, and what the callers know.
+struct World<'a, F> {
+    f: &'a F,
+    model: Model,
+    now: Timestamp,
+    names: u64,
+    leases: Vec<Lease>,
+    seen: BTreeMap<ThreadId, Vec<Letter>>,
+    commits: Vec<(Version, Changes)>,
+    applied: Vec<Changes>,
+    claimed: Vec<Claimed>,
+    entries: Vec<DeskEntry>,
+}
+
+impl<'a, F: Fixture> World<'a, F> {
+    fn new(f: &'a F) -> Self {
+        // Ahead of the store's clock, whatever this test does, and within a day of it.
+        let now = f.now() + Duration::from_secs(12 * 3600);
+        Self {
+            f,
+            model: Model::default(),
+            now,
+            names: 0,
+            leases: Vec::new(),
+            seen: BTreeMap::new(),
+            commits: Vec::new(),
+            applied: Vec::new(),
+            claimed: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
+    /// A word that was never used.
+    fn name(&mut self) -> String {
+        self.names += 1;
+        format!("n{}", self.names)
+    }
+
+    async fn run(&mut self, op: Op) -> Result<(), TestCaseError> {
+        let store = self.f.store();
+        match op {
+            Op::Ingest { thread: n, addressed, event, message } => {
+                let (id, text) = (thread(n), self.name());
+                let keys = [format!("event:{n}:{event}"), format!("message:{n}:{message}")];
+                let delivery = delivery(&id, &text, addressed, &keys, self.now);
+                let got = store.ingest(&delivery).await.unwrap();
+                if !self.model.remember(&delivery.dedup) {
+                    prop_assert_eq!(got, Ingested::Duplicate);
+                } else if self.model.deliver(&id, addressed, said(&text), self.now) {
+                    prop_assert!(matches!(got, Ingested::New(_)), "{got:?}");
+                } else {
+                    prop_assert!(matches!(got, Ingested::Parked(_)), "{got:?}");
+                }
+            }
+            Op::IngestDesk { thread: n, key, claimed } => {
+                let entry = json!(self.name());
+                let claim = claimed.then(|| ("w1".into(), self.f.ttl()));
+                let to = Destination::Desk { partition: thread(n).partition(), entry: entry.clone(), claim };
+                let delivery = Delivery { to, dedup: vec![format!("desk:{n}:{key}").as_str().into()], at: self.now };
+                let got = store.ingest(&delivery).await.unwrap();
+                let new = self.model.remember(&delivery.dedup);
+                prop_assert_eq!(matches!(got, Ingested::New(_)), new);
+                if new {
+                    self.model.desk.push((thread(n), entry, if claimed { Claim::Held } else { Claim::Free }));
+                }
+            }
+            Op::Acquire { thread: only } => self.acquire(only.map(thread)).await?,
+            Op::Renew { lease } => {
+                let Some((lease, held)) = self.pick(&lease) else { return Ok(()) };
+                let got = store.renew(&lease, self.f.ttl()).await;
+                prop_assert_eq!(refused(got), if held { Ok(()) } else { Err(Refused::Fenced) });
+            }
+            Op::Letters { lease, skip } => {
+                let Some((lease, held)) = self.pick(&lease) else { return Ok(()) };
+                let seen = self.seen.get(&lease.thread).cloned().unwrap_or_default();
+                let after = if skip == 0 { 0 } else { seen.get(skip - 1).map_or(0, |letter| letter.seq) };
+                let got = store.letters(&lease, after).await;
+                if !held {
+                    prop_assert_eq!(refused(got), Err(Refused::Fenced));
+                    return Ok(());
+                }
+                let got = got.unwrap();
+                let older: Vec<_> = seen.iter().filter(|letter| letter.seq <= after).map(|l| l.mail.clone()).collect();
+                let expected: Vec<Mail> =
+                    self.mailbox(&lease.thread).into_iter().filter(|m| !older.contains(m)).collect();
+                prop_assert_eq!(mails(&got), expected);
+                if after == 0 {
+                    self.seen.insert(lease.thread, got);
+                }
+            }
+            Op::Commit { lease, acks, step: with_step, snapshot, wrong, mut writes, then } => {
+                let Some((lease, held)) = self.pick(&lease) else { return Ok(()) };
+                if wrong {
+                    writes.actions.clear();
+                }
+                let id = lease.thread.clone();
+                let mut changes = self.changes(&id, &writes);
+                let letters = self.seen.get(&id).cloned().unwrap_or_default();
+                let acked = &letters[..acks.min(letters.len())];
+                changes.acks = acked.iter().map(|letter| letter.seq).collect();
+                changes.step = with_step.then(|| step(&self.name()));
+                changes.snapshot = (snapshot && with_step).then(|| json!({ "whole": self.name() }));
+                let version = self.model.thread(&id).version;
+                let expected = if wrong { version + 1 } else { version };
+                let then = match then {
+                    0 | 1 => Then::Keep,
+                    2 => Then::Release,
+                    _ => Then::ReleaseUntil(self.now + Duration::from_secs(60)),
+                };
+                let got = refused(store.commit(&lease, expected, &changes, then).await);
+                let outcome = self.model.commit(held, expected, &changes, &mails(acked), then);
+                prop_assert_eq!(&got, &outcome);
+                if outcome.is_ok() {
+                    self.commits.push((expected, changes));
+                }
+            }
+            Op::RepeatCommit { lease, which } => {
+                let Some((lease, held)) = self.pick(&lease) else { return Ok(()) };
+                let of_thread: Vec<_> = self.commits.iter().filter(|(_, c)| c.thread == lease.thread).collect();
+                if of_thread.is_empty() {
+                    return Ok(());
+                }
+                let (expected, changes) = which.get(&of_thread);
+                let got = refused(store.commit(&lease, *expected, changes, Then::Release).await);
+                prop_assert_eq!(got, self.model.commit(held, *expected, changes, &[], Then::Release));
+            }
+            Op::Apply { thread: n, desk_ack, writes } => {
+                let mut changes = self.changes(&thread(n), &writes);
+                let partition = thread(n).partition();
+                let known = self.entries.iter().find(|entry| desk_ack && entry.partition == partition).cloned();
+                changes.desk_acks = known.iter().map(|entry| entry.seq).collect();
+                let got = refused(store.apply(&changes).await);
+                let outcome = self.model.apply(&changes);
+                prop_assert_eq!(&got, &outcome);
+                if outcome.is_ok() {
+                    self.model.desk.retain(|(_, entry, _)| known.as_ref().is_none_or(|known| known.entry != *entry));
+                    self.applied.push(changes);
+                }
+            }
+            Op::RepeatApply { which } if !self.applied.is_empty() => {
+                let changes = which.get(&self.applied);
+                prop_assert_eq!(refused(store.apply(changes).await), Ok(()));
+            }
+            Op::ClaimOutbox { thread: only } => {
+                let only = only.map(thread);
+                let worker = sender();
+                let got = store.claim_outbox(&worker, self.f.ttl(), self.now, 100, only.as_ref()).await.unwrap();
+                let mut expected = Vec::new();
+                for (id, thread) in &mut self.model.threads {
+                    if only.as_ref().is_none_or(|only| only == id)
+                        && let Some(entry) = thread.claim(self.now)
+                    {
+                        let posted = entry.outgoing.slot.as_ref().and_then(|slot| thread.slots.get(slot)).cloned();
+                        expected.push((id.clone(), entry.attempts, posted, entry.outgoing));
+                    }
+                }
+                let mut found: Vec<_> =
+                    got.iter().map(|c| (c.thread.clone(), c.attempts, c.posted.clone(), c.outgoing.clone())).collect();
+                found.sort_by(|a, b| a.0.cmp(&b.0));
+                prop_assert_eq!(found, expected);
+                self.claimed.extend(got);
+            }
+            Op::FinishOutbox { which, sent } if !self.claimed.is_empty() => {
+                let claimed = which.get(&self.claimed).clone();
+                let sent = match sent {
+                    0 => Sent::Retry(self.now + Duration::from_secs(60)),
+                    1 => Sent::Retry(self.now),
+                    2 => Sent::Dropped,
+                    3 => Sent::Delivered(None),
+                    _ => Sent::Delivered(Some(Posted { channel: "C1".into(), ts: self.name().as_str().into() })),
+                };
+                store.finish_outbox(&claimed.thread, claimed.seq, &sent).await.unwrap();
+                self.model.thread(&claimed.thread).finish(claimed.outgoing.nonce.as_str(), &sent);
+            }
+            Op::ClaimDesk => {
+                let got = store.claim_desk(&"clerk".into(), self.f.ttl(), 1000).await.unwrap();
+                let mut expected = Vec::new();
+                for (id, entry, claim) in &mut self.model.desk {
+                    if *claim != Claim::Held {
+                        *claim = Claim::Held;
+                        expected.push((id.partition().number(), entry.to_string()));
+                    }
+                }
+                let mut found: Vec<_> = got.iter().map(|e| (e.partition.number(), e.entry.to_string())).collect();
+                expected.sort();
+                found.sort();
+                prop_assert_eq!(found, expected);
+                self.entries.extend(got);
+            }
+            Op::FinishDesk { which } if !self.entries.is_empty() => {
+                let entry = which.get(&self.entries).clone();
+                store.finish_desk(entry.partition, entry.seq).await.unwrap();
+                self.model.desk.retain(|(_, stored, _)| *stored != entry.entry);
+            }
+            Op::FireTimers => {
+                prop_assert_eq!(store.fire_timers(self.now).await.unwrap(), self.model.fire_timers(self.now));
+            }
+            Op::Sweep => {
+                store.sweep(self.now).await.unwrap();
+                self.model.sweep(self.now);
+            }
+            Op::TimePasses => self.now = self.now + Duration::from_millis(45_001),
+            Op::RunOut => {
+                self.f.run_out().await;
+                self.model.run_out();
+            }
+            Op::RepeatApply { .. } | Op::FinishOutbox { .. } | Op::FinishDesk { .. } => {}
+        }
+        Ok(())
+    }
+
+    async fn acquire(&mut self, only: Option<ThreadId>) -> Result<(), TestCaseError> {
+        let store = self.f.store();
+        let got = store.acquire(&"w1".into(), self.f.ttl(), self.now, only.as_ref()).await.unwrap();
+        let mut ready = self.model.ready(self.now);
+        ready.retain(|id| only.as_ref().is_none_or(|only| only == id));
+        let Some(got) = got else {
+            prop_assert_eq!(ready, []);
+            return Ok(());
+        };
+        let id = got.lease.thread.clone();
+        prop_assert!(ready.contains(&id), "{id} is not ready, only {ready:?}");
+        let model = self.model.thread(&id);
+        prop_assert!(got.lease.fence > model.fence);
+        prop_assert_eq!(got.saved.version, model.version);
+        prop_assert_eq!(&got.saved.snapshot, &model.snapshot);
+        prop_assert_eq!(&got.saved.deltas, &model.deltas);
+        (model.fence, model.lease) = (got.lease.fence, Claim::Held);
+        prop_assert_eq!(mails(&got.letters), self.mailbox(&id));
+        self.seen.insert(id, got.letters);
+        self.leases.push(got.lease);
+        Ok(())
+    }
+
+    /// One of the leases there ever were, and whether it is good. Not one that ran out and was not taken over: a store
+    /// may take such a one for good or not.
+    fn pick(&mut self, which: &Index) -> Option<(Lease, bool)> {
+        if self.leases.is_empty() {
+            return None;
+        }
+        let lease = which.get(&self.leases).clone();
+        let thread = self.model.thread(&lease.thread);
+        match (thread.fence == lease.fence, thread.lease) {
+            (true, Claim::RanOut) => None,
+            (newest, claim) => Some((lease, newest && claim == Claim::Held)),
+        }
+    }
+
+    fn mailbox(&mut self, thread: &ThreadId) -> Vec<Mail> {
+        self.model.thread(thread).mailbox.iter().map(|(mail, _)| mail.clone()).collect()
+    }
+
+    fn changes(&mut self, id: &ThreadId, writes: &Writes) -> Changes {
+        let mut changes = Changes::new(CommitId::new(self.name()), id.clone());
+        changes.mail = (0..writes.mail).map(|_| said(&self.name())).collect();
+        changes.outbox = writes.outbox.iter().map(|what| self.outgoing(*what)).collect();
+        changes.audit = (0..writes.audit).map(|_| event(&self.name())).collect();
+        changes.timers.extend(writes.timer.map(|(key, due)| {
+            let key = format!("timer:{key}");
+            if due == 0 {
+                return TimerChange::Clear { key };
+            }
+            let due = self.now + Duration::from_secs(u64::from(due - 1) * 30);
+            TimerChange::Set { key, due, entry: json!(self.name()) }
+        }));
+        let actions = writes.actions.iter().map(|what| self.action(id, *what));
+        changes.actions = actions.collect();
+        changes
+    }
+
+    fn outgoing(&mut self, (slot, kind): (u8, u8)) -> Outgoing {
+        let (slot, words) = (["", "turn:1", "turn:2"][usize::from(slot)], self.name());
+        match kind {
+            0 | 1 => reply(slot, &words),
+            2 => Outgoing { not_before: self.now + Duration::from_secs(60), ..reply(slot, &words) },
+            3 if !slot.is_empty() => remove(slot),
+            _ => progress(slot, &words),
+        }
+    }
+
+    fn action(&mut self, id: &ThreadId, (name, to, fitting): (u8, Status, bool)) -> ActionChange {
+        let name = format!("a{name}");
+        let Some(stored) = self.model.thread(id).actions.get(&name.as_str().into()).cloned() else {
+            let expected = (!fitting).then_some(1);
+            return ActionChange { expected, record: action(id, &name, self.now) };
+        };
+        // A fitting move follows the table where it can; the others are up to chance.
+        let next = Status::ALL.into_iter().find(|next| fitting && stored.status.may_become(*next)).unwrap_or(to);
+        let expected = if fitting { Some(stored.revision) } else { Some(stored.revision + u64::from(name == "a0")) };
+        ActionChange { expected, record: ActionRecord { status: next, revision: stored.revision + 1, ..stored } }
+    }
+
+    /// Whether all that can be read is as it should be.
+    async fn look(&mut self) -> Result<(), TestCaseError> {
+        let store = self.f.store();
+        let mut ours = Vec::new();
+        for n in 0..THREADS {
+            let id = thread(n);
+            let model = self.model.thread(&id);
+            let saved = store.load(&id).await.unwrap();
+            let expected = model.known.then(|| (model.version, model.snapshot.clone(), model.deltas.clone()));
+            prop_assert_eq!(saved.map(|saved| (saved.version, saved.snapshot, saved.deltas)), expected);
+            prop_assert_eq!(store.steps(&id, 0, 1000).await.unwrap().len(), model.steps);
+            let record = store.audit(&id).await.unwrap();
+            let mut previous = "";
+            for entry in &record {
+                prop_assert!(entry.holds(&id, previous));
+                previous = &entry.hash;
+            }
+            prop_assert_eq!(record.iter().map(|entry| entry.event.clone()).collect::<Vec<_>>(), model.audit.clone());
+            for name in ["a0", "a1"] {
+                let expected = model.actions.get(&name.into()).cloned();
+                prop_assert_eq!(store.action(&id, &name.into()).await.unwrap(), expected.clone());
+                prop_assert_eq!(store.action_by_approval(&approval(&id, name)).await.unwrap(), expected);
+            }
+            for slot in ["turn:1", "turn:2"] {
+                let expected = model.slots.get(&slot.into()).cloned();
+                prop_assert_eq!(store.posted(&id, &slot.into()).await.unwrap(), expected);
+            }
+            if model.known {
+                ours.push((id, model.version));
+            }
+        }
+        let mut listed: Vec<_> =
+            store.threads(100).await.unwrap().into_iter().map(|summary| (summary.thread, summary.version)).collect();
+        listed.sort();
+        prop_assert_eq!(listed, ours);
+        Ok(())
+    }
+}
+
+fn mails(letters: &[Letter]) -> Vec<Mail> {
+    letters.iter().map(|letter| letter.mail.clone()).collect()
+}
+
+fn refused<T>(result: Result<T, Error>) -> Result<T, Refused> {
+    result.map_err(|error| match error {
+        Error::Fenced(_) => Refused::Fenced,
+        Error::VersionConflict { found, .. } => Refused::Version(found),
+        Error::ActionMoved { current, .. } => Refused::Moved(current.map(|record| *record)),
+        error => panic!("{error:?}"),
+    })
+}

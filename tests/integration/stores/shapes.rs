@@ -1,0 +1,96 @@
+//! What was saved once can be read for ever, and is written the same way.
+//!
+//! The files in `tests/fixtures/shapes` are never edited to make a test pass: a change that breaks one needs a new
+//! format number and a way to read the old. Each holds a list, with every variant in it.
+
+use std::{collections::BTreeSet, fmt::Debug};
+
+use countersign::graph::{
+    action::ActionRecord,
+    checkpoint::Checkpoint,
+    node::{Said, State},
+    store::{AuditEntry, Delivery, Outbound, Outgoing, StepRecord},
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// An agent's memory of any shape.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Anything(Value);
+
+impl State for Anything {
+    fn begin_turn(&mut self, _said: &Said) {}
+
+    fn suspend(&self) -> Value {
+        self.0.clone()
+    }
+
+    fn resume(&mut self, turn: Value) -> Result<(), serde_json::Error> {
+        self.0 = turn;
+        Ok(())
+    }
+}
+
+/// Reads a file, and writes it again.
+fn check<T: Serialize + DeserializeOwned + Debug>(name: &str) -> Vec<T> {
+    let path = format!("{}/tests/fixtures/shapes/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let saved = std::fs::read_to_string(&path).unwrap();
+    let values: Vec<Value> = serde_json::from_str(&saved).unwrap();
+    assert!(!values.is_empty());
+    values
+        .into_iter()
+        .map(|value| {
+            let read: T = serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{path}: {error}"));
+            assert_eq!(serde_json::to_value(&read).unwrap(), value, "{path}");
+            read
+        })
+        .collect()
+}
+
+#[test]
+fn saved_actions_are_read() {
+    let records = check::<ActionRecord>("action_record");
+    assert!(records.iter().all(|record| record.computed_digest() == record.digest), "and their digests still hold");
+}
+
+#[test]
+fn saved_steps_are_read() {
+    check::<StepRecord>("step_record");
+}
+
+#[test]
+fn saved_checkpoints_are_read() {
+    check::<Checkpoint<Anything>>("checkpoint");
+}
+
+#[test]
+fn saved_audit_entries_are_read() {
+    let thread = super::fixture::thread(0);
+    let mut previous = String::new();
+    for entry in check::<AuditEntry>("audit_entry") {
+        assert!(entry.holds(&thread, &previous), "entry {} no longer follows the one before", entry.seq);
+        previous = entry.hash;
+    }
+}
+
+#[test]
+fn saved_deliveries_are_read() {
+    check::<Delivery>("delivery");
+}
+
+#[test]
+fn saved_messages_are_read() {
+    let kinds: BTreeSet<_> = check::<Outgoing>("outgoing")
+        .iter()
+        .map(|outgoing| match outgoing.body {
+            Outbound::Status { .. } => 0,
+            Outbound::Reply { .. } => 1,
+            Outbound::Card { .. } => 2,
+            Outbound::Remove => 3,
+            Outbound::Private { .. } => 4,
+            Outbound::Home { .. } => 5,
+        })
+        .collect();
+    assert_eq!(kinds, (0..6).collect(), "every kind has its example");
+}
