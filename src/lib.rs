@@ -1,10 +1,80 @@
 //! Countersign: a Slack bot that runs a team's experiments, and changes nothing without a countersignature.
+//!
+//! This page is the plan of the house: read it first, then whichever room you need.
+//!
+//! # Bird's-eye view
+//!
+//! ```text
+//! Slack ──► slack (verify, parse) ──► conversation::dispatch ──► store.ingest (deduplicate, file, wake) ──► acknowledge
+//!                                              │
+//!            mailbox of a thread ◄─────────────┴─────────────► desk (clicks, typed consent, commands, timers)
+//!                   │                                                 │
+//!    worker: lease ─► load ─► graph: run a node ─► commit             └─► decide: one compare-and-set, no lease
+//!                   ▲                     │
+//!                   └──── next node ──────┴──► outbox ──► Slack          an approved action ──► the platform, once
+//! ```
+//!
+//! Everything that arrives goes the same way: it is stored before it is acknowledged. A worker that holds a thread's
+//! lease runs the nodes of its graph, one step at a time; each step is saved with what it says in one atomic write. A
+//! change in the outside world is an action: proposed by a node, shown on a card, decided by a person, carried out once.
+//!
+//! # Code map
+//!
+//! | room | what it is | start at |
+//! | --- | --- | --- |
+//! | [`ids`], [`clock`], [`reply`] | the leaves: names, time, and what is said before anybody decides how it looks | |
+//! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
+//! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
+//! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes | [`graph::store`] |
+//! | [`slack`] | the wire: what comes in is verified and parsed, what goes out is escaped and sent | [`slack::sink`] |
+//! | [`services`] | one client for each other outside system | [`services::upgrade`] |
+//! | [`model`] | language models, and `rules`, which is none | [`model::Model`] |
+//! | [`capabilities`] | what the assistant can do: tools that read, actions that change | [`capabilities::experiments`] |
+//! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
+//! | [`conversation`] | joins Slack and the engine: dispatch, workers, desk, approvals, outbox, rendering | [`conversation`] |
+//! | [`sandbox`] | stand-ins for Slack, UpGrade and a model, as real servers, for tests and the playground | |
+//! | [`playground`] | the page: a workspace in the browser | |
+//! | [`app`] | the composition root; it alone knows everything | [`app::bot`] |
+//!
+//! Imports point one way, and `tests/integration/tidy.rs` holds the table. `graph` knows nobody but the leaves; `store`
+//! implements its trait; `conversation` joins it with `slack`; production code never knows the `sandbox`.
+//!
+//! Four ideas, four places to add things: a *capability* (what it can do), a *node* (how it thinks), a *service* (whom it
+//! talks to), a *store* (where it remembers).
+//!
+//! # Promises, and where they are kept
+//!
+//! 1. *A delivery that was acknowledged is never lost; one that comes twice is handled once.* [`slack::sink`] acknowledges
+//!    after [`graph::store::Store::ingest`] has stored the delivery under all its keys.
+//! 2. *Nothing in the outside world changes without a recorded decision of a person entitled to make it.* Nodes can only
+//!    propose; [`graph::action::Status::may_become`] has no way to `Intent` but through `Approved`.
+//! 3. *What runs is what was shown.* Card, record and request carry one [`graph::digest::Digest`], computed again before
+//!    execution; the state that was shown is read again as well.
+//! 4. *An approved action is never sent twice without evidence that the first did not happen.* `Intent` is written before
+//!    the request leaves; afterwards only the action's own [`graph::action::Recovery`] may decide.
+//! 5. *Every click gets an answer; no live button outlasts its decision.* The desk needs no lease
+//!    ([`conversation::approvals`]).
+//! 6. *Killing any process at any moment loses nothing and blocks no thread for longer than a lease.* Readiness and leases
+//!    are properties of the thread in the store; there is no queue to lose.
+//! 7. *Two threads never mix; one thread is advanced by one worker at a time.* Every write carries version and fence.
+//! 8. *Without a language model commands, buttons, cards and the documented phrases still work.* [`model::rules`].
+//! 9. *Text from people, models and other systems cannot mention everyone, forge a link, press a button or reach a log at
+//!    `info`.* [`reply`] marks it, [`slack::mrkdwn`] escapes it.
+//! 10. *The cost of a turn does not grow with the age of the thread.* The state is bounded; steps are stored as
+//!     differences with a snapshot every 16.
+//!
+//! # Concerns that cut across
+//!
+//! **Time** is [`clock::Clock`], an argument everywhere. **Randomness** is in the engine, not in nodes. **Errors** are one
+//! enum for each module, by what the caller would do differently; people see sentences from a `replies.rs`, operators the
+//! chain, logged once. **Logs** hold ids and sizes, never what people wrote. **Every call to the outside has a time-out.**
 
+pub mod app;
 pub mod assistant;
 pub mod capabilities;
 pub mod clock;
 pub mod config;
-//pub mod conversation;
+pub mod conversation;
 pub mod graph;
 pub mod ids;
 pub mod model;

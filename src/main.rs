@@ -1,3 +1,154 @@
-//! The command line.
+//! The command line: reads flags and settings, runs one thing, and says clearly what is wrong.
 
-fn main() {}
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
+
+use clap::{Parser, Subcommand};
+use countersign::{
+    app::{self, Bot, check, telemetry},
+    clock::SystemClock,
+    config::{Config, LogFormat, environment},
+    conversation::trace::Traces,
+    ids::ThreadId,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Settings are wrong, or a check failed: something for the operator to mend.
+const EXIT_SETTINGS: u8 = 2;
+
+/// A Slack bot that runs a team's experiments, and changes nothing without a countersignature.
+#[derive(Parser)]
+#[command(version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// A file with settings that differ from config/default.toml.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    playground: app::playground::Options,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Opens a page that looks and works like a Slack workspace with the bot in it. The default.
+    Playground(app::playground::Options),
+    /// Runs the bot in a real workspace.
+    Serve,
+    /// Asks Slack, store, model and platform once, and says how they are.
+    Check,
+    /// Runs the stand-ins for Slack and UpGrade alone, to try `serve` against.
+    Sandbox(app::sandbox::Options),
+    /// Lists the threads, or tells what happened in one (TEAM/CHANNEL/TS), as JSON.
+    Trace {
+        /// The thread; all are listed without it.
+        thread: Option<ThreadId>,
+    },
+}
+
+fn main() -> ExitCode {
+    rustls::crypto::ring::default_provider().install_default().ok(); // every https client of the process uses it
+    let arguments = Arguments::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("cannot start: {error}")),
+    };
+    let ended = runtime.block_on(run(arguments));
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    ended
+}
+
+async fn run(arguments: Arguments) -> ExitCode {
+    let environment = environment();
+    telemetry::count();
+    match arguments.command.unwrap_or(Command::Playground(arguments.playground)) {
+        Command::Playground(options) => {
+            telemetry::log("warn", LogFormat::Text);
+            finish(app::playground::run(options, &environment, signalled()).await)
+        }
+        Command::Sandbox(options) => {
+            telemetry::log("warn", LogFormat::Text);
+            finish(app::sandbox::run(options, signalled()).await)
+        }
+        command => {
+            let config = match Config::load(arguments.config.as_deref(), &environment) {
+                Ok(config) => config,
+                Err(problems) => return settings_are_wrong(&problems.to_string()),
+            };
+            match command {
+                Command::Serve => finish(serve(config).await),
+                Command::Check => report(&check::run(&config).await),
+                Command::Trace { thread } => finish(trace(&config, thread).await),
+                Command::Playground(_) | Command::Sandbox(_) => unreachable!("handled above"),
+            }
+        }
+    }
+}
+
+async fn serve(config: Config) -> anyhow::Result<()> {
+    telemetry::log(&config.server.log, config.server.log_format);
+    let stop = signalled();
+    let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
+    tracing::info!(address = %bot.address()?, "Listening");
+    bot.run(stop).await
+}
+
+#[expect(clippy::print_stdout, reason = "the answer of a command")]
+async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> {
+    let traces = Traces::new(app::parts::store(config, Arc::new(SystemClock)).await?);
+    let told = match thread {
+        None => traces.threads().await?,
+        Some(thread) => {
+            traces.trace(&thread).await?.ok_or_else(|| anyhow::anyhow!("there is no thread {thread} in this store"))?
+        }
+    };
+    println!("{told:#}");
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "the answer of a command")]
+fn report(lines: &[check::Line]) -> ExitCode {
+    for check::Line { what, result } in lines {
+        match result {
+            Ok(how) => println!("ok    {what:<8} {how}"),
+            Err(wrong) => println!("wrong {what:<8} {wrong}"),
+        }
+    }
+    if lines.iter().all(|line| line.result.is_ok()) { ExitCode::SUCCESS } else { ExitCode::from(EXIT_SETTINGS) }
+}
+
+/// Ends at the first SIGTERM or Ctrl-C.
+fn signalled() -> CancellationToken {
+    let stop = CancellationToken::new();
+    let token = stop.clone();
+    tokio::spawn(async move {
+        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+            .expect("a process may listen for its signals");
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        token.cancel();
+    });
+    stop
+}
+
+fn finish(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("{error:#}")),
+    }
+}
+
+fn settings_are_wrong(problems: &str) -> ExitCode {
+    eprintln!("The settings are wrong:");
+    for problem in problems.lines() {
+        eprintln!("  {problem}");
+    }
+    eprintln!("Every setting is explained in config/default.toml.");
+    ExitCode::from(EXIT_SETTINGS)
+}
+
+fn fail(what: &str) -> ExitCode {
+    eprintln!("countersign: {what}");
+    ExitCode::FAILURE
+}

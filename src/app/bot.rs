@@ -29,9 +29,8 @@ use crate::{
     slack::{
         Identity,
         client::SlackClient,
-        client_error,
-        ingress_http,
-        ingress_socket::{self, SocketMode},
+        client_error, ingress_http,
+        ingress_socket::{self, SocketIngress},
         sink::Sink,
         socket_health::SocketHealth,
     },
@@ -55,7 +54,7 @@ pub struct Bot {
 /// How events come in.
 enum Ingress {
     Http,
-    Socket(Box<SocketMode>),
+    Socket(Box<SocketIngress>),
 }
 
 impl Bot {
@@ -65,16 +64,30 @@ impl Bot {
     ///
     /// What cannot be opened, and why.
     pub async fn start(config: &Config, clock: Arc<dyn Clock>, stop: CancellationToken) -> anyhow::Result<Self> {
+        let store = parts::store(config, clock.clone()).await?;
+        Self::with_store(store, config, clock, stop).await
+    }
+
+    /// The same on a store that is open already.
+    ///
+    /// # Errors
+    ///
+    /// As [`Bot::start`].
+    pub async fn with_store(
+        store: Arc<dyn Store>,
+        config: &Config,
+        clock: Arc<dyn Clock>,
+        stop: CancellationToken,
+    ) -> anyhow::Result<Self> {
         let listener = tokio::net::TcpListener::bind((config.server.address, config.server.port))
             .await
             .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
-        let store = parts::store(config, clock.clone()).await?;
         let slack = parts::slack(config)?;
         let us = who_are_we(&slack).await?;
 
-        let registry = parts::capabilities(config);
+        let registry = parts::capabilities(config)?;
         let (model, rules) = parts::models(config);
-        let quick = Arc::new(QuickAnswers::new(registry.clone()));
+        let quick = QuickAnswers::new(registry.clone());
         let approvals = config.approvals.clone();
         let engine = Engine::new(engine::Parts {
             actions: registry.actions.clone(),
@@ -115,7 +128,7 @@ impl Bot {
             tasks: tasks.clone(),
         });
         let sink: Arc<dyn Sink> = Arc::new(Dispatch::new(store.clone(), clock.clone(), workers.clone(), desk.clone()));
-        let (ingress, events) = ingress(config, us, sink)?;
+        let (ingress, events) = ingress(config, us, sink, clock.clone())?;
         let health = match &ingress {
             Ingress::Socket(socket) => Some(socket.health()),
             Ingress::Http => None,
@@ -175,7 +188,12 @@ impl Bot {
 }
 
 /// How events come in, and the routes they need.
-fn ingress(config: &Config, us: Identity, sink: Arc<dyn Sink>) -> anyhow::Result<(Ingress, axum::Router)> {
+fn ingress(
+    config: &Config,
+    us: Identity,
+    sink: Arc<dyn Sink>,
+    clock: Arc<dyn Clock>,
+) -> anyhow::Result<(Ingress, axum::Router)> {
     match config.slack_mode() {
         SlackMode::Http => {
             let Some(secret) = &config.slack.signing_secret else {
@@ -187,15 +205,24 @@ fn ingress(config: &Config, us: Identity, sink: Arc<dyn Sink>) -> anyhow::Result
             let Some(token) = config.slack.app_token.clone() else {
                 bail!("slack.mode is \"socket\", but SLACK_APP_TOKEN is not set");
             };
-            let socket = socket_mode(config, token, us, sink)?;
+            let socket = socket_mode(config, token, us, sink, clock)?;
             Ok((Ingress::Socket(Box::new(socket)), axum::Router::new()))
         }
     }
 }
 
-fn socket_mode(config: &Config, token: SecretString, us: Identity, sink: Arc<dyn Sink>) -> anyhow::Result<SocketMode> {
-    let settings = ingress_socket::Settings { connections: config.slack.connections, ..Default::default() };
-    SocketMode::new(&config.slack.api_url, &token, us, sink, settings).context("cannot set up Socket Mode")
+fn socket_mode(
+    config: &Config,
+    token: SecretString,
+    us: Identity,
+    sink: Arc<dyn Sink>,
+    clock: Arc<dyn Clock>,
+) -> anyhow::Result<SocketIngress> {
+    let settings = ingress_socket::Settings {
+        connections: config.slack.connections,
+        ..ingress_socket::Settings::new(&*config.slack.api_url, token)
+    };
+    SocketIngress::new(settings, us, sink, clock).context("cannot set up Socket Mode")
 }
 
 /// Asks Slack who we are, patiently if it does not answer.

@@ -78,8 +78,8 @@ async fn model(config: &Config) -> Result<String, String> {
 }
 
 async fn upgrade(config: &Config) -> Result<String, String> {
-    let health = parts::upgrade(config).health().await;
-    health.map(|health| format!("{} {}", health.name, health.version)).map_err(|error| {
-        format!("{error}, at {} (UPGRADE_API_URL)", config.upgrade.api_url)
-    })
+    let health = parts::upgrade(config).map_err(|error| format!("{error:#}"))?.health().await;
+    health
+        .map(|health| format!("{} {}", health.name, health.version))
+        .map_err(|error| format!("{error}, at {} (UPGRADE_API_URL)", config.upgrade.api_url))
 }

@@ -10,8 +10,8 @@ use crate::{
     clock::Clock,
     config::{Config, StoreKind},
     graph::store::Store,
-    model::{Model, anthropic::AnthropicModel, rules::RulesModel},
-    services::upgrade::{UpgradeClient, UpgradeConfig},
+    model::{Model, rules::RulesModel},
+    services::upgrade::{UpgradeConfig, client::UpgradeClient},
     slack::client::SlackClient,
     store::{redis::RedisStore, sqlite::SqliteStore},
 };
@@ -22,7 +22,8 @@ pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc
         StoreKind::Sqlite => {
             let path = &config.store.path;
             if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+                std::fs::create_dir_all(folder)
+                    .with_context(|| format!("cannot make the folder {}", folder.display()))?;
             }
             let store = SqliteStore::open(path, clock);
             Ok(Arc::new(store.with_context(|| format!("cannot open the store {}", path.display()))?))
@@ -46,31 +47,21 @@ pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
 }
 
 /// The platform that the settings name.
-pub fn upgrade(config: &Config) -> Arc<UpgradeClient> {
-    Arc::new(UpgradeClient::new(UpgradeConfig {
-        base_url: config.upgrade.api_url.clone(),
-        token: config.upgrade.auth_token.clone(),
-        timeout: config.upgrade.timeout,
-    }))
+pub fn upgrade(config: &Config) -> anyhow::Result<Arc<UpgradeClient>> {
+    let base_url = config.upgrade.api_url.parse().context("upgrade.api_url is no address")?;
+    let settings =
+        UpgradeConfig { base_url, token: config.upgrade.auth_token.clone(), timeout: config.upgrade.timeout };
+    Ok(Arc::new(UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?))
 }
 
 /// What the assistant can do.
-pub fn capabilities(config: &Config) -> Registry {
-    capabilities::registry(upgrade(config))
+pub fn capabilities(config: &Config) -> anyhow::Result<Registry> {
+    Ok(capabilities::registry(upgrade(config)?))
 }
 
 /// The model that the settings name, and the one that is always there.
-pub fn models(config: &Config) -> (Arc<dyn Model>, Arc<dyn Model>) {
-    let rules: Arc<dyn Model> = Arc::new(RulesModel::new());
-    let model: Arc<dyn Model> = match &config.model.api_key {
-        Some(key) => Arc::new(AnthropicModel::new(crate::model::anthropic::Settings {
-            base_url: config.model.base_url.clone(),
-            api_key: key.clone(),
-            model: config.model.name.clone(),
-            timeout: config.model.timeout,
-            attempts: config.model.attempts,
-        })),
-        None => rules.clone(),
-    };
+pub fn models(_: &Config) -> (Arc<dyn Model>, Arc<dyn Model>) {
+    let rules: Arc<dyn Model> = Arc::new(RulesModel);
+    let model = rules.clone();
     (model, rules)
 }

@@ -40,7 +40,11 @@ pub struct Options {
 ///
 /// What cannot be opened, and why.
 #[expect(clippy::print_stdout, reason = "the address is what the newcomer is waiting for")]
-pub async fn run(options: Options, environment: &HashMap<String, String>, stop: CancellationToken) -> anyhow::Result<()> {
+pub async fn run(
+    options: Options,
+    environment: &HashMap<String, String>,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let Options { port, data, reset } = options;
     if reset {
         forget(&data)?;
@@ -63,7 +67,8 @@ pub async fn run(options: Options, environment: &HashMap<String, String>, stop: 
     config.store.path = data.join("threads.sqlite");
 
     let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
-    let traces = PlaygroundTraces { traces: Traces::new(bot.store()), team: world.slack.team() };
+    let traces =
+        PlaygroundTraces { traces: Traces::new(bot.store()), team: world.slack.look(|world| world.team.clone()) };
     let page = playground::router(world.slack.router(), Arc::new(traces));
     let understood = match &config.model.api_key {
         Some(_) => format!("{} (ANTHROPIC_API_KEY is set)", config.model.name),

@@ -11,6 +11,9 @@ pub const SLACK_FILE: &str = "slack.json";
 /// The file of the platform in a data folder.
 pub const UPGRADE_FILE: &str = "upgrade.json";
 
+/// What the stand-in signs its requests with; no secret, as nothing but a sandbox believes it.
+const SIGNING_SECRET: &str = "sandbox-signing-secret";
+
 /// What can be chosen.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {
@@ -55,7 +58,9 @@ impl World {
     pub async fn start(options: Options) -> anyhow::Result<Self> {
         let Options { slack_port, upgrade_port, events_url, data, ledger } = options;
         let mode = match events_url {
-            Some(events_url) => slack::Mode::Http { events_url, signing_secret: slack::SIGNING_SECRET.to_owned() },
+            Some(events_url) => {
+                slack::Mode::Http { events_url: Some(events_url), signing_secret: SIGNING_SECRET.to_owned() }
+            }
             None => slack::Mode::Socket,
         };
         let slack = SandboxSlack::start(slack::Options {
@@ -70,7 +75,7 @@ impl World {
             port: upgrade_port,
             seed: true,
             persist: data.as_ref().map(|data| data.join(UPGRADE_FILE)),
-            ledger: ledger.as_ref().map(|folder| folder.join("upgrade.jsonl")),
+            ledger_file: ledger.as_ref().map(|folder| folder.join("upgrade.jsonl")),
             ..upgrade::Options::default()
         })
         .await?;

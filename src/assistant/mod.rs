@@ -1,1 +1,34 @@
-//! (assistant)
+//! The chat graph: how the assistant thinks, from a message to an answer or a card.
+//!
+//! ```text
+//! analyze ─┬─► clarify ─► end              not sure what is meant: one question, with buttons
+//!          ├─► respond ─► end              nothing to look up
+//!          └─► gather ◄─┐                  facts and parameters, one model call at a time
+//!                 ├─────┘
+//!                 ├─► respond ─► end       the facts are the answer, or something is missing
+//!                 └─► confirm ═ a person ═► (the engine performs) ═► respond ─► end
+//! ```
+//!
+//! Start reading at [`graph::chat_graph`], then [`state::AgentState`]; each node is one file in [`nodes`]. What models are
+//! told is in `prompts/` and [`view`]; what people are told by code is in [`replies`].
+//!
+//! *Architecture Invariant:* nothing here changes the outside world, and no model's words reach a card: cards come from
+//! [`crate::graph::action::ActionKind::prepare`]. *Architecture Invariant:* it does not know Slack, stores or any
+//! platform; tools and actions come in a [`crate::capabilities::Registry`].
+//!
+//! The design not taken: a model that runs the whole turn as one open-ended loop of tool calls. It is shorter to write,
+//! but a person could not be asked in the middle of it, and nothing would bound what a turn costs.
+
+pub mod context;
+mod exchange;
+pub mod graph;
+pub mod history;
+pub mod log;
+mod mind;
+mod nodes;
+pub mod outcomes;
+pub mod quick;
+pub mod replies;
+pub mod state;
+mod tools;
+mod view;

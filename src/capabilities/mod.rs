@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::{
     graph::action::{ActionKind, ErrorKind},
     reply::Reply,
+    services::upgrade::client::UpgradeClient,
 };
 
 /// Something the model may call at any time: it reads.
@@ -59,4 +60,9 @@ impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registry").field("tools", &self.tools.keys()).field("actions", &self.actions.keys()).finish()
     }
+}
+
+/// Everything the assistant can do, with the services it does it through.
+pub fn registry(upgrade: Arc<UpgradeClient>) -> Registry {
+    experiments::registry(upgrade)
 }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-
 use super::entry::Command;
 use crate::{
+    assistant::quick::QuickAnswers,
     graph::{
         action::{ActionRecord, Status},
         store::{ActionFilter, Error, Store},
@@ -16,21 +15,11 @@ use crate::{
 /// How many actions are listed.
 const LISTED: usize = 15;
 
-/// What a capability can answer at once.
-#[async_trait]
-pub trait Quick: Send + Sync {
-    /// Whether the experiment platform answers, and which version it is.
-    async fn health(&self) -> Reply;
-
-    /// The experiments, all or those in a context or status.
-    async fn list(&self, filter: &str) -> Reply;
-}
-
 /// Answers commands.
 #[derive(Clone)]
 pub struct Commands {
     store: Arc<dyn Store>,
-    quick: Arc<dyn Quick>,
+    quick: QuickAnswers,
 }
 
 /// The commands with what may follow them, as help and as the list to compare with.
@@ -45,7 +34,7 @@ const WORDS: &[(&str, &str, &str)] = &[
 
 impl Commands {
     /// Answers from this store and this platform.
-    pub fn new(store: Arc<dyn Store>, quick: Arc<dyn Quick>) -> Self {
+    pub fn new(store: Arc<dyn Store>, quick: QuickAnswers) -> Self {
         Self { store, quick }
     }
 

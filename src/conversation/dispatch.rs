@@ -11,6 +11,7 @@ use super::{
     approvals::consent,
     desk::Desk,
     entry::{self, Click, Entry, Pressed, Typed},
+    render::{APPROVE, REJECT, SAY},
     workers::Workers,
 };
 use crate::{
@@ -28,13 +29,6 @@ use crate::{
 
 /// How long an entry that this process stored is its own to handle; after that anybody's.
 const CLAIM: Duration = Duration::from_secs(30);
-
-/// The button of a card that does it.
-pub const APPROVE: &str = "approve";
-/// The button of a card that does not.
-pub const REJECT: &str = "reject";
-/// What the names of buttons that say something begin with.
-pub const SAY: &str = "say:";
 
 /// Takes deliveries in.
 pub struct Dispatch {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::{commands::words, render};
 use crate::{
     graph::{
@@ -38,7 +40,8 @@ impl Home {
         let open = self.actions(vec![Status::Pending]).await?;
         let latest: Vec<_> = self.actions(Vec::new()).await?.into_iter().filter(|a| !a.status.is_open()).collect();
         let message = render::reply(&page(user, &open, &latest));
-        if let Err(error) = self.slack.publish_home(user, &message).await {
+        let view = json!({ "type": "home", "blocks": message.blocks });
+        if let Err(error) = self.slack.publish_home(user, &view).await {
             tracing::warn!(error = %error, "A Home tab was not drawn");
         }
         Ok(())

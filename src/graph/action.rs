@@ -362,7 +362,7 @@ pub struct IllegalMove {
 }
 
 /// A validated change, ready for its card.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
     /// Exactly what will be done.
     pub parameters: Value,

@@ -1,1 +1,47 @@
-//! (capabilities/experiments)
+//! Experiments on UpGrade: what can be read about them and what can be done with them.
+//!
+//! [`tools`] reads at any time; each file in [`actions`] is one change that a person approves. Both find experiments by
+//! name through [`lookup`] and [`access`]. [`rules`] is the table of status changes that the platform does not keep
+//! itself, [`given`] the forms in which people state things, [`summary`] an experiment in few words, and [`replies`] every
+//! sentence. None of it knows Slack, a language model or the engine beyond the two traits it implements.
+//!
+//! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of what it read and of validated
+//! parameters, never of a model's words.
+
+pub mod access;
+pub mod actions;
+pub mod given;
+pub mod lookup;
+pub mod replies;
+pub mod rules;
+pub mod summary;
+pub mod tools;
+
+use std::sync::Arc;
+
+use super::{Registry, Tool};
+use crate::{graph::action::ActionKind, services::upgrade::client::UpgradeClient};
+
+/// Everything that can be read and done, on one platform.
+pub fn registry(client: Arc<UpgradeClient>) -> Registry {
+    let tools: [Arc<dyn Tool>; 5] = [
+        Arc::new(tools::CheckHealth(client.clone())),
+        Arc::new(tools::ContextMetadata(client.clone())),
+        Arc::new(tools::ExperimentNames(client.clone())),
+        Arc::new(tools::AllExperiments(client.clone())),
+        Arc::new(tools::ExperimentDetails(client.clone())),
+    ];
+    let actions: [Arc<dyn ActionKind>; 7] = [
+        Arc::new(actions::create::CreateExperiment(client.clone())),
+        Arc::new(actions::update::UpdateExperiment(client.clone())),
+        Arc::new(actions::status::UpdateStatus(client.clone())),
+        Arc::new(actions::delete::DeleteExperiment(client.clone())),
+        Arc::new(actions::init::InitUser(client.clone())),
+        Arc::new(actions::assign::GetAssignments(client.clone())),
+        Arc::new(actions::mark::MarkDecisionPoint(client)),
+    ];
+    Registry {
+        tools: tools.into_iter().map(|tool| (tool.name(), tool)).collect(),
+        actions: actions.into_iter().map(|action| (action.name(), action)).collect(),
+    }
+}

@@ -1,1 +1,63 @@
-//! (rules)
+//! The model that is none: a small grammar of documented phrases.
+//!
+//! It makes the same tool calls from a person's words that a language model would make, so the graph above cannot tell
+//! them apart. It serves the playground, the tests that need no script, and every outage. It never guesses: what it does
+//! not understand gets a low confidence, and a few examples of what it does.
+//!
+//! A request becomes a [`wish::Wish`] in [`grammar`]; [`RulesModel`] turns the wish into calls or words. It reads nothing
+//! but the [`situation::Situation`] and knows no platform: which experiments there are is for the tools it calls to say.
+//! To teach it a phrase, add a row to the table in `tests.rs`, then a pattern to the module whose doc comment fits.
+//!
+//! The design not taken: one large regular expression per phrase. Names of experiments are free text in the middle of
+//! a sentence, and what ends them is easier to say with words than with groups.
+
+mod answers;
+mod calls;
+mod changes;
+mod clauses;
+mod glossary;
+mod grammar;
+mod names;
+mod participants;
+mod questions;
+pub mod situation;
+mod talk;
+#[cfg(test)]
+mod tests;
+mod wish;
+mod words;
+
+use async_trait::async_trait;
+
+use self::situation::Situation;
+use super::{Error, Model, Request, Response};
+
+/// The grammar, as a model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RulesModel;
+
+#[async_trait]
+impl Model for RulesModel {
+    fn name(&self) -> &str {
+        "rules"
+    }
+
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    async fn respond(&self, request: &Request) -> Result<Response, Error> {
+        let situation: Situation = serde_json::from_value(request.situation.clone())
+            .map_err(|error| Error::Decode { reason: format!("the situation: {error}") })?;
+        Ok(calls::answer(request, &situation))
+    }
+}
+
+/// The one tool call that answers these words, where they are a documented question: then what the tool says can be
+/// shown as it is, and no model has to put it into words.
+pub fn documented_read(situation: &Situation) -> Option<&'static str> {
+    match grammar::understand(situation).wish {
+        wish::Wish::Read { tool, .. } => Some(tool),
+        _ => None,
+    }
+}

@@ -249,6 +249,13 @@ pub(crate) struct StateLog {
     pub(crate) time_log: String,
 }
 
+impl StateLog {
+    /// A change that happens now.
+    pub(crate) fn new(now: Timestamp, from_state: State, to_state: State) -> Self {
+        Self { stamp: Stamp::new(now), id: fresh_id(), from_state, to_state, time_log: now.to_string() }
+    }
+}
+
 /// An inclusion or exclusion list of one experiment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct List {
@@ -397,13 +404,7 @@ impl World {
         let from = experiment.row.state;
         experiment.row.state = to;
         experiment.row.stamp.touch(now);
-        experiment.logs.push(StateLog {
-            stamp: Stamp::new(now),
-            id: fresh_id(),
-            from_state: from,
-            to_state: to,
-            time_log: now.to_string(),
-        });
+        experiment.logs.push(StateLog::new(now, from, to));
         let data = json!({
             "experimentId": id, "experimentName": experiment.row.name,
             "previousState": from.stored(), "newState": to.stored(),

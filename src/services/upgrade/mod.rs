@@ -1,1 +1,37 @@
-//! (services/upgrade)
+//! UpGrade, the platform that runs the experiments: a client for versions 6.2 to 6.5.
+//!
+//! [`client`] has a method for each call the bot makes; [`error`] says what became of a call; [`experiment`],
+//! [`status`], [`participants`] and [`context`] are what it reads. It knows nothing of people, cards or sentences.
+//!
+//! The server guards little: it accepts every change of status and does not check weights. Rules about what *should* be
+//! done are therefore not here but with the actions that ask a person.
+
+pub mod answer;
+pub mod client;
+pub mod context;
+pub mod error;
+pub mod experiment;
+pub mod participants;
+pub mod status;
+pub mod version;
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+use url::Url;
+
+/// Where UpGrade is and how to ask.
+#[derive(Clone, Debug)]
+pub struct UpgradeConfig {
+    /// The address with its prefix, such as `http://host/api`.
+    pub base_url: Url,
+    /// What goes into `Authorization: Bearer`; nothing for a server that asks for none.
+    pub token: Option<SecretString>,
+    /// The longest any call may take; [`UpgradeConfig::TIMEOUT`] is a good value.
+    pub timeout: Duration,
+}
+
+impl UpgradeConfig {
+    /// How long a call may take if nobody says otherwise.
+    pub const TIMEOUT: Duration = Duration::from_secs(10);
+}

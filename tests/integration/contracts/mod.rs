@@ -2,4 +2,6 @@
 
 mod model;
 mod slack;
+mod slack_client;
+mod slack_ingress;
 mod upgrade;

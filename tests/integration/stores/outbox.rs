@@ -261,17 +261,9 @@ pub(crate) async fn every_kind_of_message_comes_back_as_it_was(f: impl Fixture) 
         approved_by: vec!["bo".into()],
         needed: 2,
     };
-    let private = Outbound::Private {
-        to: "bo".into(),
-        channel: "C1".into(),
-        in_thread: true,
-        response_url: Some("https://hooks.example/1".to_owned()),
-        reply: Reply::markdown("*you* may not").hint("ask ana"),
-    };
     let said = [
         outgoing("card:a1", false, Outbound::Card { card: card("a1"), state }),
-        outgoing("", false, private),
-        outgoing("", false, Outbound::Home { user: "ana".into() }),
+        outgoing("", false, Outbound::Reply { reply: Reply::markdown("*you* may not").hint("ask ana") }),
         outgoing("turn:1", true, Outbound::Status { text: "“reading” 🦀".to_owned() }),
     ];
     f.says(&thread(1), said.clone()).await;

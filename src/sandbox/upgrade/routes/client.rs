@@ -2,6 +2,7 @@
 //!
 //! In the sixth edition of these calls the user travels in a header, in the fifth in the body.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Call, checked};
@@ -101,17 +102,37 @@ pub(crate) fn working_group(world: &mut World, call: &Call) -> Outcome {
     change_groups(world, call, "workingGroup")
 }
 
+/// A user as an error message spells it out, in this order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RootUser<'a> {
+    created_at: &'a str,
+    updated_at: &'a str,
+    version_number: u32,
+    id: &'a str,
+    group: Value,
+    working_group: Value,
+    original_user: (),
+}
+
 /// `PATCH useraliases`
 pub(crate) fn aliases(world: &mut World, call: &Call) -> Outcome {
     let id = user(world, call, "userId")?;
     checked(&validate::text_lists(&call.body, &["aliases"]))?;
     let sent: Vec<&str> = call.body["aliases"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let known: Vec<Value> = sent
+    let known: Vec<RootUser<'_>> = sent
         .iter()
         .filter_map(|alias| {
-            let mut user = wire::stored_user(alias, world.users.get(*alias)?);
-            user["originalUser"] = Value::Null;
-            Some(user)
+            let User { stamp, group, working_group } = world.users.get(*alias)?;
+            Some(RootUser {
+                created_at: &stamp.created_at,
+                updated_at: &stamp.updated_at,
+                version_number: stamp.version_number,
+                id: alias,
+                group: json!(group),
+                working_group: json!(working_group),
+                original_user: (),
+            })
         })
         .collect();
     if !known.is_empty() {

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::{Call, checked, experiments};
+use super::{Call, checked, experiments, lists};
 use crate::sandbox::upgrade::{
     Version,
     failure::{Failure, Outcome},
     seed, validate, wire,
     world::{
-        Condition, Experiment, List, Payload, Point, Row, Segment, Stamp, State, World, fresh_id, fresh_two_characters,
-        is_id,
+        Condition, Experiment, List, Payload, Point, Row, Segment, Stamp, State, StateLog, World, fresh_id,
+        fresh_two_characters, is_id,
     },
 };
 
@@ -30,7 +30,8 @@ pub(crate) fn create(world: &mut World, call: &Call) -> Outcome {
     let again = known.is_some();
     let answer = answer(body, &added, again);
 
-    let event = json!({ "experimentId": id, "experimentName": added.row.name });
+    let name = added.row.name.clone();
+    let lists = [("inclusion", added.inclusion.clone()), ("exclusion", added.exclusion.clone())];
     if let Some(kept) = world.experiment_mut(&id) {
         // Sending a known id again overwrites the row and adds to the lists.
         kept.row = added.row;
@@ -42,7 +43,14 @@ pub(crate) fn create(world: &mut World, call: &Call) -> Outcome {
     } else {
         world.experiments.push(added);
     }
-    world.log("experimentCreated", event);
+    world.log("experimentCreated", json!({ "experimentId": id, "experimentName": name }));
+    if world.version == Version::V6_5 {
+        for (kind, lists) in lists {
+            for list in lists {
+                lists::log(world, &id, kind, &list, "created");
+            }
+        }
+    }
     Ok(answer)
 }
 
@@ -139,6 +147,10 @@ fn build(world: &World, body: &Value, id: &str, known: Option<&Experiment>) -> R
         });
     }
     experiment.queries = read_queries(world, body);
+    if known.is_none() && experiment.row.state != State::Inactive {
+        // Born in another status: the log says it came from `inactive`.
+        experiment.logs.push(StateLog::new(world.now, State::Inactive, experiment.row.state));
+    }
     Ok(experiment)
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn add(world: &mut World, call: &Call) -> Outcome {
     if let Some(experiment) = world.experiment_mut(&id) {
         kind.lists_mut(experiment).push(list.clone());
     }
-    log(world, &id, kind, &list, "created");
+    log(world, &id, kind.word(), &list, "created");
     answer(world, &id, &list)
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn replace(world: &mut World, call: &Call) -> Outcome {
             *kept = list.clone();
         }
     }
-    log(world, &id, kind, &list, "updated");
+    log(world, &id, kind.word(), &list, "updated");
     answer(world, &id, &list)
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn delete(world: &mut World, call: &Call) -> Outcome {
     if let Some(experiment) = world.experiment_mut(&id) {
         kind.lists_mut(experiment).retain(|kept| kept.segment.id != list.segment.id);
     }
-    log(world, &id, kind, &list, "deleted");
+    log(world, &id, kind.word(), &list, "deleted");
     Ok(wire::bare_segment(&list.segment))
 }
 
@@ -129,13 +129,14 @@ fn answer(world: &World, id: &str, list: &List) -> Outcome {
     Ok(wire::list_answer(list, experiment, world))
 }
 
-fn log(world: &mut World, id: &str, kind: Kind, list: &List, operation: &str) {
+/// Notes in the audit log what happened to a list; `kind` is `inclusion` or `exclusion`.
+pub(crate) fn log(world: &mut World, id: &str, kind: &str, list: &List, operation: &str) {
     let name = world.experiment(id).map(|experiment| experiment.row.name.clone());
     let told = json!({
         "experimentId": id, "experimentName": name,
         "list": {
             "listId": list.segment.id, "listName": list.segment.name,
-            "filterType": kind.word(), "operation": operation,
+            "filterType": kind, "operation": operation,
         },
     });
     world.log("experimentUpdated", told);

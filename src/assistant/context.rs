@@ -1,0 +1,195 @@
+//! What capabilities learned, kept from turn to turn: type → key → entry.
+//!
+//! The merge is the one of `tests/fixtures/agent-state/merge-vectors.json`: an entry is replaced as a whole, types and
+//! keys that are not named stay. It is associative, the later write wins, and merging a value with itself gives that
+//! value. So that a thread does not grow for ever, [`ContextData::learn`] forgets the entries that were written longest
+//! ago; that is the only deletion.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// How many entries are kept.
+pub const KEPT_ENTRIES: usize = 8;
+/// The longest entry, in bytes of JSON; see [`shortened`].
+pub const LONGEST_ENTRY: usize = 2_000;
+
+/// Entries by type and key.
+pub type Entries = BTreeMap<String, BTreeMap<String, Value>>;
+
+/// Entries, and in which order they were written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ContextData {
+    /// What is known.
+    pub entries: Entries,
+    /// Type and key of each entry, the one written last at the end.
+    order: Vec<(String, String)>,
+}
+
+impl ContextData {
+    /// Merges one entry and forgets the oldest beyond [`KEPT_ENTRIES`].
+    pub fn learn(&mut self, kind: &str, key: &str, value: &Value) {
+        let update = Entries::from([(kind.to_owned(), BTreeMap::from([(key.to_owned(), shortened(value))]))]);
+        merge(&mut self.entries, update);
+        let place = (kind.to_owned(), key.to_owned());
+        self.order.retain(|known| *known != place);
+        self.order.push(place);
+        while self.order.len() > KEPT_ENTRIES {
+            let (kind, key) = self.order.remove(0);
+            if let Some(keys) = self.entries.get_mut(&kind) {
+                keys.remove(&key);
+                if keys.is_empty() {
+                    self.entries.remove(&kind);
+                }
+            }
+        }
+    }
+
+    /// All entries of one type.
+    pub fn of(&self, kind: &str) -> Option<&BTreeMap<String, Value>> {
+        self.entries.get(kind)
+    }
+}
+
+/// Merges an update into what is stored.
+pub fn merge(stored: &mut Entries, update: Entries) {
+    for (kind, keys) in update {
+        stored.entry(kind).or_default().extend(keys);
+    }
+}
+
+/// The value if it is short enough; otherwise what fits of it, and how much was left out.
+pub fn shortened(value: &Value) -> Value {
+    shortened_to(value, LONGEST_ENTRY)
+}
+
+/// The value within `longest` bytes of JSON. A long list keeps its first items, an object its shape: its longest member
+/// is shortened first. What was left out is counted beside it.
+pub fn shortened_to(value: &Value, longest: usize) -> Value {
+    let size = value.to_string().len();
+    if size <= longest {
+        return value.clone();
+    }
+    match value {
+        Value::Array(items) => {
+            let kept = first_items(items, longest.saturating_sub(48));
+            json!({ "left_out": items.len() - kept.len(), "first": kept })
+        }
+        Value::Object(members) => shortened_object(members, size, longest),
+        other => {
+            let text = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+            let mut end = text.len().min(longest / 8); // escaping can make six bytes of one
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            Value::String(format!("{}…", &text[..end]))
+        }
+    }
+}
+
+fn first_items(items: &[Value], longest: usize) -> Vec<Value> {
+    let mut size = 2;
+    let fits = items.iter().take_while(|item| {
+        size += item.to_string().len() + 1;
+        size <= longest
+    });
+    fits.cloned().collect()
+}
+
+fn shortened_object(members: &Map<String, Value>, size: usize, longest: usize) -> Value {
+    let mut kept = members.clone();
+    let longest_member = members.iter().max_by_key(|(_, member)| member.to_string().len());
+    if let Some((key, member)) = longest_member {
+        let rest = size - member.to_string().len();
+        if rest + 96 + key.len() < longest {
+            let room = longest - rest - 48 - key.len();
+            if let Value::Array(items) = member {
+                let first = first_items(items, room);
+                kept.insert(format!("{key}_left_out"), json!(items.len() - first.len()));
+                kept.insert(key.clone(), Value::Array(first));
+            } else {
+                kept.insert(key.clone(), shortened_to(member, room));
+            }
+            return Value::Object(kept);
+        }
+    }
+    let keys: Vec<Value> = members.keys().map(|key| json!(key)).collect();
+    json!({ "left_out": members.len(), "members": first_items(&keys, longest.saturating_sub(48)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Deserialize)]
+    struct Vector {
+        case: String,
+        existing: Option<Entries>,
+        new: Entries,
+        result: Entries,
+    }
+
+    #[test]
+    fn merges_like_the_vectors() {
+        let vectors: Vec<Vector> =
+            serde_json::from_str(include_str!("../../tests/fixtures/agent-state/merge-vectors.json")).unwrap();
+        assert!(vectors.len() >= 16);
+        for Vector { case, existing, new, result } in vectors {
+            let mut stored = existing.unwrap_or_default();
+            merge(&mut stored, new.clone());
+            assert_eq!(stored, result, "{case}");
+            merge(&mut stored, new);
+            assert_eq!(stored, result, "{case}, again");
+        }
+    }
+
+    fn entries() -> impl Strategy<Value = Entries> {
+        let keys = prop::collection::btree_map("[a-c]", (0..9).prop_map(|v| json!({ "v": v })), 0..3);
+        prop::collection::btree_map("[A-C]", keys, 0..3)
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_associative(a in entries(), b in entries(), c in entries()) {
+            let mut left = a.clone();
+            merge(&mut left, b.clone());
+            merge(&mut left, c.clone());
+            let mut bc = b;
+            merge(&mut bc, c);
+            let mut right = a;
+            merge(&mut right, bc);
+            prop_assert_eq!(left, right);
+        }
+
+        #[test]
+        fn merging_with_itself_changes_nothing(a in entries()) {
+            let mut merged = a.clone();
+            merge(&mut merged, a.clone());
+            prop_assert_eq!(merged, a);
+        }
+
+        #[test]
+        fn an_entry_is_never_longer_than_allowed(text in ".{0,3000}", items in prop::collection::vec(".{0,60}", 0..90)) {
+            for value in [json!(text), json!({ "a": text, "b": items }), json!(items)] {
+                prop_assert!(shortened(&value).to_string().len() <= LONGEST_ENTRY);
+            }
+        }
+    }
+
+    #[test]
+    fn the_oldest_entry_is_forgotten_first() {
+        let mut context = ContextData::default();
+        for key in 0..KEPT_ENTRIES {
+            context.learn("DETAILS", &key.to_string(), &json!(key));
+        }
+        context.learn("DETAILS", "0", &json!("again"));
+        context.learn("NAMES", "all", &json!([]));
+        let details = context.of("DETAILS").unwrap();
+        assert!(!details.contains_key("1"), "written longest ago");
+        assert_eq!(details["0"], json!("again"));
+        assert!(context.of("NAMES").is_some());
+    }
+}

@@ -1,0 +1,99 @@
+//! What a model calls and what it is answered: checked on the way in, paired on the way out.
+//!
+//! A model may call nothing, several tools at once, a tool that does not exist, or one with arguments of any shape. Each
+//! call gets exactly one result, in one message, so that the conversation stays one a provider accepts.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::model::{Block, KnownBlock, Message, Response, Role};
+
+/// The arguments of a call, without the members a model set to null because it had nothing to say.
+///
+/// # Errors
+///
+/// In words for the model, if they are no object or do not fit `schema`.
+pub(super) fn checked(input: &Value, schema: &Value) -> Result<Value, String> {
+    let arguments = match input {
+        Value::Null => Map::new(),
+        Value::Object(members) => {
+            members.iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect()
+        }
+        _ => return Err("the arguments must be a JSON object".to_owned()),
+    };
+    let arguments = Value::Object(arguments);
+    let validator = jsonschema::validator_for(schema).map_err(|error| format!("the tool is broken: {error}"))?;
+    let mistakes: Vec<String> = validator
+        .iter_errors(&arguments)
+        .take(3)
+        .map(|mistake| match mistake.instance_path().as_str() {
+            "" => mistake.to_string(),
+            place => format!("{place}: {mistake}"),
+        })
+        .collect();
+    if mistakes.is_empty() { Ok(arguments) } else { Err(mistakes.join("; ")) }
+}
+
+/// The arguments of a call as a type, after [`checked`].
+///
+/// # Errors
+///
+/// In words for the model.
+pub(super) fn parsed<T: DeserializeOwned>(input: &Value, schema: &Value) -> Result<T, String> {
+    serde_json::from_value(checked(input, schema)?).map_err(|error| error.to_string())
+}
+
+/// One call of a response.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Call {
+    /// Pairs it with its result.
+    pub(super) id: String,
+    /// Which tool.
+    pub(super) name: String,
+    /// With what.
+    pub(super) input: Value,
+}
+
+/// The calls of a response, in order.
+pub(super) fn calls(response: &Response) -> Vec<Call> {
+    let call =
+        |(id, name, input): (&str, &str, &Value)| Call { id: id.into(), name: name.into(), input: input.clone() };
+    response.tool_calls().map(call).collect()
+}
+
+/// A result, or what was wrong with the call.
+pub(super) fn result(call: &Call, outcome: Result<String, String>) -> Block {
+    let (content, is_error) = match outcome {
+        Ok(content) => (content, false),
+        Err(mistake) => (mistake, true),
+    };
+    KnownBlock::ToolResult { tool_use_id: call.id.clone(), content, is_error }.into()
+}
+
+/// Adds what a model said and what it was answered.
+pub(super) fn append(exchange: &mut Vec<Message>, response: Response, results: Vec<Block>) {
+    exchange.push(Message { role: Role::Assistant, content: response.content });
+    exchange.push(Message { role: Role::User, content: results });
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_are_checked_against_the_schema() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "experiment": { "type": "string" }, "limit": { "type": "integer" } },
+            "required": ["experiment"],
+        });
+        let check = |input: Value| checked(&input, &schema);
+        assert_eq!(check(json!({ "experiment": "A", "limit": null })), Ok(json!({ "experiment": "A" })));
+        assert!(check(json!({ "experiment": 7 })).unwrap_err().contains("/experiment"));
+        assert!(check(json!(null)).unwrap_err().contains("experiment"));
+        assert!(check(json!("{\"experiment\":")).unwrap_err().contains("object"));
+        assert!(check(json!([])).is_err());
+    }
+}

@@ -1,0 +1,34 @@
+//! The chat graph, put together.
+
+use std::sync::Arc;
+
+use super::{
+    mind::Mind,
+    nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond},
+    state::AgentState,
+};
+use crate::{
+    capabilities::Registry,
+    graph::definition::{DefinitionError, Graph},
+    model::Model,
+};
+
+/// The chat graph. `fallback` answers whenever `model` cannot, and has to be local.
+///
+/// # Errors
+///
+/// If the nodes do not fit together: a fault of ours.
+pub fn chat_graph(
+    model: Arc<dyn Model>,
+    fallback: Arc<dyn Model>,
+    registry: Registry,
+) -> Result<Graph<AgentState>, DefinitionError> {
+    let mind = Mind::new(model, fallback);
+    Graph::builder("chat", Analyze::NAME)
+        .node(Analyze::new(mind.clone()))
+        .node(Clarify)
+        .node(Gather::new(mind.clone(), registry))
+        .node(Confirm)
+        .node(Respond::new(mind))
+        .build()
+}

@@ -1,0 +1,143 @@
+//! What was said in the thread, as far as models need it: the newest messages, and one line for each older turn.
+//!
+//! Both are bounded in number and in length, so the cost of a turn does not grow with the age of the thread. The
+//! thread in Slack remains the full record.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ids::UserId,
+    model::{Message, Role},
+};
+
+/// How many messages are kept.
+pub const KEPT_LINES: usize = 12;
+/// The longest message kept, in characters.
+pub const LONGEST_LINE: usize = 600;
+/// How many older turns are kept as one line each.
+pub const KEPT_SUMMARIES: usize = 5;
+/// The longest of those lines, in characters.
+pub const LONGEST_SUMMARY: usize = 120;
+
+/// The newest messages and a summary of older ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct History {
+    /// The newest messages, newest last.
+    pub lines: Vec<Line>,
+    /// What older turns were about, newest last.
+    pub summary: Vec<String>,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// The turn it belongs to.
+    pub turn: u64,
+    /// Who said it; nobody: the bot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<UserId>,
+    /// What, shortened.
+    pub text: String,
+}
+
+impl History {
+    /// Adds a person's message.
+    pub fn person_said(&mut self, turn: u64, by: &UserId, text: &str) {
+        self.push(Line { turn, by: Some(by.clone()), text: shorten(text, LONGEST_LINE) });
+    }
+
+    /// Adds a reply of the bot.
+    pub fn bot_said(&mut self, turn: u64, text: &str) {
+        self.push(Line { turn, by: None, text: shorten(text, LONGEST_LINE) });
+    }
+
+    fn push(&mut self, line: Line) {
+        self.lines.push(line);
+        while self.lines.len() > KEPT_LINES {
+            let old = self.lines.remove(0);
+            if old.by.is_some() {
+                self.summary.push(shorten(&one_line(&old.text), LONGEST_SUMMARY));
+            }
+        }
+        if self.summary.len() > KEPT_SUMMARIES {
+            self.summary.drain(..self.summary.len() - KEPT_SUMMARIES);
+        }
+    }
+
+    /// The messages before `turn` as a model sees them: it begins with a person, and speakers alternate.
+    pub fn before(&self, turn: u64) -> Vec<Message> {
+        let mut spoken: Vec<(Role, String)> = Vec::new();
+        for line in self.lines.iter().filter(|line| line.turn < turn) {
+            let (role, text) = match &line.by {
+                Some(by) => (Role::User, format!("@{by}: {}", line.text)),
+                None => (Role::Assistant, line.text.clone()),
+            };
+            match spoken.last_mut() {
+                Some((last, words)) if *last == role => {
+                    words.push('\n');
+                    words.push_str(&text);
+                }
+                None if role == Role::Assistant => {}
+                _ => spoken.push((role, text)),
+            }
+        }
+        spoken.into_iter().map(|(role, text)| Message::text(role, text)).collect()
+    }
+}
+
+/// The text within `longest` characters, with `…` where it was cut.
+pub fn shorten(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        None => text.to_owned(),
+        Some(_) => {
+            let cut: String = text.chars().take(longest.saturating_sub(1)).collect();
+            format!("{}…", cut.trim_end())
+        }
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn talk(turns: u64) -> History {
+        let mut history = History::default();
+        for turn in 1..=turns {
+            history.person_said(turn, &"ana".into(), &format!("question {turn}"));
+            history.bot_said(turn, &format!("answer {turn}"));
+        }
+        history
+    }
+
+    #[test]
+    fn old_turns_become_one_line_each() {
+        let history = talk(9);
+        assert_eq!(history.lines.len(), KEPT_LINES);
+        assert_eq!(history.lines[0].text, "question 4");
+        assert_eq!(history.summary, ["question 1", "question 2", "question 3"]);
+        assert_eq!(talk(600).summary.len(), KEPT_SUMMARIES);
+    }
+
+    #[test]
+    fn a_model_sees_alternating_speakers_beginning_with_a_person() {
+        let mut history = talk(7);
+        history.lines.remove(0); // begins with an answer now
+        history.bot_said(7, "and one more thing");
+        let messages = history.before(8);
+        let roles: Vec<_> = messages.iter().map(|message| message.role).collect();
+        assert_eq!(roles[0], Role::User);
+        assert!(roles.windows(2).all(|pair| pair[0] != pair[1]), "{roles:?}");
+        assert_eq!(history.before(1), []);
+    }
+
+    #[test]
+    fn cutting_respects_characters() {
+        assert_eq!(shorten("für Ana", 4), "für…");
+        assert_eq!(shorten("für", 3), "für");
+    }
+}

@@ -1,0 +1,83 @@
+//! What was done in this thread, newest last.
+//!
+//! The audit trail is the store's; this is what the assistant itself can tell about it, and what “undo” refers to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    clock::Timestamp,
+    graph::action::{ActionRecord, Status, Undo, Verdict},
+    ids::{ActionId, UserId},
+    reply::Text,
+};
+
+/// How many entries are kept.
+pub const KEPT: usize = 40;
+
+/// The newest entries, and how many came before them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Log {
+    /// How many older entries were dropped.
+    pub earlier: u64,
+    /// The newest entries, newest last.
+    pub entries: Vec<Entry>,
+}
+
+/// One change that was asked for, and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its record.
+    pub id: ActionId,
+    /// The name of the action.
+    pub action: String,
+    /// When it ended.
+    pub at: Timestamp,
+    /// How.
+    pub status: Status,
+    /// What became of it, in one sentence.
+    pub what: Text,
+    /// Who asked.
+    pub requested_by: UserId,
+    /// Who approved, or said no.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decided_by: Vec<UserId>,
+    /// What puts it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<Undo>,
+}
+
+impl Log {
+    /// Adds what a record says now; a second look at the same record replaces the first.
+    pub fn add(&mut self, record: &ActionRecord, what: Text, now: Timestamp) {
+        let decided_by = match record.status {
+            Status::Rejected => {
+                let no = |verdict: &Verdict| matches!(verdict, Verdict::Rejected { .. });
+                record.decisions.iter().filter(|d| no(&d.verdict)).filter_map(|d| d.by.clone()).collect()
+            }
+            _ => record.approved_by(),
+        };
+        self.entries.retain(|entry| entry.id != record.id);
+        self.entries.push(Entry {
+            id: record.id.clone(),
+            action: record.name.clone(),
+            at: now,
+            status: record.status,
+            what,
+            requested_by: record.requested_by.clone(),
+            decided_by,
+            undo: if record.status == Status::Done { record.undo.clone() } else { None },
+        });
+        let over = self.entries.len().saturating_sub(KEPT);
+        self.entries.drain(..over);
+        self.earlier += over as u64;
+        // An undo of long ago would be worked out from what was true then: only the newest are kept.
+        let old = self.entries.len().saturating_sub(5);
+        self.entries[..old].iter_mut().for_each(|entry| entry.undo = None);
+    }
+
+    /// What happened: without what was only asked for.
+    pub fn done(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| matches!(entry.status, Status::Done | Status::Failed | Status::Unknown))
+    }
+}

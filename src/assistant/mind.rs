@@ -1,0 +1,96 @@
+//! The model of a turn: the language model, and the grammar once that does not answer.
+
+use std::sync::Arc;
+
+use tracing::{error, warn};
+
+use super::state::AgentState;
+use crate::{
+    graph::{node::NodeError, store},
+    model::{Error, Model, Request, Response},
+    reply::Reply,
+};
+
+/// A model and what stands in for it.
+#[derive(Clone, Debug)]
+pub(super) struct Mind {
+    model: Arc<dyn Model>,
+    fallback: Arc<dyn Model>,
+}
+
+impl Mind {
+    /// `fallback` answers when `model` cannot; it has to be local.
+    pub(super) fn new(model: Arc<dyn Model>, fallback: Arc<dyn Model>) -> Self {
+        Self { model, fallback }
+    }
+
+    /// Asks. When the language model does not answer, the rest of the turn goes on without it: what it called so far
+    /// is forgotten, what its tools returned is kept.
+    ///
+    /// # Errors
+    ///
+    /// If not even the fallback answers: a fault of ours.
+    pub(super) async fn ask(
+        &self,
+        state: &mut AgentState,
+        bill: &mut Bill,
+        mut request: Request,
+    ) -> Result<Response, NodeError> {
+        if !state.turn.without_model {
+            match self.model.respond(&request).await {
+                Ok(response) => {
+                    if self.model.is_remote() {
+                        bill.add(&response);
+                    }
+                    return Ok(response);
+                }
+                Err(reason) => {
+                    match &reason {
+                        Error::Unavailable { .. } => warn!("The language model did not answer: {reason}"),
+                        Error::Auth | Error::Refused { .. } | Error::Decode { .. } => {
+                            error!("The language model cannot be used: {reason}");
+                        }
+                    }
+                    self.give_up(state);
+                    request.exchange.clear();
+                }
+            }
+        }
+        self.fallback.respond(&request).await.map_err(|source| NodeError::Permanent {
+            reply: Reply::text("Something went wrong on my side, so I could not work on this. Nothing was changed."),
+            source: source.into(),
+        })
+    }
+
+    /// Goes on without the language model for the rest of the turn.
+    pub(super) fn give_up(&self, state: &mut AgentState) {
+        state.turn.without_model = true;
+        state.turn.exchange.clear();
+        state.turn.change = None;
+    }
+
+    /// Whether a language model takes part in this turn: it finds words for anything, the grammar does not.
+    pub(super) fn finds_words(&self, state: &AgentState) -> bool {
+        !state.turn.without_model && self.model.is_remote()
+    }
+}
+
+/// What the model calls of one step cost.
+#[derive(Debug, Default)]
+pub(super) struct Bill(Option<store::Usage>);
+
+impl Bill {
+    fn add(&mut self, response: &Response) {
+        let sum = self.0.get_or_insert_with(store::Usage::default);
+        sum.model.clone_from(&response.usage.model);
+        sum.calls += 1;
+        sum.input_tokens += response.usage.input_tokens;
+        sum.cached_tokens += response.usage.cached_tokens;
+        sum.output_tokens += response.usage.output_tokens;
+    }
+
+    /// The sum, if anything was asked that costs.
+    pub(super) fn total(self) -> Option<store::Usage> {
+        self.0
+    }
+}

@@ -1,0 +1,44 @@
+//! One question, with what may be meant as buttons. Never a guess, and never an error message.
+
+use async_trait::async_trait;
+
+use super::{
+    super::{
+        mind::Bill,
+        replies,
+        state::{AgentState, Phase},
+    },
+    close::close,
+};
+use crate::graph::node::{Context, Node, NodeError, Step};
+
+/// Asks what is meant.
+pub(in super::super) struct Clarify;
+
+impl Clarify {
+    /// Its name.
+    pub(in super::super) const NAME: &'static str = "clarify";
+}
+
+#[async_trait]
+impl Node<AgentState> for Clarify {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    async fn run(&self, mut state: AgentState, _context: &Context) -> Result<Step<AgentState>, NodeError> {
+        state.turn.phase = Phase::Responding;
+        let reply = match (&state.turn.analysis, &state.draft) {
+            (Some(analysis), _) if !analysis.question.is_empty() || !analysis.options.is_empty() => {
+                replies::which(&analysis.question, &analysis.options)
+            }
+            (_, Some(draft)) => replies::still_waiting(draft),
+            _ => replies::examples(),
+        };
+        Ok(close(state, reply, Bill::default()))
+    }
+}

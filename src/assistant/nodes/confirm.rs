@@ -1,0 +1,47 @@
+//! The card: what was worked out becomes a question to a person, and the turn pauses.
+//!
+//! It does nothing else. The card was made by the action from checked parameters; no model's words are on it.
+
+use async_trait::async_trait;
+
+use super::{
+    super::{
+        mind::Bill,
+        replies,
+        state::{AgentState, Phase},
+    },
+    close::close,
+    respond::Respond,
+};
+use crate::graph::node::{Ask, Context, Node, NodeError, Step};
+
+/// Asks for approval.
+pub(in super::super) struct Confirm;
+
+impl Confirm {
+    /// Its name.
+    pub(in super::super) const NAME: &'static str = "confirm";
+}
+
+#[async_trait]
+impl Node<AgentState> for Confirm {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &[Respond::NAME]
+    }
+
+    async fn run(&self, mut state: AgentState, _context: &Context) -> Result<Step<AgentState>, NodeError> {
+        let turn = &mut state.turn;
+        let (Some(proposal), Some(change), Some(by)) = (turn.proposal.take(), turn.change.clone(), turn.by.clone())
+        else {
+            return Ok(close(state, replies::nothing_to_do(), Bill::default()));
+        };
+        turn.phase = Phase::Confirming;
+        let turn_number = turn.number;
+        state.conversation.bot_said(turn_number, &format!("(asked on a card: {})", proposal.card.title));
+        Ok(Step::ask(state, Ask { action: change.action, proposal, requested_by: by, then: Respond::NAME }))
+    }
+}

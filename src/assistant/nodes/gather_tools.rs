@@ -1,0 +1,250 @@
+//! What a model's calls do while it gathers: setters change the turn, reading tools read side by side.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::super::{
+    context::shortened_to,
+    exchange::{self, Call},
+    outcomes, replies,
+    state::{AgentState, Read},
+    tools,
+};
+use crate::{
+    capabilities::{Registry, Tool, ToolError},
+    model::{Block, ToolSpec, rules::situation::Draft},
+};
+
+/// How many things are read in one turn.
+const READS: usize = 12;
+/// The longest result that is kept for the answer, in bytes of JSON.
+const LONGEST_RESULT: usize = 40_000;
+/// The longest result that goes back to the model, in bytes of JSON.
+const LONGEST_TOLD: usize = 8_000;
+
+/// What the calls of one round said.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    /// Parameters were given.
+    pub(super) parameters: bool,
+    /// Something is being read.
+    pub(super) read: bool,
+    /// The draft is given up.
+    pub(super) dropped: bool,
+    /// A call was refused.
+    pub(super) mistaken: bool,
+}
+
+/// What has to be done for one call.
+pub(super) enum Planned {
+    /// It is done already.
+    Settled(Result<String, String>),
+    /// It reads.
+    Reading { tool: Arc<dyn Tool>, arguments: Value, key: String },
+}
+
+/// What came of one call.
+pub(super) enum Answer {
+    /// It was settled without reading.
+    Settled(Result<String, String>),
+    /// It was read, or could not be.
+    Read { tool: &'static str, arguments: Value, key: String, result: Result<Value, ToolError> },
+}
+
+impl Planned {
+    /// Reads, if there is anything to read.
+    pub(super) async fn run(self) -> Answer {
+        match self {
+            Self::Settled(settled) => Answer::Settled(settled),
+            Self::Reading { tool, arguments, key } => {
+                let result = tool.call(&arguments).await;
+                Answer::Read { tool: tool.name(), arguments, key, result }
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct SetAction {
+    action: String,
+}
+
+#[derive(Deserialize)]
+struct SetParams {
+    action_params: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct UpdateParam {
+    key: String,
+    value: Value,
+}
+
+#[derive(Deserialize)]
+struct SetMissing {
+    missing_params: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct AddError {
+    error_type: String,
+    message: String,
+}
+
+/// Takes one call up. Everything but reading is settled here.
+pub(super) fn hear(
+    state: &mut AgentState,
+    registry: &Registry,
+    specs: &[ToolSpec],
+    on_card: Option<&Draft>,
+    heard: &mut Heard,
+    call: &Call,
+) -> Planned {
+    let outcome = match call.name.as_str() {
+        tools::EXECUTION_LOG => {
+            let read = Read {
+                tool: tools::EXECUTION_LOG.to_owned(),
+                arguments: Value::Object(Map::new()),
+                key: "execution_log".to_owned(),
+                failed: None,
+            };
+            let log = outcomes::log_as_data(&state.log);
+            state.turn.reads.push(read);
+            state.turn.gathered.insert("execution_log".to_owned(), log.clone());
+            Ok(log.to_string())
+        }
+        name => match registry.tools.get(name) {
+            Some(tool) => match plan_read(state, tool, &call.input) {
+                Ok(planned) => {
+                    heard.read = true;
+                    return planned;
+                }
+                Err(mistake) => Err(mistake),
+            },
+            None => set(state, specs, on_card, heard, call),
+        },
+    };
+    heard.mistaken |= outcome.is_err();
+    Planned::Settled(outcome)
+}
+
+fn plan_read(state: &AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Result<Planned, String> {
+    let arguments = exchange::checked(input, &tool.schema())?;
+    let key = key_of(tool.name(), &arguments);
+    if let Some(known) = state.turn.gathered.get(&key) {
+        return Ok(Planned::Settled(Ok(shortened_to(known, LONGEST_TOLD).to_string())));
+    }
+    if state.turn.reads.len() >= READS {
+        return Err("enough was read in this turn; answer with what is there".to_owned());
+    }
+    Ok(Planned::Reading { tool: Arc::clone(tool), arguments, key })
+}
+
+fn set(
+    state: &mut AgentState,
+    specs: &[ToolSpec],
+    on_card: Option<&Draft>,
+    heard: &mut Heard,
+    call: &Call,
+) -> Result<String, String> {
+    let spec = specs
+        .iter()
+        .find(|spec| spec.name == call.name)
+        .ok_or_else(|| format!("there is no tool `{}`", shorten_name(&call.name)))?;
+    let schema = &spec.input_schema;
+    match call.name.as_str() {
+        tools::SET_ACTION => {
+            let SetAction { action } = exchange::parsed(&call.input, schema)?;
+            let known = state.turn.change.take().or_else(|| state.draft.clone()).filter(|draft| draft.action == action);
+            state.turn.change = Some(known.unwrap_or(Draft { action, ..Draft::default() }));
+            Ok("noted".to_owned())
+        }
+        tools::SET_PARAMS => {
+            let SetParams { action_params } = exchange::parsed(&call.input, schema)?;
+            let change = state.turn.change.as_mut().ok_or("call `set_action_needed` first")?;
+            change.params = action_params.into_iter().filter(|(_, value)| !value.is_null()).collect();
+            heard.parameters = true;
+            Ok("noted".to_owned())
+        }
+        tools::UPDATE_PARAMS => {
+            let UpdateParam { key, value } = exchange::parsed(&call.input, schema)?;
+            let earlier = || state.draft.clone().or_else(|| on_card.cloned());
+            let change = match &mut state.turn.change {
+                Some(change) => change,
+                none => none.insert(earlier().ok_or("there is no draft; call `set_action_needed` first")?),
+            };
+            change.params.insert(key, value);
+            heard.parameters = true;
+            Ok("noted".to_owned())
+        }
+        tools::SET_MISSING => {
+            let SetMissing { missing_params } = exchange::parsed(&call.input, schema)?;
+            state.turn.missing = missing_params.into_iter().take(20).collect();
+            Ok("noted; the person will be asked".to_owned())
+        }
+        tools::ADD_ERROR => {
+            let AddError { error_type, message } = exchange::parsed(&call.input, schema)?;
+            state.note_problem(&error_type, &message);
+            Ok("noted".to_owned())
+        }
+        tools::DROP_DRAFT => {
+            heard.dropped = true;
+            state.draft = None;
+            state.turn.change = None;
+            Ok("dropped".to_owned())
+        }
+        other => Err(format!("there is no tool `{}`", shorten_name(other))),
+    }
+}
+
+fn shorten_name(name: &str) -> String {
+    super::super::history::shorten(name, 60)
+}
+
+/// Keeps what a call brought, and gives its result for the model.
+pub(super) fn keep(state: &mut AgentState, call: &Call, answer: Answer) -> Block {
+    let (tool, arguments, key, result) = match answer {
+        Answer::Settled(outcome) => return exchange::result(call, outcome),
+        Answer::Read { tool, arguments, key, result } => (tool, arguments, key, result),
+    };
+    let (failed, told) = match result {
+        Ok(value) => {
+            if let Some(asked) = experiment_in(&arguments) {
+                state.last_experiment = Some(value["name"].as_str().map_or(asked, str::to_owned));
+            }
+            let kind = tool.trim_start_matches("get_").to_uppercase();
+            state.context.learn(&kind, &key, &value);
+            let kept = shortened_to(&value, LONGEST_RESULT);
+            let told = shortened_to(&kept, LONGEST_TOLD).to_string();
+            state.turn.gathered.insert(key.clone(), kept);
+            (None, Ok(told))
+        }
+        Err(ToolError { kind, reply, transient }) => {
+            let words = reply.words();
+            state.note_problem(replies::kind_name(kind), &words);
+            let reply = if transient { replies::try_again(reply, &state.turn.said) } else { reply };
+            (Some(reply), Err(words))
+        }
+    };
+    state.turn.reads.push(Read { tool: tool.to_owned(), arguments, key, failed });
+    exchange::result(call, told)
+}
+
+/// Where a tool's answer is kept: the tool without `get_`, and what it was asked about.
+pub(super) fn key_of(tool: &str, arguments: &Value) -> String {
+    let mut key = tool.trim_start_matches("get_").to_owned();
+    for value in arguments.as_object().into_iter().flat_map(Map::values) {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        key.push(':');
+        key.push_str(&super::super::history::shorten(&text, 80));
+    }
+    key
+}
+
+/// The experiment that a question or a change is about, by the name that was given or found.
+pub(super) fn experiment_in(data: &Value) -> Option<String> {
+    let keys = ["experiment_name", "experiment", "experiment_id"];
+    keys.into_iter().find_map(|key| data.get(key)?.as_str()).filter(|name| !name.is_empty()).map(str::to_owned)
+}

@@ -1,0 +1,13 @@
+//! The nodes of the chat graph, one file each.
+
+pub(super) mod analyze;
+pub(super) mod clarify;
+mod close;
+pub(super) mod confirm;
+pub(super) mod gather;
+mod gather_tools;
+pub(super) mod respond;
+#[cfg(test)]
+mod stage;
+#[cfg(test)]
+mod tests;

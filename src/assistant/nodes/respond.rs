@@ -1,0 +1,151 @@
+//! The answer. Where the outcome is known, code says it; otherwise a model does, from what is in the state.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    super::{
+        exchange::{self, Call},
+        mind::{Bill, Mind},
+        outcomes, replies,
+        state::{AgentState, Phase},
+        tools, view,
+    },
+    close::close,
+};
+use crate::{
+    graph::{
+        action::ActionRecord,
+        node::{Context, Node, NodeError, Step},
+    },
+    model::{Purpose, ToolChoice, rules},
+    reply::{Choice, Reply},
+};
+
+/// How many times the model is asked in one turn.
+const ROUNDS: usize = 3;
+
+/// Says how it came out.
+pub(in super::super) struct Respond {
+    mind: Mind,
+}
+
+impl Respond {
+    /// Its name.
+    pub(in super::super) const NAME: &'static str = "respond";
+
+    /// The node.
+    pub(in super::super) fn new(mind: Mind) -> Self {
+        Self { mind }
+    }
+
+    /// Lets a model put it into words.
+    async fn worded(&self, state: &mut AgentState, context: &Context, bill: &mut Bill) -> Result<Reply, NodeError> {
+        let mut request = view::request(Purpose::Respond, state, context, tools::responding(), ToolChoice::Auto);
+        let mut choices = Vec::new();
+        for _ in 0..ROUNDS {
+            let response = self.mind.ask(state, bill, request.clone()).await?;
+            if state.turn.without_model {
+                request.exchange.clear();
+            }
+            let calls = exchange::calls(&response);
+            let text = response.text().trim().to_owned();
+            let results: Vec<_> =
+                calls.iter().map(|call| exchange::result(call, read_back(state, call, &mut choices))).collect();
+            let asks = calls.iter().any(|call| call.name != tools::NEXT_STEPS);
+            if !text.is_empty() && !asks {
+                return Ok(Reply { choices, ..Reply::markdown(text) });
+            }
+            if calls.is_empty() {
+                break;
+            }
+            exchange::append(&mut request.exchange, response, results);
+        }
+        Ok(replies::results(state).unwrap_or_else(replies::no_words))
+    }
+}
+
+/// What is known, for a model that answers.
+fn read_back(state: &AgentState, call: &Call, choices: &mut Vec<Choice>) -> Result<String, String> {
+    let spec = tools::responding().into_iter().find(|spec| spec.name == call.name);
+    let spec = spec.ok_or_else(|| format!("there is no tool `{}`", call.name.chars().take(60).collect::<String>()))?;
+    let arguments = exchange::checked(&call.input, &spec.input_schema)?;
+    let known = |kind: &str| match state.context.of(kind) {
+        Some(entries) => json!(entries),
+        None => json!("nothing was gathered"),
+    };
+    let answer = match call.name.as_str() {
+        tools::CONTEXT_METADATA => known("CONTEXT_METADATA"),
+        tools::EXPERIMENT_NAMES => known("EXPERIMENT_NAMES"),
+        tools::ALL_EXPERIMENTS => known("ALL_EXPERIMENTS"),
+        tools::ALL_GATHERED => super::super::context::shortened_to(&json!(state.turn.gathered), 16_000),
+        tools::EXECUTION_LOG => outcomes::log_as_data(&state.log),
+        tools::ERRORS => json!(state.turn.errors),
+        _ => {
+            #[derive(Deserialize)]
+            struct Steps {
+                steps: Vec<Choice>,
+            }
+            let steps: Steps = serde_json::from_value(arguments).map_err(|error| error.to_string())?;
+            choices.extend(steps.steps.into_iter().take(4usize.saturating_sub(choices.len())));
+            json!("shown")
+        }
+    };
+    Ok(answer.to_string())
+}
+
+/// Remembers how an action ended and says so.
+fn ended(state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
+    let reply = outcomes::outcome(record);
+    state.log.add(record, outcomes::log_line(record), context.now);
+    if let Some(name) = outcomes::experiment_of(record) {
+        state.last_experiment = Some(name);
+    }
+    if state.on_card.as_ref().is_some_and(|on_card| on_card.action == record.name) {
+        state.on_card = None;
+    }
+    reply
+}
+
+/// The answer where no words have to be found: what failed, and what a tool returned to a documented question.
+fn settled(state: &AgentState, finds_words: bool, context: &Context) -> Option<Reply> {
+    let turn = &state.turn;
+    if !turn.reads.is_empty() && turn.gathered.is_empty() {
+        return turn.reads.iter().find_map(|read| read.failed.clone());
+    }
+    let situation = view::situation(state, context);
+    let documented = turn.reads.len() == 1 && rules::documented_read(&situation) == Some(turn.reads[0].tool.as_str());
+    if turn.reads.is_empty() || (finds_words && !documented) {
+        return None;
+    }
+    replies::results(state)
+}
+
+#[async_trait]
+impl Node<AgentState> for Respond {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn status(&self) -> Option<&'static str> {
+        Some("Writing the answer…")
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
+        state.turn.phase = Phase::Responding;
+        let mut bill = Bill::default();
+        let reply = match &context.ended {
+            Some(record) => ended(&mut state, record, context),
+            None => match settled(&state, self.mind.finds_words(&state), context) {
+                Some(reply) => reply,
+                None => self.worded(&mut state, context, &mut bill).await?,
+            },
+        };
+        Ok(close(state, reply, bill))
+    }
+}

@@ -1,0 +1,352 @@
+//! A stage for the nodes: a scripted model, a small platform, and a driver that follows `Next` without an engine.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use crate::{
+    assistant::{graph::chat_graph, state::AgentState},
+    capabilities::{Registry, Tool, ToolError},
+    clock::Timestamp,
+    graph::{
+        action::*,
+        definition::Graph,
+        node::{Ask, Context, Next, Said, State},
+        store,
+    },
+    ids::{ApprovalId, ThreadId},
+    model::{Block, Error, KnownBlock, Model, Request, Response, Usage, rules::RulesModel},
+    reply::{Card, Fact, Reply, Text},
+};
+
+/// A model that answers what it was told to, and remembers what it was asked.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    answers: Mutex<VecDeque<Result<Response, Error>>>,
+    pub(super) asked: Mutex<Vec<Request>>,
+}
+
+impl Script {
+    pub(super) fn of(answers: impl IntoIterator<Item = Result<Response, Error>>) -> Arc<Self> {
+        Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() })
+    }
+
+    pub(super) fn calls(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+#[async_trait]
+impl Model for Script {
+    fn name(&self) -> &str {
+        "script"
+    }
+
+    async fn respond(&self, request: &Request) -> Result<Response, Error> {
+        self.asked.lock().unwrap().push(request.clone());
+        self.answers.lock().unwrap().pop_front().expect("the script has an answer for each question")
+    }
+}
+
+/// A model that calls these tools at once.
+pub(super) fn calls<const N: usize>(calls: [(&str, Value); N]) -> Result<Response, Error> {
+    let block = |(i, (name, input)): (usize, (&str, Value))| -> Block {
+        KnownBlock::ToolUse { id: format!("call_{i}"), name: name.to_owned(), input }.into()
+    };
+    Ok(response(calls.into_iter().enumerate().map(block).collect(), "tool_use"))
+}
+
+/// A model that says this.
+pub(super) fn says(text: &str) -> Result<Response, Error> {
+    Ok(response(vec![KnownBlock::Text { text: text.to_owned() }.into()], "end_turn"))
+}
+
+/// A model that finds out this.
+pub(super) fn finds(intent: &str, confidence: f64) -> Result<Response, Error> {
+    calls([(
+        "analyze_user_request",
+        json!({ "intent_type": intent, "confidence": confidence, "user_request_summary": "…" }),
+    )])
+}
+
+/// A model that is not there.
+pub(super) fn is_away() -> Result<Response, Error> {
+    Err(Error::Unavailable { reason: "529".to_owned() })
+}
+
+fn response(content: Vec<Block>, stop_reason: &str) -> Response {
+    let usage = Usage { model: "script".to_owned(), input_tokens: 10, cached_tokens: 5, output_tokens: 1 };
+    Response { content, stop_reason: stop_reason.to_owned(), usage }
+}
+
+struct FakeTool(&'static str, Result<Value, ToolError>);
+
+#[async_trait]
+impl Tool for FakeTool {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn description(&self) -> &'static str {
+        "Reads something."
+    }
+
+    fn schema(&self) -> Value {
+        json!({ "type": "object", "properties": { "context": { "type": "string" } } })
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        self.1.clone()
+    }
+}
+
+/// Knows one experiment, and makes cards.
+struct FakeAction(&'static str);
+
+#[async_trait]
+impl ActionKind for FakeAction {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn description(&self) -> &'static str {
+        "Changes something."
+    }
+
+    fn schema(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let missing = |name: &str, question: &str, options: &[&str]| MissingParameter {
+            name: name.to_owned(),
+            question: question.to_owned(),
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+        };
+        let refused = |reply: Reply| Err(Refusal::Refused { error: ErrorKind::NotFound, reply }.into());
+        let (name, title) = match self.0 {
+            "create_experiment" => {
+                let mut lacking = Vec::new();
+                if parameters["name"].is_null() {
+                    lacking.push(missing("name", "What should it be called?", &[]));
+                }
+                if parameters["context"].is_null() {
+                    lacking.push(missing("context", "Which context is it for?", &["assign-prog", "mathstream"]));
+                }
+                if !lacking.is_empty() {
+                    return Err(Refusal::Missing(lacking).into());
+                }
+                let name = parameters["name"].as_str().unwrap();
+                (name, format!("Create “{name}” in {}?", parameters["context"].as_str().unwrap()))
+            }
+            _ => match parameters["experiment"].as_str() {
+                None => return Err(Refusal::Missing(vec![missing("experiment", "Which experiment?", &[])]).into()),
+                Some("Away") => {
+                    let reply = Reply::text("UpGrade does not answer at the moment.");
+                    return Err(PrepareError::Unavailable { error: ErrorKind::Network, reply });
+                }
+                Some(name) if name.eq_ignore_ascii_case("math hints") => {
+                    ("Math Hints", "Start “Math Hints”?".to_owned())
+                }
+                Some(name) => {
+                    let words = format!("There is no experiment “{name}”. Did you mean “Math Hints”?");
+                    return refused(Reply::text(words).choice("Math Hints", "start Math Hints"));
+                }
+            },
+        };
+        Ok(Proposal {
+            parameters: json!({ "experiment": "id-1", "experiment_name": name }),
+            preconditions: json!({}),
+            card: Card {
+                title,
+                facts: vec![Fact { label: "Status".into(), before: None, after: Text::from("enrolling") }],
+                warnings: Vec::new(),
+                notes: Vec::new(),
+                approve: "Start".into(),
+                reject: "Don't".into(),
+                done: format!("Started “{name}”."),
+                irreversible: false,
+            },
+            undo: Some(Undo {
+                name: "update_experiment_status".into(),
+                parameters: json!({ "experiment": name, "status": "enrollmentComplete" }),
+                label: "Undo: stop it again".into(),
+            }),
+        })
+    }
+
+    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+        Ok(json!({}))
+    }
+
+    async fn perform(&self, _: &ActionRecord) -> Performed {
+        unreachable!("nodes perform nothing")
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Ask
+    }
+
+    async fn probe(&self, _: &ActionRecord) -> Probed {
+        unreachable!("nodes perform nothing")
+    }
+}
+
+fn registry() -> Registry {
+    let down = ToolError {
+        kind: ErrorKind::Network,
+        reply: Reply::text("UpGrade does not answer at the moment."),
+        transient: true,
+    };
+    let tools = [
+        FakeTool("get_context_metadata", Ok(json!({ "assign-prog": { "CONDITIONS": ["control", "variant"] } }))),
+        FakeTool(
+            "get_experiment_names",
+            Ok(json!({ "total": 1, "experiments": [{ "id": "1", "name": "Math Hints" }] })),
+        ),
+        FakeTool("check_upgrade_health", Err(down)),
+        FakeTool("count_things", Ok(json!({ "things": 7 }))),
+    ];
+    let actions = ["create_experiment", "update_experiment_status"].map(FakeAction);
+    Registry {
+        tools: tools.into_iter().map(|tool| (tool.0, Arc::new(tool) as Arc<dyn Tool>)).collect(),
+        actions: actions.into_iter().map(|action| (action.0, Arc::new(action) as Arc<dyn ActionKind>)).collect(),
+    }
+}
+
+/// The graph, the state, and what people see.
+pub(super) struct Stage {
+    graph: Graph<AgentState>,
+    pub(super) state: AgentState,
+    pub(super) open: Vec<ActionRecord>,
+    suspended: Value,
+    now: Timestamp,
+}
+
+/// What one turn did.
+pub(super) struct Told {
+    pub(super) says: Vec<Reply>,
+    pub(super) asked: Option<Ask>,
+    pub(super) usage: Option<store::Usage>,
+    pub(super) way: Vec<&'static str>,
+}
+
+impl Told {
+    /// The words, then the buttons in brackets; the title of a card.
+    pub(super) fn read(&self) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        for reply in &self.says {
+            lines.push(reply.words());
+            lines.extend(reply.choices.iter().map(|choice| format!("[{} → {}]", choice.label, choice.says)));
+        }
+        lines.extend(self.asked.iter().map(|ask| format!("card: {}", ask.proposal.card.title)));
+        lines.join("\n")
+    }
+}
+
+impl Stage {
+    pub(super) fn with(model: Arc<dyn Model>) -> Self {
+        let graph = chat_graph(model, Arc::new(RulesModel), registry()).unwrap();
+        let now = Timestamp(1_700_000_000_000);
+        Self { graph, state: AgentState::default(), open: Vec::new(), suspended: Value::Null, now }
+    }
+
+    /// Without a language model.
+    pub(super) fn with_rules() -> Self {
+        Self::with(Arc::new(RulesModel))
+    }
+
+    pub(super) async fn says(&mut self, text: &str) -> Told {
+        self.now = Timestamp(self.now.0 + 1_000);
+        self.state.begin_turn(&Said { by: "ana".into(), text: text.to_owned(), at: self.now });
+        self.follow(self.graph.start(), None).await
+    }
+
+    /// An answer to the newest card came, and it ended like this.
+    pub(super) async fn ends(&mut self, status: Status, decisions: Vec<Decision>, outcome: Option<Outcome>) -> Told {
+        let mut record = self.open.pop().expect("a card is open");
+        record.status = status;
+        record.decisions = decisions;
+        record.outcome = outcome;
+        self.state.resume(self.suspended.take()).unwrap();
+        self.follow("respond", Some(record)).await
+    }
+
+    async fn follow(&mut self, start: &'static str, ended: Option<ActionRecord>) -> Told {
+        let mut told = Told { says: Vec::new(), asked: None, usage: None, way: Vec::new() };
+        let mut name = start;
+        for _ in 0..12 {
+            told.way.push(name);
+            let context = Context {
+                thread: thread(),
+                run: "r1".into(),
+                now: self.now,
+                attempt: 0,
+                ended: ended.clone(),
+                open: self.open.clone(),
+            };
+            let node = self.graph.node(name).expect("the builder checked it");
+            // What a node gets was stored in between.
+            let stored = serde_json::to_string(&self.state).unwrap();
+            let step = node.run(serde_json::from_str(&stored).unwrap(), &context).await.unwrap();
+            self.state = step.state;
+            told.says.extend(step.says);
+            if let Some(usage) = step.usage {
+                let sum = told.usage.get_or_insert_with(store::Usage::default);
+                sum.calls += usage.calls;
+                sum.input_tokens += usage.input_tokens;
+            }
+            match step.next {
+                Next::Go(next) => {
+                    assert!(node.targets().contains(&next), "{name} may not go to {next}");
+                    name = next;
+                }
+                Next::End => return told,
+                Next::Ask(ask) => {
+                    self.suspended = self.state.suspend();
+                    self.open.push(record(&ask, self.now));
+                    told.asked = Some(*ask);
+                    return told;
+                }
+            }
+        }
+        panic!("it goes round: {:?}", told.way)
+    }
+}
+
+fn thread() -> ThreadId {
+    ThreadId { team: "T1".into(), channel: "C1".into(), root: "1700000000.000100".into() }
+}
+
+fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
+    let Proposal { parameters, preconditions, card, undo } = ask.proposal.clone();
+    let policy = Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true };
+    ActionRecord {
+        format: ActionRecord::FORMAT,
+        id: format!("A{}", now.0).as_str().into(),
+        approval: ApprovalId::new(&thread(), 1),
+        thread: thread(),
+        run: "r1".into(),
+        name: ask.action.clone(),
+        action_version: 1,
+        digest: digest_of(&ask.action, 1, &parameters, &preconditions, &policy),
+        parameters,
+        preconditions,
+        policy,
+        status: Status::Pending,
+        revision: 1,
+        card,
+        slot: "card:A1".into(),
+        requested_by: ask.requested_by.clone(),
+        requested_at: now,
+        expires_at: now,
+        decisions: Vec::new(),
+        intent_at: None,
+        outcome: None,
+        undo,
+    }
+}

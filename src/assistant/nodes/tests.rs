@@ -1,0 +1,381 @@
+//! Turns through the whole graph, with a scripted model or none.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::stage::{Script, Stage, Told, calls, finds, is_away, says};
+use crate::{
+    clock::Timestamp,
+    graph::{
+        action::{Decision, ErrorKind, Outcome, Status, Verdict},
+        node::State,
+    },
+    model::{Block, KnownBlock, rules::situation::Situation},
+    reply::Text,
+};
+
+fn by_bo(verdict: Verdict) -> Vec<Decision> {
+    vec![Decision { by: Some("bo".into()), at: Timestamp(0), verdict }]
+}
+
+fn done(words: &str) -> Option<Outcome> {
+    Some(Outcome::Done { result: json!({ "name": "Math Hints" }), summary: Text::from(words) })
+}
+
+async fn started(stage: &mut Stage) -> Told {
+    stage.says("start Math Hints").await;
+    stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await
+}
+
+/// What the model was told in the last message of a request, tool results included.
+fn results(script: &Script, request: usize) -> Vec<(String, bool)> {
+    let asked = script.asked.lock().unwrap();
+    let last = asked[request].exchange.last().expect("an exchange");
+    let results = last.content.iter().map(|block| match block {
+        Block::Known(KnownBlock::ToolResult { content, is_error, .. }) => (content.clone(), *is_error),
+        other => panic!("{other:?}"),
+    });
+    results.collect()
+}
+
+#[tokio::test]
+async fn starting_an_experiment_takes_two_calls_and_the_click_none() {
+    let script = Script::of([
+        finds("needs_info", 0.95),
+        calls([
+            ("set_action_needed", json!({ "action": "update_experiment_status", "reasoning": "asked" })),
+            ("set_action_params", json!({ "action_params": { "experiment": "Math Hints", "status": "start" } })),
+        ]),
+    ]);
+    let mut stage = Stage::with(script.clone());
+    let told = stage.says("please start math hints").await;
+    assert_eq!(told.way, ["analyze", "gather", "confirm"]);
+    assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
+    assert_eq!(told.usage.unwrap().calls, 2);
+    assert_eq!(told.asked.unwrap().requested_by.as_str(), "ana");
+
+    let told = stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
+    assert_eq!((told.way.as_slice(), told.usage.is_none(), script.calls()), (["respond"].as_slice(), true, 2));
+    assert_snapshot!(told.read(), @r"
+    @ana Started “Math Hints”.
+    [Undo: stop it again → undo: Started “Math Hints”.]
+    [Show details → show “Math Hints”]
+    ");
+}
+
+#[tokio::test]
+async fn the_grammar_makes_the_same_way() {
+    let mut stage = Stage::with_rules();
+    let told = stage.says("Start the Math Hints experiment").await;
+    assert_eq!(told.way, ["analyze", "gather", "confirm"]);
+    assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
+    assert!(told.usage.is_none(), "the grammar costs nothing");
+}
+
+#[tokio::test]
+async fn what_is_missing_is_asked_for_and_kept() {
+    let mut stage = Stage::with_rules();
+    assert_snapshot!(stage.says("create an experiment").await.read(), @r"
+    What should it be called?
+    2 things to settle. You can give several at once, or say never mind.
+    ");
+    assert_snapshot!(stage.says("Hint Timing").await.read(), @r"
+    Which context is it for?
+    [assign-prog → assign-prog]
+    [mathstream → mathstream]
+    ");
+    let told = stage.says("is UpGrade running?").await;
+    assert!(told.read().starts_with("UpGrade does not answer"), "{}", told.read());
+    assert_snapshot!(stage.says("mathstream").await.read(), @"card: Create “Hint Timing” in mathstream?");
+    assert_eq!(stage.state.draft, None);
+    assert_snapshot!(stage.says("no, use assign-prog").await.read(), @"card: Create “Hint Timing” in assign-prog?");
+}
+
+#[tokio::test]
+async fn never_mind_drops_it() {
+    let mut stage = Stage::with_rules();
+    stage.says("create an experiment").await;
+    assert_snapshot!(stage.says("never mind").await.read(), @"All right, I let that go. Nothing was changed.");
+    assert_eq!(stage.state.draft, None);
+    let told = stage.says("Hint Timing").await;
+    assert_eq!(told.way, ["analyze", "clarify"], "it is no answer any more");
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_is_forgotten() {
+    let mut stage = Stage::with_rules();
+    stage.says("create an experiment").await;
+    for _ in 0..5 {
+        stage.says("hello").await;
+    }
+    assert_eq!(stage.state.draft, None);
+}
+
+#[tokio::test]
+async fn what_is_not_understood_gets_help_and_no_guess() {
+    let mut stage = Stage::with_rules();
+    assert_snapshot!(stage.says("asdf").await.read(), @r"
+    I'm not sure what you would like. Here are a few things you can say:
+    • list experiments
+    • what conditions does assign-prog have?
+    • start the Math Hints experiment
+    • create an experiment Hint Timing in assign-prog
+    [List experiments → list experiments]
+    [Is UpGrade running? → is UpGrade running?]
+    [What can you do? → what can you do?]
+    ");
+    assert_snapshot!(stage.says("finish Math Hints").await.read(), @r"
+    Do you want to pause it (nobody new, can be resumed) or cancel it for good?
+    [pause “Math Hints” → pause “Math Hints”]
+    [cancel “Math Hints” → cancel “Math Hints”]
+    ");
+}
+
+#[tokio::test]
+async fn a_misspelt_name_comes_back_with_its_neighbour() {
+    let mut stage = Stage::with_rules();
+    assert_snapshot!(stage.says("start math hint").await.read(), @r"
+    There is no experiment “math hint”. Did you mean “Math Hints”?
+    [Math Hints → start Math Hints]
+    ");
+    assert_snapshot!(stage.says("Math Hints").await.read(), @"card: Start “Math Hints”?");
+}
+
+#[tokio::test]
+async fn a_platform_that_is_away_is_said_and_can_be_asked_again() {
+    let mut stage = Stage::with_rules();
+    assert_snapshot!(stage.says("start Away").await.read(), @r"
+    UpGrade does not answer at the moment.
+    [Try again → start Away]
+    ");
+    assert_snapshot!(stage.says("health check").await.read(), @r"
+    UpGrade does not answer at the moment.
+    [Try again → health check]
+    ");
+}
+
+#[tokio::test]
+async fn each_end_of_a_card_has_its_words() {
+    let mut stage = Stage::with_rules();
+    let rejected = |reason: Option<&str>| by_bo(Verdict::Rejected { reason: reason.map(str::to_owned) });
+    let failed = Outcome::Failed { error: ErrorKind::Api, summary: Text::from("UpGrade refused it: full.") };
+    let unknown = Outcome::Unknown { summary: Text::from("I cannot tell whether it started.") };
+    let mut read = Vec::new();
+    for (status, decisions, outcome) in [
+        (Status::Failed, by_bo(Verdict::Approved), Some(failed)),
+        (Status::Unknown, by_bo(Verdict::Approved), Some(unknown)),
+        (Status::Rejected, rejected(None), None),
+        (Status::Rejected, rejected(Some("not before the exam")), None),
+        (Status::Expired, Vec::new(), None),
+        (Status::Cancelled, Vec::new(), None),
+        (Status::Superseded, Vec::new(), None),
+    ] {
+        stage.says("start Math Hints").await;
+        read.push(format!("{status}: {}", stage.ends(status, decisions, outcome).await.read()));
+    }
+    assert_snapshot!(read.join("\n"), @r"
+    failed: @ana UpGrade refused it: full.
+    Nothing else was tried.
+    [Try again → Start “Math Hints”]
+    unknown: @ana I cannot tell whether it started.
+    I will not send it again by myself: please look first, then tell me.
+    rejected: @ana @bo turned this down. Nothing was changed.
+    rejected: @ana @bo turned this down. Nothing was changed.
+    The reason given: “not before the exam”
+    expired: @ana nobody decided in time about Start “Math Hints”? Nothing was changed.
+    [Ask again → Start “Math Hints”]
+    cancelled: @ana Start “Math Hints”? was withdrawn. Nothing was changed.
+    superseded: @ana Start “Math Hints”? gave way to a newer request. Nothing was changed by it.
+    ");
+}
+
+#[tokio::test]
+async fn what_was_done_is_listed_with_who_approved_it() {
+    let mut stage = Stage::with_rules();
+    assert_snapshot!(stage.says("what have we accomplished?").await.read(), @r"
+    Nothing was changed in this thread so far.
+    [List experiments → list experiments]
+    ");
+    started(&mut stage).await;
+    assert_snapshot!(stage.says("what have we accomplished?").await.read(), @r"
+    One change in this thread:
+    • ✅ Started “Math Hints”. · 2023-11-14T22:13:22.000Z · asked by @ana, approved by @bo
+    ");
+}
+
+#[tokio::test]
+async fn undo_proposes_the_way_back() {
+    let mut stage = Stage::with_rules();
+    started(&mut stage).await;
+    let told = stage.says("undo: Started “Math Hints”.").await;
+    assert_eq!(told.asked.unwrap().action, "update_experiment_status");
+    assert_eq!(stage.state.on_card.unwrap().params["status"], "enrollmentComplete");
+}
+
+#[tokio::test]
+async fn it_is_what_was_talked_about() {
+    let mut stage = Stage::with_rules();
+    started(&mut stage).await;
+    assert_snapshot!(stage.says("stop it").await.read(), @"card: Start “Math Hints”?");
+    assert_eq!(stage.state.on_card.as_ref().unwrap().params["experiment"], "Math Hints");
+}
+
+#[tokio::test]
+async fn an_outage_of_the_model_is_bridged_and_said() {
+    let mut stage = Stage::with(Script::of([is_away()]));
+    let told = stage.says("what is a weight?").await;
+    assert!(told.read().contains("share of participants"), "{}", told.read());
+    assert!(told.read().ends_with("I worked without my language model this time, so I may have missed some nuance."));
+
+    let script = Script::of([finds("needs_info", 0.9), calls([("count_things", json!({}))]), is_away()]);
+    let mut stage = Stage::with(script.clone());
+    let told = stage.says("start Math Hints").await;
+    assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
+    assert_eq!(script.calls(), 3, "not asked again in this turn");
+}
+
+#[tokio::test]
+async fn a_careless_model_is_corrected_and_never_breaks_the_turn() {
+    let script = Script::of([
+        calls([("analyze_user_request", json!({ "intent_type": "whatever" }))]),
+        finds("needs_info", 0.9),
+        calls([
+            ("count_things", json!(null)),
+            ("fly_to_the_moon", json!({})),
+            ("get_experiment_names", json!("{\"oops")),
+            ("get_context_metadata", json!({ "context": 7 })),
+            ("get_context_metadata", json!({ "context": null })),
+            ("update_action_params", json!({ "key": "name", "value": "Foo" })),
+            ("set_action_needed", json!({ "action": "format_disk" })),
+        ]),
+        says("done"),
+        calls([("get_errors", json!({})), ("get_all_gathered_info", json!({})), ("no_such_tool", json!({}))]),
+        Ok(crate::model::Response {
+            content: vec![
+                KnownBlock::Text { text: "There are 7 things.".into() }.into(),
+                KnownBlock::ToolUse {
+                    id: "n".into(),
+                    name: "offer_next_steps".into(),
+                    input: json!({ "steps": [{ "label": "List", "says": "list experiments" }] }),
+                }
+                .into(),
+            ],
+            stop_reason: "tool_use".into(),
+            usage: crate::model::Usage::default(),
+        }),
+    ]);
+    let mut stage = Stage::with(script.clone());
+    let told = stage.says("how many things are there?").await;
+    assert_eq!(told.way, ["analyze", "gather", "gather", "respond"]);
+    assert_snapshot!(told.read(), @r"
+    There are 7 things.
+    [List → list experiments]
+    ");
+    assert_eq!(told.usage.unwrap().calls, 6);
+    let told = results(&script, 3);
+    let wrong: Vec<bool> = told.iter().map(|(_, is_error)| *is_error).collect();
+    assert_eq!(wrong, [false, true, true, true, false, true, true], "{told:?}");
+    assert_eq!(told[0].0, r#"{"things":7}"#);
+    let read_back = results(&script, 5);
+    assert!(read_back[1].0.contains(r#""things":7"#) && read_back[2].1, "{read_back:?}");
+}
+
+#[tokio::test]
+async fn an_analysis_that_cannot_be_read_is_left_to_the_grammar() {
+    let mut stage = Stage::with(Script::of([says("Sure, I will start it!")]));
+    assert_snapshot!(stage.says("start Math Hints").await.read(), @"card: Start “Math Hints”?");
+}
+
+#[tokio::test]
+async fn a_model_that_never_stops_is_stopped() {
+    let round = || calls([("count_things", json!({})), ("get_execution_log", json!({}))]);
+    let script = Script::of([finds("needs_info", 0.9), round(), round(), round(), round(), round(), says("Seven.")]);
+    let mut stage = Stage::with(script.clone());
+    let told = stage.says("count").await;
+    assert_eq!(script.calls(), 1 + super::gather::ROUNDS as usize + 1);
+    assert_snapshot!(told.read(), @"Seven.");
+}
+
+#[tokio::test]
+async fn an_unsure_model_asks_with_its_options() {
+    let script = Script::of([calls([(
+        "analyze_user_request",
+        json!({
+            "intent_type": "needs_info", "confidence": 0.4, "user_request_summary": "end it",
+            "question": "Pause it, or cancel it?", "options": ["pause Math Hints", "cancel Math Hints"],
+        }),
+    )])]);
+    assert_snapshot!(Stage::with(script).says("end it").await.read(), @r"
+    Pause it, or cancel it?
+    [pause Math Hints → pause Math Hints]
+    [cancel Math Hints → cancel Math Hints]
+    ");
+}
+
+#[tokio::test]
+async fn a_turn_is_put_back_as_it_was() {
+    let mut stage = Stage::with_rules();
+    stage.says("start Math Hints").await;
+    let paused = stage.state.turn.clone();
+    let stored = stage.state.suspend();
+    stage.says("hello").await;
+    stage.says("create an experiment").await;
+    assert_ne!(stage.state.turn, paused);
+    stage.state.resume(stored).unwrap();
+    assert_eq!(stage.state.turn, paused);
+    assert!(stage.state.draft.is_some(), "what persists is as the later turns left it");
+}
+
+/// What is sent to a model in one turn, in bytes.
+fn cost(stage: &Stage, script: &Script, from: usize) -> usize {
+    let asked = script.asked.lock().unwrap();
+    let _ = stage;
+    asked[from..]
+        .iter()
+        .map(|request| {
+            let history = serde_json::to_string(&request.history).unwrap().len();
+            let _: Situation = serde_json::from_value(request.situation.clone()).expect("the contract");
+            history + request.situation.to_string().len() + serde_json::to_string(&request.exchange).unwrap().len()
+        })
+        .sum()
+}
+
+#[tokio::test]
+async fn the_five_hundredth_turn_costs_as_much_as_the_tenth() {
+    let turn = || {
+        [
+            finds("needs_info", 0.9),
+            calls([("get_context_metadata", json!({})), ("count_things", json!({}))]),
+            says("enough"),
+            says("There are seven of them, as before, and I would not expect that to change much."),
+        ]
+    };
+    let script = Script::of((0..600).flat_map(|_| turn()));
+    let mut stage = Stage::with(script.clone());
+    let (mut costs, mut sizes) = (Vec::new(), Vec::new());
+    for _ in 0..600 {
+        let before = script.calls();
+        stage.says("how many things are there in assign-prog at the moment, and what are they called?").await;
+        costs.push(cost(&stage, &script, before));
+        sizes.push(serde_json::to_string(&stage.state).unwrap().len());
+    }
+    assert!(costs[499] * 10 <= costs[9] * 12, "turn 10: {}, turn 500: {}", costs[9], costs[499]);
+    assert!(sizes[499] * 10 <= sizes[9] * 12, "turn 10: {}, turn 500: {}", sizes[9], sizes[499]);
+}
+
+#[tokio::test]
+async fn the_state_stays_small_whatever_is_said() {
+    let mut stage = Stage::with_rules();
+    let long = "x".repeat(50_000);
+    let phrases = ["start Math Hints", "list contexts", "what have we done?", "create an experiment", &long, "asdf"];
+    let mut largest = 0;
+    for turn in 0..600 {
+        let told = stage.says(phrases[turn % phrases.len()]).await;
+        if told.asked.is_some() {
+            stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
+        }
+        largest = largest.max(serde_json::to_string(&stage.state).unwrap().len());
+    }
+    assert_eq!(stage.state.log.entries.len() as u64 + stage.state.log.earlier, 200);
+    assert!(largest < 60_000, "{largest}");
+}

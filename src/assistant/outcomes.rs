@@ -1,0 +1,190 @@
+//! How an action ended, told to the person who asked; and what was done in the thread so far.
+
+use serde_json::{Value, json};
+
+use super::log::Log;
+use crate::{
+    graph::action::{ActionRecord, Decision, Outcome, Status, Verdict},
+    ids::UserId,
+    reply::{Part, Reply, Span, Text},
+};
+
+/// How many entries are listed.
+const LISTED: usize = 15;
+
+/// The reply to the end of an action, whatever it is.
+pub fn outcome(record: &ActionRecord) -> Reply {
+    let to = || Text::new().person(record.requested_by.clone()).plain(" ");
+    match record.status {
+        Status::Done => next_steps(Reply::text(join(to(), summary(record))), record),
+        Status::Failed => {
+            Reply::text(join(to(), summary(record))).choice("Try again", again(record)).hint("Nothing else was tried.")
+        }
+        Status::Unknown => Reply::text(join(to(), summary(record)))
+            .hint("I will not send it again by myself: please look first, then tell me."),
+        Status::Rejected => rejected(record),
+        Status::Expired => {
+            Reply::text(to().plain("nobody decided in time about ").bold(title(record)).plain(" Nothing was changed."))
+                .choice("Ask again", again(record))
+        }
+        Status::Cancelled => Reply::text(to().bold(title(record)).plain(" was withdrawn. Nothing was changed.")),
+        Status::Superseded => {
+            Reply::text(to().bold(title(record)).plain(" gave way to a newer request. Nothing was changed by it."))
+        }
+        Status::Proposed | Status::Pending | Status::Approved | Status::Intent => {
+            Reply::text(to().bold(title(record)).plain(" is still under way."))
+        }
+    }
+}
+
+fn rejected(record: &ActionRecord) -> Reply {
+    let no = record.decisions.iter().rev().find_map(|decision| match decision {
+        Decision { by: Some(by), verdict: Verdict::Rejected { reason }, .. } => Some((by, reason)),
+        _ => None,
+    });
+    let asked_by = &record.requested_by;
+    let Some((by, reason)) = no else {
+        return Reply::text(Text::new().person(asked_by.clone()).plain(" this was turned down. Nothing was changed."));
+    };
+    let text = match by == asked_by {
+        true => Text::new().plain("All right, nothing was changed."),
+        false => Text::new()
+            .person(asked_by.clone())
+            .plain(" ")
+            .person(by.clone())
+            .plain(" turned this down. Nothing was changed."),
+    };
+    let reply = Reply::text(text);
+    match reason.as_deref().map(str::trim) {
+        Some(reason) if !reason.is_empty() => {
+            reply.and(Part::Text(Text::new().plain("The reason given: “").plain(reason).plain("”")))
+        }
+        _ => reply,
+    }
+}
+
+/// What can be done next, as buttons: undo first.
+fn next_steps(mut reply: Reply, record: &ActionRecord) -> Reply {
+    if let Some(undo) = &record.undo {
+        reply = reply.choice(&undo.label, format!("undo: {}", record.card.done.trim()));
+    }
+    let Some(experiment) = experiment_of(record) else { return reply };
+    if record.name.starts_with("delete") {
+        return reply.choice("List experiments", "list experiments");
+    }
+    if record.name.starts_with("create") {
+        reply = reply.choice("Start it", format!("start “{experiment}”"));
+    }
+    reply.choice("Show details", format!("show “{experiment}”"))
+}
+
+/// How to ask for the same once more, in words.
+fn again(record: &ActionRecord) -> String {
+    title(record).trim_end_matches('?').to_owned()
+}
+
+fn title(record: &ActionRecord) -> &str {
+    record.card.title.trim()
+}
+
+fn summary(record: &ActionRecord) -> Text {
+    match &record.outcome {
+        Some(outcome) => outcome.summary().clone(),
+        None => Text::from(record.card.done.as_str()),
+    }
+}
+
+fn join(mut first: Text, second: Text) -> Text {
+    first.0.extend(second.0);
+    first
+}
+
+/// One line about it for the log.
+pub fn log_line(record: &ActionRecord) -> Text {
+    let ended = |words: &str| Text::new().plain(again(record)).plain(words.to_owned());
+    match record.status {
+        Status::Done | Status::Failed | Status::Unknown => summary(record),
+        Status::Rejected => ended(": turned down"),
+        Status::Expired => ended(": nobody decided in time"),
+        Status::Cancelled => ended(": withdrawn"),
+        Status::Superseded => ended(": replaced by a newer request"),
+        Status::Proposed | Status::Pending | Status::Approved | Status::Intent => ended(": under way"),
+    }
+}
+
+/// The experiment an action is about.
+pub fn experiment_of(record: &ActionRecord) -> Option<String> {
+    let result = match &record.outcome {
+        Some(Outcome::Done { result, .. }) => result,
+        _ => &Value::Null,
+    };
+    let parameters = &record.parameters;
+    let places =
+        [parameters.get("experiment_name"), result.get("name"), parameters.get("name"), parameters.get("experiment")];
+    places.into_iter().flatten().find_map(Value::as_str).map(str::to_owned)
+}
+
+/// What was done in this thread: when, and who approved.
+pub fn accomplished(log: &Log) -> Reply {
+    let done: Vec<_> = log.done().collect();
+    if done.is_empty() {
+        return Reply::text("Nothing was changed in this thread so far.")
+            .choice("List experiments", "list experiments");
+    }
+    let older = done.len().saturating_sub(LISTED) as u64 + log.earlier;
+    let points = done.iter().rev().take(LISTED).rev().map(|entry| {
+        let mark = match entry.status {
+            Status::Done => "✅ ",
+            Status::Failed => "❌ ",
+            _ => "❔ ",
+        };
+        let mut point = join(Text::from(mark), entry.what.clone()).plain(" · ").moment(entry.at);
+        point = people(point, " · asked by ", std::slice::from_ref(&entry.requested_by));
+        people(point, ", approved by ", &entry.decided_by)
+    });
+    let heading = match done.len() {
+        1 => "One change in this thread:".to_owned(),
+        n => format!("{n} changes in this thread:"),
+    };
+    let reply = Reply::text(heading).and(Part::List(points.collect()));
+    match older {
+        0 => reply,
+        older => reply.hint(format!("{older} older entries are not shown.")),
+    }
+}
+
+/// Adds people, where there are any.
+fn people(text: Text, before: &str, people: &[UserId]) -> Text {
+    if people.is_empty() {
+        return text;
+    }
+    let mut text = text.plain(before);
+    for (i, person) in people.iter().enumerate() {
+        if i > 0 {
+            text.0.push(Span::Plain(", ".to_owned()));
+        }
+        text.0.push(Span::Person(person.clone()));
+    }
+    text
+}
+
+/// The log as a model reads it.
+pub fn log_as_data(log: &Log) -> Value {
+    let entries: Vec<Value> = log
+        .entries
+        .iter()
+        .rev()
+        .take(LISTED)
+        .rev()
+        .map(|entry| {
+            json!({
+                "at": entry.at.to_string(),
+                "what": entry.what.words(),
+                "status": entry.status,
+                "asked_by": entry.requested_by,
+                "decided_by": entry.decided_by,
+            })
+        })
+        .collect();
+    json!({ "older_entries": log.earlier, "entries": entries })
+}

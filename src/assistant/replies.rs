@@ -1,0 +1,185 @@
+//! What the assistant says without a model: questions, refusals, and tools' answers.
+//!
+//! Short, warm, exact. What came from people and systems goes into its own span, never into a format string that is
+//! drawn as markup. How an action ended is told in [`super::outcomes`].
+
+use serde_json::Value;
+
+use super::{
+    history::shorten,
+    outcomes,
+    state::{AgentState, Read},
+    tools,
+};
+use crate::{
+    graph::action::{ErrorKind, MissingParameter},
+    model::rules::situation::Draft,
+    reply::{Part, Reply, Text},
+};
+
+/// How many answers are offered as buttons.
+const BUTTONS: usize = 5;
+/// The longest label of a button, in characters.
+const LABEL: usize = 60;
+
+/// What to try, when nothing was understood.
+pub fn examples() -> Reply {
+    Reply::text("I'm not sure what you would like. Here are a few things you can say:")
+        .and(Part::List(vec![
+            Text::new().italic("list experiments"),
+            Text::new().italic("what conditions does assign-prog have?"),
+            Text::new().italic("start the Math Hints experiment"),
+            Text::new().italic("create an experiment Hint Timing in assign-prog"),
+        ]))
+        .choice("List experiments", "list experiments")
+        .choice("Is UpGrade running?", "is UpGrade running?")
+        .choice("What can you do?", "what can you do?")
+}
+
+/// One question, with what may be meant as buttons.
+pub fn which(question: &str, options: &[String]) -> Reply {
+    let question = match (question.trim(), options) {
+        ("", [only]) => Text::new().plain("Did you mean “").plain(only).plain("”?"),
+        ("", _) => Text::from("What do you mean?"),
+        (asked, _) => Text::from(asked),
+    };
+    buttons(Reply::text(question), options)
+}
+
+fn buttons(reply: Reply, options: &[String]) -> Reply {
+    options.iter().take(BUTTONS).fold(reply, |reply, option| reply.choice(shorten(option, LABEL), option))
+}
+
+/// Asks for what a change lacks.
+pub fn ask_for(change: &Draft, missing: &MissingParameter, how_many: usize) -> Reply {
+    let reply = buttons(Reply::text(missing.question.as_str()), &missing.options);
+    let reply = match missing.options.len() > BUTTONS {
+        true => reply.hint(Text::new().plain("Possible: ").plain(shorten(&missing.options.join(", "), 400))),
+        false => reply,
+    };
+    match how_many {
+        0 | 1 => reply,
+        _ if change.params.len() > 2 => reply,
+        more => reply.hint(
+            format!("{more} things to settle. You can give several at once, or say *never mind*.").replace('*', ""),
+        ),
+    }
+}
+
+/// The answer to a question about a draft was not understood.
+pub fn still_waiting(draft: &Draft) -> Reply {
+    match &draft.asked {
+        Some(asked) => buttons(Reply::text("I did not understand that as an answer."), &asked.options)
+            .and(Part::Text(asked.question.as_str().into()))
+            .choice("Never mind", "never mind"),
+        None => examples(),
+    }
+}
+
+/// The draft is gone.
+pub fn dropped() -> Reply {
+    Reply::text("All right, I let that go. Nothing was changed.")
+}
+
+/// The model named an action that does not exist.
+pub fn cannot_do(action: &str) -> Reply {
+    Reply::text(
+        Text::new().plain("I do not know how to do that (").code(shorten(action, 60)).plain("). Nothing was changed."),
+    )
+    .choice("What can you do?", "what can you do?")
+}
+
+/// There was no change to show.
+pub fn nothing_to_do() -> Reply {
+    Reply::text("There is nothing to change here, so I left everything as it is.")
+}
+
+/// No model found words, and no tool returned anything that could be shown.
+pub fn no_words() -> Reply {
+    Reply::text("I could not work out an answer to that.")
+        .hint("Try it in other words, or ask for one thing at a time.")
+        .choice("What can you do?", "what can you do?")
+}
+
+/// Offers to ask the same once more.
+pub fn try_again(reply: Reply, said: &str) -> Reply {
+    match reply.choices.is_empty() && said.chars().count() <= 300 {
+        true => reply.choice("Try again", said),
+        false => reply,
+    }
+}
+
+/// Says that the grammar took the place of the language model.
+pub fn without_model(reply: Reply) -> Reply {
+    reply.hint("I worked without my language model this time, so I may have missed some nuance.")
+}
+
+/// The answers of the tools of this turn, as they are.
+pub fn results(state: &AgentState) -> Option<Reply> {
+    let mut whole: Option<Reply> = None;
+    for read in &state.turn.reads {
+        let part = match (&read.failed, state.turn.gathered.get(&read.key)) {
+            (Some(failed), _) => failed.clone(),
+            (None, Some(_)) if read.tool == tools::EXECUTION_LOG => outcomes::accomplished(&state.log),
+            (None, Some(value)) => of_tool(read, value),
+            (None, None) => continue,
+        };
+        whole = Some(match whole {
+            None => part,
+            Some(mut whole) => {
+                whole.parts.extend(part.parts);
+                whole.choices.extend(part.choices);
+                whole.choices.truncate(BUTTONS);
+                whole
+            }
+        });
+    }
+    whole
+}
+
+/// One tool's answer.
+fn of_tool(_read: &Read, value: &Value) -> Reply {
+    data(value)
+}
+
+/// Data without a form of its own: labelled facts.
+fn data(value: &Value) -> Reply {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            let fact = |(key, value): (&String, &Value)| (key.replace('_', " "), Text::new().plain(in_words(value)));
+            Reply::default().and(Part::Facts(members.iter().take(10).map(fact).collect()))
+        }
+        Value::Array(items) if !items.is_empty() => {
+            Reply::default().and(Part::List(items.iter().take(30).map(|item| in_words(item).into()).collect()))
+        }
+        Value::Null | Value::Object(_) | Value::Array(_) => Reply::text("There is nothing there yet."),
+        other => Reply::text(in_words(other)),
+    }
+}
+
+fn in_words(value: &Value) -> String {
+    let words = match value {
+        Value::Null => "–".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(in_words).collect::<Vec<_>>().join(", "),
+        Value::Object(members) => {
+            members.iter().map(|(key, value)| format!("{key}: {}", in_words(value))).collect::<Vec<_>>().join(" · ")
+        }
+        other => other.to_string(),
+    };
+    shorten(&words, 300)
+}
+
+/// The word for it in the state and for models.
+pub fn kind_name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Api => "api",
+        ErrorKind::Auth => "auth",
+        ErrorKind::Validation => "validation",
+        ErrorKind::NotFound => "not_found",
+        ErrorKind::Network => "network",
+        ErrorKind::UserInput => "user_input",
+        ErrorKind::Execution => "execution",
+        ErrorKind::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,211 @@
+//! What the assistant remembers of a thread.
+//!
+//! | name elsewhere | lives in | how long |
+//! | --- | --- | --- |
+//! | `user_input` | [`Turn::said`] | the turn |
+//! | `conversation_history` | [`AgentState::conversation`] | the thread, the newest messages; older ones as a line each |
+//! | `current_state` | [`Turn::phase`] (`ANALYZING`, `GATHERING_INFO`, `CONFIRMING`, `RESPONDING`); `EXECUTING` is the engine's [`crate::graph::checkpoint::Cursor::Performing`] | the turn |
+//! | `intent_type`, `confidence`, `user_request_summary` | [`Turn::analysis`] | the turn |
+//! | `action_needed`, `action_params` | [`Turn::change`]; while something is missing also [`AgentState::draft`] | the turn; a draft until it is complete, dropped or forgotten |
+//! | `missing_params` | [`Turn::missing`], and the one that was asked for in [`Draft::asked`] | the turn; the draft |
+//! | `context_metadata` | [`AgentState::context`], type `CONTEXT_METADATA` | the thread, the newest |
+//! | `experiment_names` | [`AgentState::context`], type `EXPERIMENT_NAMES` | the thread, the newest |
+//! | `all_experiments` | [`AgentState::context`], type `ALL_EXPERIMENTS` | the thread, the newest |
+//! | `gathered_info` | [`Turn::gathered`] | the turn |
+//! | `needs_confirmation` | [`Turn::proposal`] is there | until the card is asked |
+//! | `confirmation_message` | the card in [`Turn::proposal`], then in the action's record | the record |
+//! | `user_confirmed` | the decisions in the action's record ([`crate::graph::node::Context::ended`]); never in the state | the record |
+//! | `execution_log` | [`AgentState::log`] | the thread, the newest |
+//! | `errors` | [`Turn::errors`] | the turn |
+//! | `final_response` | [`Turn::final_response`] | the turn |
+//! | `conversation_complete` | the run has ended ([`crate::graph::node::Next::End`]): the engine's cursor | the run |
+//!
+//! A new message resets [`Turn`] and nothing else. An answer to a card puts the turn back exactly as it was when it
+//! paused, also after other turns and after a restart; what persists is then as those left it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    context::ContextData,
+    history::{History, shorten},
+    log::Log,
+};
+use crate::{
+    clock::Timestamp,
+    graph::{
+        action::{MissingParameter, Proposal},
+        node::{Said, State},
+    },
+    ids::UserId,
+    model::{
+        Message,
+        rules::situation::{Analysis, Draft},
+    },
+    reply::Reply,
+};
+
+/// The longest message a turn works with, in characters.
+pub const LONGEST_MESSAGE: usize = 4_000;
+/// For how many turns a question about a draft stays open.
+pub const DRAFT_TURNS: u64 = 4;
+
+/// One struct with named fields.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentState {
+    /// What was said.
+    pub conversation: History,
+    /// What was learned.
+    pub context: ContextData,
+    /// The change that lacks something, until it is complete or dropped.
+    pub draft: Option<Draft>,
+    /// The turn in which the draft was last touched.
+    pub draft_turn: u64,
+    /// The change on the newest card, so that “no, at 60/40” can make a new version of it.
+    pub on_card: Option<Draft>,
+    /// The experiment that “it” means.
+    pub last_experiment: Option<String>,
+    /// What was done.
+    pub log: Log,
+    /// What belongs to the turn alone.
+    pub turn: Turn,
+}
+
+/// From one message to its answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Turn {
+    /// Counts the messages of the thread.
+    pub number: u64,
+    /// What was said, within [`LONGEST_MESSAGE`].
+    pub said: String,
+    /// By whom.
+    pub by: Option<UserId>,
+    /// When.
+    pub at: Timestamp,
+    /// How far it is.
+    pub phase: Phase,
+    /// What it means.
+    pub analysis: Option<Analysis>,
+    /// The change that is being worked out.
+    pub change: Option<Draft>,
+    /// What the change still lacks, as the model sees it.
+    pub missing: Vec<String>,
+    /// What tools returned, by key, in the order of [`Self::reads`].
+    pub gathered: BTreeMap<String, Value>,
+    /// Which tools were called, in order.
+    pub reads: Vec<Read>,
+    /// What went wrong.
+    pub errors: Vec<Problem>,
+    /// How many times the gathering model was asked.
+    pub rounds: u32,
+    /// What it said and called so far; gone when the gathering ends.
+    pub exchange: Vec<Message>,
+    /// The change that waits for its card.
+    pub proposal: Option<Proposal>,
+    /// What is said instead of an answer: a question, a refusal.
+    pub reply: Option<Reply>,
+    /// Whether the language model did not answer and the grammar took its place.
+    pub without_model: bool,
+    /// What was said in the end, shortened.
+    pub final_response: Option<String>,
+}
+
+/// How far a turn is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Phase {
+    /// What is meant?
+    #[default]
+    Analyzing,
+    /// Facts and parameters.
+    GatheringInfo,
+    /// A card is out.
+    Confirming,
+    /// The answer.
+    Responding,
+}
+
+/// One call of a reading tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Read {
+    /// Which tool.
+    pub tool: String,
+    /// With what.
+    pub arguments: Value,
+    /// Where in [`Turn::gathered`] the answer is.
+    pub key: String,
+    /// What to say if there is no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Reply>,
+}
+
+/// Something that went wrong in a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Such as `not_found`.
+    pub kind: String,
+    /// In words.
+    pub message: String,
+}
+
+impl State for AgentState {
+    fn begin_turn(&mut self, said: &Said) {
+        let number = self.turn.number.max(self.newest_turn()) + 1;
+        let text = shorten(said.text.trim(), LONGEST_MESSAGE);
+        self.conversation.person_said(number, &said.by, &text);
+        if self.draft.is_some() && number > self.draft_turn + DRAFT_TURNS {
+            self.draft = None;
+        }
+        self.turn = Turn { number, said: text, by: Some(said.by.clone()), at: said.at, ..Turn::default() };
+    }
+
+    fn suspend(&self) -> Value {
+        serde_json::to_value(&self.turn).expect("a turn is plain data")
+    }
+
+    fn resume(&mut self, turn: Value) -> Result<(), serde_json::Error> {
+        self.turn = serde_json::from_value(turn)?;
+        Ok(())
+    }
+}
+
+impl AgentState {
+    /// The newest turn that anything was said in: a resumed turn may be an older one.
+    fn newest_turn(&self) -> u64 {
+        self.conversation.lines.iter().map(|line| line.turn).max().unwrap_or(0)
+    }
+
+    /// Keeps a change that lacks something.
+    pub fn keep_draft(&mut self, draft: Draft) {
+        self.draft_turn = self.turn.number;
+        self.draft = Some(draft);
+    }
+
+    /// Remembers what a model has to be told that it was told: the words of a reply.
+    pub fn remember_reply(&mut self, reply: &Reply) {
+        let words = reply.words();
+        self.conversation.bot_said(self.turn.number, &words);
+        self.turn.final_response = Some(shorten(&words, super::history::LONGEST_LINE));
+    }
+
+    /// Notes that something went wrong.
+    pub fn note_problem(&mut self, kind: &str, message: &str) {
+        if self.turn.errors.len() < 10 {
+            self.turn.errors.push(Problem { kind: shorten(kind, 40), message: shorten(message, 300) });
+        }
+    }
+
+    /// The question that a missing parameter is asked with becomes part of the draft.
+    pub fn ask_for(&mut self, mut draft: Draft, missing: &MissingParameter) {
+        draft.asked = Some(crate::model::rules::situation::Asked {
+            parameter: missing.name.clone(),
+            question: missing.question.clone(),
+            options: missing.options.iter().take(10).cloned().collect(),
+        });
+        self.keep_draft(draft);
+    }
+}

@@ -1,0 +1,98 @@
+//! What models are shown of the state: the situation and the request around it.
+//!
+//! Bounded everywhere: a turn costs the same on the first day of a thread and on the last.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{
+    context::shortened_to,
+    history::shorten,
+    state::{AgentState, LONGEST_MESSAGE},
+};
+use crate::{
+    graph::{action::Undo, node::Context},
+    model::{
+        Purpose, Request, ToolChoice, ToolSpec,
+        rules::situation::{Draft, RecentChange, Situation},
+    },
+};
+
+/// How many of the newest changes a model is told about.
+const RECENT_CHANGES: usize = 4;
+/// The longest result shown in the situation, in bytes of JSON.
+const LONGEST_RESULT: usize = 6_000;
+
+const ANALYZE: &str = concat!(include_str!("prompts/persona.md"), include_str!("prompts/analyze.md"));
+const GATHER: &str = concat!(include_str!("prompts/persona.md"), include_str!("prompts/gather.md"));
+const RESPOND: &str = concat!(include_str!("prompts/persona.md"), include_str!("prompts/respond.md"));
+
+/// What is known now.
+pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
+    let turn = &state.turn;
+    let on_card = state.on_card.clone().filter(|draft| context.open.iter().any(|open| open.name == draft.action));
+    Situation {
+        said: shorten(&turn.said, LONGEST_MESSAGE),
+        by: turn.by.as_ref().map(ToString::to_string).unwrap_or_default(),
+        today: turn.at.to_string().chars().take(10).collect(),
+        earlier: state.conversation.summary.clone(),
+        analysis: turn.analysis.clone(),
+        draft: state.draft.clone(),
+        on_card,
+        last_experiment: state.last_experiment.clone(),
+        open_cards: context.open.iter().rev().take(5).rev().map(|open| shorten(&open.card.title, 120)).collect(),
+        recent_changes: recent_changes(state),
+        gathered: BTreeMap::new(),
+        errors: turn.errors.iter().map(|problem| problem.message.clone()).collect(),
+    }
+}
+
+fn recent_changes(state: &AgentState) -> Vec<RecentChange> {
+    let done: Vec<_> = state.log.done().collect();
+    let newest = done.iter().skip(done.len().saturating_sub(RECENT_CHANGES));
+    let change = |undo: &Undo| Draft {
+        action: undo.name.clone(),
+        params: undo.parameters.as_object().cloned().unwrap_or_default(),
+        asked: None,
+    };
+    newest
+        .map(|entry| RecentChange { what: shorten(&entry.what.words(), 160), undo: entry.undo.as_ref().map(change) })
+        .collect()
+}
+
+/// A question to a model about this state.
+pub(super) fn request(
+    purpose: Purpose,
+    state: &AgentState,
+    context: &Context,
+    tools: Vec<ToolSpec>,
+    tool_choice: ToolChoice,
+) -> Request {
+    let mut situation = situation(state, context);
+    let instructions = match purpose {
+        Purpose::Analyze => ANALYZE,
+        Purpose::Gather => {
+            situation.errors.clear(); // they stand in the exchange, and the same bytes are cheaper
+            GATHER
+        }
+        Purpose::Respond => {
+            situation.gathered = results(state);
+            RESPOND
+        }
+    };
+    Request {
+        purpose,
+        instructions,
+        tools,
+        history: state.conversation.before(state.turn.number),
+        situation: serde_json::to_value(situation).expect("a situation is plain data"),
+        exchange: if purpose == Purpose::Gather { state.turn.exchange.clone() } else { Vec::new() },
+        tool_choice,
+        max_tokens: if purpose == Purpose::Analyze { 600 } else { 1500 },
+    }
+}
+
+fn results(state: &AgentState) -> BTreeMap<String, Value> {
+    state.turn.gathered.iter().map(|(key, value)| (key.clone(), shortened_to(value, LONGEST_RESULT))).collect()
+}

@@ -1,0 +1,160 @@
+//! Reading from the platform on behalf of tools and actions: by name, with every error in the form its caller needs.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{
+    lookup::{self, Found},
+    replies::refusals,
+};
+use crate::{
+    capabilities::ToolError,
+    graph::action::{ErrorKind, PrepareError, Refusal},
+    reply::Reply,
+    services::upgrade::{
+        client::UpgradeClient,
+        context::{ContextMetadata, Contexts},
+        error::Error,
+        experiment::{Experiment, Named},
+    },
+};
+
+/// What kind of thing went wrong, for those who only sort.
+pub fn kind(error: &Error) -> ErrorKind {
+    match error {
+        Error::NotFound { .. } => ErrorKind::NotFound,
+        Error::Auth => ErrorKind::Auth,
+        Error::Invalid { .. } => ErrorKind::Validation,
+        Error::Refused { .. } | Error::Faulted { .. } | Error::Decode { .. } => ErrorKind::Api,
+        Error::Unavailable { .. } | Error::NoAnswer { .. } => ErrorKind::Network,
+    }
+}
+
+/// What to say about a read that failed.
+pub fn read_failed(error: &Error) -> Reply {
+    match error {
+        Error::Unavailable { reason } | Error::NoAnswer { reason } => refusals::platform_down(reason),
+        Error::Auth => refusals::not_accepted(),
+        Error::NotFound { reason }
+        | Error::Refused { reason }
+        | Error::Faulted { reason }
+        | Error::Decode { reason } => refusals::platform_odd(reason),
+        Error::Invalid { problems } => refusals::platform_odd(&problems.join("; ")),
+    }
+}
+
+/// A failed read, for a tool.
+pub fn tool_error(error: &Error) -> ToolError {
+    let transient = matches!(error, Error::Unavailable { .. });
+    ToolError { kind: kind(error), reply: read_failed(error), transient }
+}
+
+/// A failed read, while a change is prepared.
+pub fn unavailable(error: Error) -> PrepareError {
+    PrepareError::Unavailable { error: kind(&error), reply: read_failed(&error) }
+}
+
+/// A refusal with a reply.
+pub fn refused(error: ErrorKind, reply: Reply) -> PrepareError {
+    Refusal::Refused { error, reply }.into()
+}
+
+/// The parameters as a type.
+///
+/// # Errors
+///
+/// A refusal that says what is wrong with them.
+pub fn parameters<T: DeserializeOwned>(given: &Value) -> Result<T, PrepareError> {
+    serde_json::from_value(given.clone())
+        .map_err(|error| refused(ErrorKind::Validation, refusals::unreadable_parameters(&error.to_string())))
+}
+
+/// The experiment that `asked` names. `says` makes a corrected request from a name or id, for the buttons.
+///
+/// # Errors
+///
+/// A refusal with suggestions, or that the platform cannot be asked.
+pub async fn experiment(
+    client: &UpgradeClient,
+    asked: &str,
+    says: impl Fn(&str) -> String,
+) -> Result<Experiment, PrepareError> {
+    let named = named(client, asked, &says).await?;
+    match client.single(named.id).await {
+        Err(Error::NotFound { .. }) => {
+            let gone = refusals::unknown_experiment(asked, &[], says);
+            Err(refused(ErrorKind::NotFound, gone))
+        }
+        answer => answer.map_err(unavailable),
+    }
+}
+
+async fn named(client: &UpgradeClient, asked: &str, says: impl Fn(&str) -> String) -> Result<Named, PrepareError> {
+    let names = client.names().await.map_err(unavailable)?;
+    match lookup::find(&names, asked) {
+        Found::One(named) => Ok(named),
+        Found::None(similar) => Err(refused(ErrorKind::NotFound, refusals::unknown_experiment(asked, &similar, says))),
+        Found::Several(several) => {
+            let mut views = Vec::with_capacity(several.len());
+            for named in several.iter().take(5) {
+                match client.single(named.id).await {
+                    Ok(experiment) => views.push(experiment.view),
+                    Err(Error::NotFound { .. }) => {}
+                    Err(error) => return Err(unavailable(error)),
+                }
+            }
+            Err(refused(ErrorKind::UserInput, refusals::several_experiments(asked, &views, says)))
+        }
+    }
+}
+
+/// The context that `asked` names, and its vocabulary.
+///
+/// # Errors
+///
+/// A refusal that lists the contexts there are.
+pub fn context<'a>(
+    contexts: &'a Contexts,
+    asked: &str,
+    says: impl Fn(&str) -> String,
+) -> Result<(&'a str, &'a ContextMetadata), PrepareError> {
+    let known: Vec<_> = contexts.keys().cloned().collect();
+    let picked = lookup::pick(&known, asked).and_then(|name| contexts.get_key_value(name));
+    let unknown = || refused(ErrorKind::NotFound, refusals::unknown_context(asked, &known, says));
+    picked.map(|(name, metadata)| (name.as_str(), metadata)).ok_or_else(unknown)
+}
+
+/// The word of a context's vocabulary that `asked` means; `what` it is goes into the refusal.
+///
+/// # Errors
+///
+/// A refusal that lists the words there are.
+pub fn word(known: &[String], what: &str, asked: &str, context: &str) -> Result<String, PrepareError> {
+    let unknown = || refused(ErrorKind::Validation, refusals::unknown_word(what, asked, context, known));
+    lookup::pick(known, asked).cloned().ok_or_else(unknown)
+}
+
+/// A user id that can travel in a header.
+///
+/// # Errors
+///
+/// A refusal, if it cannot.
+pub fn user(asked: &str) -> Result<String, PrepareError> {
+    let fits = (1..=250).contains(&asked.len()) && asked.bytes().all(|b| (b' '..=b'~').contains(&b));
+    if fits && asked.trim() == asked {
+        Ok(asked.to_owned())
+    } else {
+        Err(refused(ErrorKind::Validation, refusals::bad_user()))
+    }
+}
+
+/// The schema of parameters, without references, as models like it.
+pub fn schema<T: schemars::JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft07().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.to_value()
+}

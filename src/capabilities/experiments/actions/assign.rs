@@ -1,0 +1,150 @@
+//! `get_decision_point_assignments`: asks, as a participant's application would, what the participant is given.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{ended_badly, fact, failed, given, missing, stored};
+use crate::{
+    capabilities::experiments::{access, replies::outcomes},
+    graph::action::{
+        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
+    },
+    reply::{Card, Text},
+    services::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        participants::{AssignedCondition, Assignment},
+    },
+};
+
+/// `get_decision_point_assignments`.
+#[derive(Debug)]
+pub struct GetAssignments(pub Arc<UpgradeClient>);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The participant's id. Required.
+    #[serde(default)]
+    user: Option<String>,
+    /// The context to ask in. Required.
+    #[serde(default)]
+    context: Option<String>,
+}
+
+/// What is stored.
+#[derive(Serialize, Deserialize)]
+struct Question {
+    user: String,
+    context: String,
+}
+
+#[async_trait]
+impl ActionKind for GetAssignments {
+    fn name(&self) -> &'static str {
+        "get_decision_point_assignments"
+    }
+
+    fn description(&self) -> &'static str {
+        "Asks which condition a participant gets at each decision point of a context. Asking does not enrol."
+    }
+
+    fn schema(&self) -> Value {
+        access::schema::<Given>()
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let asked: Given = access::parameters(parameters)?;
+        let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
+        let mut lacking = Vec::new();
+        if given(asked.user.as_ref()).is_none() {
+            lacking.push(missing("user", "Which participant? I need the user id.", Vec::new()));
+        }
+        let mut context = given(asked.context.as_ref());
+        if context.is_none() && contexts.len() == 1 {
+            context = contexts.keys().next().map(String::as_str);
+        }
+        let (Some(user), Some(context)) = (given(asked.user.as_ref()), context) else {
+            if context.is_none() {
+                lacking.push(missing("context", "In which context?", contexts.keys().cloned().collect()));
+            }
+            return Err(Refusal::Missing(lacking).into());
+        };
+        let user = access::user(user)?;
+        let says = |known: &str| format!("get the assignments of user {user} in {known}");
+        let context = access::context(&contexts, context, says)?.0.to_owned();
+        let card = card(&user, &context);
+        Ok(Proposal { parameters: json!(Question { user, context }), preconditions: json!({}), card, undo: None })
+    }
+
+    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+        Ok(json!({}))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let Question { user, context } = match stored(record) {
+            Ok(question) => question,
+            Err(outcome) => return Performed::Ended(outcome),
+        };
+        match self.0.assign(&user, &context).await {
+            Ok(assignments) => Performed::Ended(self.answer(&user, &context, assignments).await),
+            Err(Error::NotFound { .. }) => Performed::Ended(failed(ErrorKind::NotFound, outcomes::unknown_user(&user))),
+            Err(error) => ended_badly(self, record, error).await,
+        }
+    }
+
+    /// It reads: asking again changes nothing.
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent
+    }
+
+    async fn probe(&self, _: &ActionRecord) -> Probed {
+        Probed::DidNotHappen
+    }
+}
+
+impl GetAssignments {
+    /// What the participant gets, with the names of the experiments if they can be read.
+    async fn answer(&self, user: &str, context: &str, mut assignments: Vec<Assignment>) -> Outcome {
+        assignments.sort_by(|a, b| (&a.site, &a.target).cmp(&(&b.site, &b.target)));
+        let names = if assignments.is_empty() { Vec::new() } else { self.0.names().await.unwrap_or_default() };
+        let name = |condition: &AssignedCondition| {
+            let id = condition.experiment_id?;
+            names.iter().find(|named| named.id == id).map(|named| named.name.clone())
+        };
+        let given: Vec<_> = assignments
+            .into_iter()
+            .map(|assignment| {
+                let experiment = assignment.assigned_condition.first().and_then(name);
+                (assignment, experiment)
+            })
+            .collect();
+        let result = given.iter().map(|(assignment, experiment)| {
+            let conditions: Vec<_> = assignment.assigned_condition.iter().map(|c| c.condition_code.as_str()).collect();
+            let payload = assignment.assigned_condition.first().and_then(|condition| condition.payload.as_ref());
+            json!({
+                "site": assignment.site, "target": assignment.target, "conditions": conditions,
+                "payload": payload.map(|payload| &payload.value), "experiment": experiment,
+            })
+        });
+        let result = json!({ "user": user, "context": context, "assignments": result.collect::<Vec<_>>() });
+        Outcome::Done { result, summary: outcomes::assignments(user, context, &given) }
+    }
+}
+
+fn card(user: &str, context: &str) -> Card {
+    Card {
+        title: format!("Ask what “{user}” gets?"),
+        facts: vec![fact("User", Text::new().code(user)), fact("Context", Text::new().code(context))],
+        warnings: Vec::new(),
+        notes: vec![Text::from("Asking does not enrol anybody.")],
+        approve: "Ask".to_owned(),
+        reject: "Don't ask".to_owned(),
+        done: format!("Asked what “{user}” gets in {context}."),
+        irreversible: false,
+    }
+}

@@ -1,0 +1,161 @@
+//! `delete_experiment`: removes an experiment and every enrolment in it, for good.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{cannot_read_back, done, ended_badly, fact, failed, given, in_flight, missing, stored, unread};
+use crate::{
+    capabilities::experiments::{
+        access,
+        replies::{answers, outcomes},
+        rules,
+    },
+    graph::action::{
+        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
+    },
+    reply::{Card, Text},
+    services::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{ExperimentId, View},
+        status::Status,
+    },
+};
+
+/// `delete_experiment`.
+#[derive(Debug)]
+pub struct DeleteExperiment(pub Arc<UpgradeClient>);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The experiment, by name or id. Required.
+    #[serde(default)]
+    experiment: Option<String>,
+}
+
+/// What is stored.
+#[derive(Serialize, Deserialize)]
+struct Deletion {
+    experiment: ExperimentId,
+    experiment_name: String,
+}
+
+#[async_trait]
+impl ActionKind for DeleteExperiment {
+    fn name(&self) -> &'static str {
+        "delete_experiment"
+    }
+
+    fn description(&self) -> &'static str {
+        "Deletes an experiment permanently, with all enrolments. Only when someone asks to delete or remove it."
+    }
+
+    fn schema(&self) -> Value {
+        access::schema::<Given>()
+    }
+
+    fn irreversible(&self) -> bool {
+        true
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let asked: Given = access::parameters(parameters)?;
+        let Some(name) = given(asked.experiment.as_ref()) else {
+            return Err(Refusal::Missing(vec![missing("experiment", "Which experiment?", Vec::new())]).into());
+        };
+        let experiment = access::experiment(&self.0, name, |name| format!("delete {name}")).await?.view;
+        let enrolled = self.0.enrollment(&[experiment.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
+        Ok(Proposal {
+            parameters: json!(Deletion { experiment: experiment.id, experiment_name: experiment.name.clone() }),
+            preconditions: what_was_shown(&experiment),
+            card: card(&experiment, enrolled),
+            undo: None,
+        })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let deletion: Deletion = stored(record)?;
+        match self.0.single(deletion.experiment).await {
+            Ok(experiment) => Ok(what_was_shown(&experiment.view)),
+            Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&deletion.experiment_name))),
+            Err(error) => Err(unread(&error)),
+        }
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let deletion: Deletion = match stored(record) {
+            Ok(deletion) => deletion,
+            Err(outcome) => return Performed::Ended(outcome),
+        };
+        match self.0.delete(deletion.experiment).await {
+            Ok(()) => Performed::Ended(done(record, result(&deletion))),
+            Err(Error::NotFound { .. }) => {
+                Performed::Ended(failed(ErrorKind::NotFound, outcomes::gone(&deletion.experiment_name)))
+            }
+            Err(error) => ended_badly(self, record, error).await,
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Probe { in_flight: in_flight(&self.0) }
+    }
+
+    async fn probe(&self, record: &ActionRecord) -> Probed {
+        let Ok(deletion) = stored::<Deletion>(record) else {
+            return Probed::CannotTell { evidence: outcomes::unreadable_record() };
+        };
+        match self.0.single(deletion.experiment).await {
+            Ok(_) => Probed::DidNotHappen,
+            Err(Error::NotFound { .. }) => Probed::Happened(done(record, result(&deletion))),
+            Err(error) => cannot_read_back(&error),
+        }
+    }
+}
+
+/// Any later change shows in these; enrolments do not touch them.
+fn what_was_shown(experiment: &View) -> Value {
+    json!({
+        "status": experiment.state,
+        "updated_at": experiment.updated_at,
+        "version_number": experiment.version_number,
+    })
+}
+
+fn result(deletion: &Deletion) -> Value {
+    json!({ "id": deletion.experiment, "name": deletion.experiment_name, "deleted": true })
+}
+
+fn card(experiment: &View, enrolled: Option<u64>) -> Card {
+    let name = &experiment.name;
+    let mut warnings = vec![Text::from(match enrolled {
+        Some(0) => "This cannot be undone. Nobody is enrolled.".to_owned(),
+        Some(users) => format!("This cannot be undone. The enrolments of {} go with it.", answers::people(users)),
+        None => "This cannot be undone. How many people are enrolled could not be read.".to_owned(),
+    })];
+    if experiment.state == Status::Enrolling {
+        warnings.push(Text::from("It is enrolling (running): people are getting its conditions now."));
+    }
+    let points: Vec<_> = experiment.decision_points.iter().map(|point| point.words()).collect();
+    let or_none = |words: String| if words.is_empty() { "none".to_owned() } else { words };
+    Card {
+        title: format!("PERMANENTLY DELETE “{name}”?"),
+        facts: vec![
+            fact("Status", experiment.state.display()),
+            fact("Context", Text::new().code(experiment.context())),
+            fact("Conditions", or_none(rules::weights_in_words(&experiment.conditions))),
+            fact("Decision points", or_none(points.join(", "))),
+            fact("Id", Text::new().code(experiment.id.to_string())),
+        ],
+        warnings,
+        notes: Vec::new(),
+        approve: "Delete for good".to_owned(),
+        reject: "Keep it".to_owned(),
+        done: format!("Deleted “{name}”."),
+        irreversible: true,
+    }
+}

@@ -1,0 +1,152 @@
+//! `init_experiment_user`: introduces a participant, or changes what is known of one.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{done, ended_badly, fact, given, missing, stored};
+use crate::{
+    capabilities::experiments::{access, given::GivenGroups, replies::outcomes},
+    graph::action::{ActionKind, ActionRecord, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
+    reply::{Card, Text},
+    services::upgrade::{client::UpgradeClient, participants::Introduction},
+};
+
+/// `init_experiment_user`.
+#[derive(Debug)]
+pub struct InitUser(pub Arc<UpgradeClient>);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The participant's id. Required.
+    #[serde(default)]
+    user: Option<String>,
+    /// All groups the participant belongs to, by type, such as `{"classId": ["class-1"]}`.
+    #[serde(default)]
+    group: Option<GivenGroups>,
+    /// For each type the one group the participant acts in now, such as `{"classId": "class-1"}`.
+    #[serde(default)]
+    working_group: Option<BTreeMap<String, String>>,
+    /// The context the groups are for; only to check their types.
+    #[serde(default)]
+    context: Option<String>,
+}
+
+/// What is stored.
+#[derive(Serialize, Deserialize)]
+struct Introduced {
+    user: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    group: Option<BTreeMap<String, Vec<String>>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    working_group: Option<BTreeMap<String, String>>,
+}
+
+#[async_trait]
+impl ActionKind for InitUser {
+    fn name(&self) -> &'static str {
+        "init_experiment_user"
+    }
+
+    fn description(&self) -> &'static str {
+        "Introduces a participant to the platform, with groups if there are any. Needed before assignments or marks."
+    }
+
+    fn schema(&self) -> Value {
+        access::schema::<Given>()
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let asked: Given = access::parameters(parameters)?;
+        let Some(user) = given(asked.user.as_ref()) else {
+            return Err(
+                Refusal::Missing(vec![missing("user", "Which participant? I need the user id.", vec![])]).into()
+            );
+        };
+        let user = access::user(user)?;
+        let group: Option<BTreeMap<_, _>> =
+            asked.group.map(|groups| groups.into_iter().map(|(kind, ids)| (kind, ids.all())).collect());
+        let introduced = Introduced { user, group, working_group: asked.working_group };
+        let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
+        let known: Vec<String> = match given(asked.context.as_ref()) {
+            Some(context) => {
+                access::context(&contexts, context, |known| format!("initialise user {} in {known}", introduced.user))?
+                    .1
+                    .group_types
+                    .clone()
+            }
+            None => contexts.into_values().flat_map(|context| context.group_types).collect(),
+        };
+        let card = card(&introduced, &known);
+        Ok(Proposal { parameters: json!(introduced), preconditions: json!({}), card, undo: None })
+    }
+
+    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+        Ok(json!({}))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let introduced: Introduced = match stored(record) {
+            Ok(introduced) => introduced,
+            Err(outcome) => return Performed::Ended(outcome),
+        };
+        let Introduced { user, group, working_group } = introduced;
+        match self.0.init_user(&user, &Introduction { group, working_group }).await {
+            Ok(()) => Performed::Ended(done(record, json!({ "user": user }))),
+            Err(error) => ended_badly(self, record, error).await,
+        }
+    }
+
+    /// What is sent replaces what is stored, so the same once more changes nothing.
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent
+    }
+
+    async fn probe(&self, _: &ActionRecord) -> Probed {
+        Probed::CannotTell { evidence: outcomes::cannot_read_back("there is no way to ask about a participant") }
+    }
+}
+
+fn card(introduced: &Introduced, known: &[String]) -> Card {
+    let Introduced { user, group, working_group } = introduced;
+    let mut facts = vec![fact("User", Text::new().code(user))];
+    let (mut warnings, mut notes) = (Vec::new(), Vec::new());
+    if let Some(group) = group {
+        let words: Vec<_> = group.iter().map(|(kind, ids)| format!("{kind}: {}", ids.join(", "))).collect();
+        facts.push(fact("Groups", words.join("; ")));
+        warnings.push(Text::from("Groups given here replace those the platform knows of this user."));
+    }
+    for (kind, id) in working_group.iter().flatten() {
+        facts.push(fact("Working group", format!("{kind}: {id}")));
+        if group.as_ref().is_some_and(|group| !group.get(kind).is_some_and(|ids| ids.contains(id))) {
+            let words =
+                format!("The working group {id} is not among the groups, so group experiments will ignore this user.");
+            warnings.push(Text::from(words));
+        }
+    }
+    let kinds = group.iter().flat_map(|g| g.keys()).chain(working_group.iter().flat_map(|g| g.keys()));
+    let mut unknown: Vec<_> = kinds.filter(|kind| !known.contains(kind)).map(String::as_str).collect();
+    unknown.sort_unstable();
+    unknown.dedup();
+    if !unknown.is_empty() {
+        let words = format!("No context knows the group type {}; it has no effect there.", unknown.join(", "));
+        warnings.push(Text::from(words));
+    }
+    if group.is_none() && working_group.is_none() {
+        notes.push(Text::from("No groups are given; those already known stay as they are."));
+    }
+    Card {
+        title: format!("Initialise user “{user}”?"),
+        facts,
+        warnings,
+        notes,
+        approve: "Initialise user".to_owned(),
+        reject: "Don't".to_owned(),
+        done: outcomes::initialised(user).words(),
+        irreversible: false,
+    }
+}

@@ -1,0 +1,264 @@
+//! `mark_decision_point`: records, as a participant's application would, that the participant was at a decision point.
+//!
+//! A mark enrols. Sending the same mark again is harmless where one user has one enrolment: the server answers with the
+//! same record, the condition marked first stays, and no count rises. So a mark whose answer was lost is sent again.
+//! Within subjects each mark is a further visit; there it would count twice, so marks there are refused.
+//!
+//! The design not taken: reading back. The only list of raw enrolments is the whole table, without authentication.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{ended_badly, fact, failed, given, missing, stored};
+use crate::{
+    capabilities::experiments::{
+        access, lookup,
+        replies::{outcomes, refusals},
+    },
+    graph::action::{
+        ActionKind, ActionRecord, ErrorKind, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
+        Recovery, Refusal,
+    },
+    reply::{Card, Text},
+    services::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{Experiment, ExperimentId, View},
+        participants::{Mark, MarkData, MarkedCondition},
+        status::Status,
+    },
+};
+
+/// What can have happened at the point.
+const STATUSES: [&str; 3] = ["condition applied", "condition not applied", "no condition assigned"];
+
+/// `mark_decision_point`.
+#[derive(Debug)]
+pub struct MarkDecisionPoint(pub Arc<UpgradeClient>);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The participant's id. Required.
+    #[serde(default)]
+    user: Option<String>,
+    /// The site of the decision point. Required.
+    #[serde(default)]
+    site: Option<String>,
+    /// The target of the decision point. Required.
+    #[serde(default)]
+    target: Option<String>,
+    /// The condition code the participant was given.
+    #[serde(default)]
+    condition: Option<String>,
+    /// The experiment, by name or id, if several share the point.
+    #[serde(default)]
+    experiment: Option<String>,
+    /// `condition applied` (default), `condition not applied` (excludes the participant) or `no condition assigned`.
+    #[serde(default)]
+    status: Option<String>,
+}
+
+/// What is stored.
+#[derive(Serialize, Deserialize)]
+struct Visit {
+    user: String,
+    site: String,
+    target: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    condition: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    experiment: Option<ExperimentId>,
+    status: String,
+}
+
+#[async_trait]
+impl ActionKind for MarkDecisionPoint {
+    fn name(&self) -> &'static str {
+        "mark_decision_point"
+    }
+
+    fn description(&self) -> &'static str {
+        "Records that a participant was at a decision point; this enrols the participant."
+    }
+
+    fn schema(&self) -> Value {
+        access::schema::<Given>()
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let asked: Given = access::parameters(parameters)?;
+        let (Some(user), Some(site), Some(target)) =
+            (given(asked.user.as_ref()), given(asked.site.as_ref()), given(asked.target.as_ref()))
+        else {
+            return Err(Refusal::Missing(lacking(&asked)).into());
+        };
+        let user = access::user(user)?;
+        let status = given(asked.status.as_ref()).unwrap_or(STATUSES[0]);
+        if !STATUSES.contains(&status) {
+            return Err(access::refused(ErrorKind::Validation, refusals::not_one_of("status", status, &STATUSES)));
+        }
+        let says = |name: &str| format!("mark {site} / {target} for user {user} in {name}");
+        let owner = match given(asked.experiment.as_ref()) {
+            Some(name) => Some(access::experiment(&self.0, name, says).await?.view),
+            None => self.owner(site, target, says).await?,
+        };
+        let (mut site, mut target) = (site.to_owned(), target.to_owned());
+        let mut condition = given(asked.condition.as_ref()).map(str::to_owned);
+        if let Some(owner) = &owner {
+            (site, target) = its_point(owner, &site, &target)?;
+            condition = its_condition(owner, condition)?;
+        }
+        let owner_id = owner.as_ref().map(|owner| owner.id);
+        let visit = Visit { user, site, target, condition, experiment: owner_id, status: status.to_owned() };
+        let card = card(&visit, owner.as_ref());
+        Ok(Proposal { parameters: json!(visit), preconditions: json!({}), card, undo: None })
+    }
+
+    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+        Ok(json!({}))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let Visit { user, site, target, condition, experiment, status } = match stored(record) {
+            Ok(visit) => visit,
+            Err(outcome) => return Performed::Ended(outcome),
+        };
+        let given = MarkedCondition { condition_code: condition, experiment_id: experiment };
+        let assigned_condition = (given.condition_code.is_some() || experiment.is_some()).then_some(given);
+        let mark = Mark { data: MarkData { site, target, assigned_condition }, status };
+        match self.0.mark(&user, &mark).await {
+            Ok(marked) => {
+                let result = json!({
+                    "user": user, "site": mark.data.site, "target": mark.data.target,
+                    "condition": marked.condition, "experiment": marked.experiment_id,
+                });
+                let summary = outcomes::marked(&user, &mark.data.site, &mark.data.target, &marked);
+                Performed::Ended(Outcome::Done { result, summary })
+            }
+            Err(Error::NotFound { reason }) if reason.contains(&user) && reason.contains("User") => {
+                Performed::Ended(failed(ErrorKind::NotFound, outcomes::unknown_user(&user)))
+            }
+            Err(error) => ended_badly(self, record, error).await,
+        }
+    }
+
+    /// The same mark once more changes nothing; see the top of this file.
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent
+    }
+
+    async fn probe(&self, _: &ActionRecord) -> Probed {
+        Probed::CannotTell { evidence: outcomes::cannot_read_back("there is no way to ask about one mark") }
+    }
+}
+
+impl MarkDecisionPoint {
+    /// The one experiment that owns the point; nothing if none does.
+    async fn owner(
+        &self,
+        site: &str,
+        target: &str,
+        says: impl Fn(&str) -> String,
+    ) -> Result<Option<View>, PrepareError> {
+        let owners = self.0.all().await.map_err(access::unavailable)?.into_iter().map(|e: Experiment| e.view);
+        let mut owners: Vec<_> = owners.filter(|view| its_point(view, site, target).is_ok()).collect();
+        // One that runs is meant before those that do not.
+        if owners.iter().filter(|view| view.state == Status::Enrolling).count() == 1 {
+            owners.retain(|view| view.state == Status::Enrolling);
+        }
+        if owners.len() > 1 {
+            let names = owners.iter().map(|view| view.name.clone()).collect::<Vec<_>>();
+            let question = format!("Several experiments share {site} / {target}. Which one is meant?");
+            let unique = names.iter().all(|name| names.iter().filter(|other| *other == name).count() == 1);
+            if unique {
+                return Err(Refusal::Missing(vec![missing("experiment", question, names)]).into());
+            }
+            let reply = refusals::several_experiments(&format!("{site} / {target}"), &owners, says);
+            return Err(access::refused(ErrorKind::UserInput, reply));
+        }
+        Ok(owners.pop())
+    }
+}
+
+/// What a person still has to say.
+fn lacking(asked: &Given) -> Vec<MissingParameter> {
+    let questions = [
+        (&asked.user, "user", "Which participant? I need the user id."),
+        (&asked.site, "site", "At which site?"),
+        (&asked.target, "target", "At which target?"),
+    ];
+    let lacking = questions.into_iter().filter(|(words, ..)| given(words.as_ref()).is_none());
+    lacking.map(|(_, name, question)| missing(name, question, Vec::new())).collect()
+}
+
+/// The point as the experiment writes it.
+fn its_point(owner: &View, site: &str, target: &str) -> Result<(String, String), PrepareError> {
+    let matches = |point_site: &str, point_target: &str| {
+        lookup::pick(&[point_site.to_owned()], site).is_some()
+            && lookup::pick(&[point_target.to_owned()], target).is_some()
+    };
+    let found = owner.decision_points.iter().find_map(|point| {
+        let point_target = point.target.as_deref()?;
+        matches(&point.site, point_target).then(|| (point.site.clone(), point_target.to_owned()))
+    });
+    found.ok_or_else(|| {
+        let points: Vec<_> = owner.decision_points.iter().map(|point| point.words()).collect();
+        let reply = refusals::not_its_point(&owner.name, &outcomes::place(site, Some(target)), &points);
+        access::refused(ErrorKind::Validation, reply)
+    })
+}
+
+/// The condition as the experiment writes it.
+fn its_condition(owner: &View, condition: Option<String>) -> Result<Option<String>, PrepareError> {
+    if owner.assignment_unit == "within-subjects" {
+        return Err(access::refused(ErrorKind::Execution, refusals::within_subjects(&owner.name)));
+    }
+    let codes: Vec<_> = owner.conditions.iter().map(|c| c.condition_code.clone()).collect();
+    match condition {
+        None => Ok(None),
+        Some(code) => match lookup::pick(&codes, &code) {
+            Some(code) => Ok(Some(code.clone())),
+            None => {
+                let reply = refusals::unknown_condition(&code, &owner.name, &codes);
+                Err(access::refused(ErrorKind::Validation, reply))
+            }
+        },
+    }
+}
+
+fn card(visit: &Visit, owner: Option<&View>) -> Card {
+    let Visit { user, site, target, condition, status, .. } = visit;
+    let mut facts = vec![
+        fact("User", Text::new().code(user)),
+        fact("Decision point", outcomes::place(site, Some(target))),
+        fact("Condition", condition.as_deref().unwrap_or("not said")),
+        fact("Status", status.as_str()),
+    ];
+    let (mut warnings, mut notes) = (Vec::new(), Vec::new());
+    match owner {
+        Some(owner) => {
+            let words = format!(" ({}, {})", owner.state.display(), owner.context());
+            facts.insert(1, fact("Experiment", Text::new().bold(&owner.name).plain(words)));
+            notes.push(Text::from("The platform enrols by its own draw; the condition given here is only recorded."));
+        }
+        None => warnings.push(Text::from("No experiment has this decision point, so nobody will be enrolled.")),
+    }
+    if status == STATUSES[1] {
+        warnings.push(Text::from("“condition not applied” excludes this user from the experiment."));
+    }
+    Card {
+        title: format!("Mark {} for “{user}”?", outcomes::place(site, Some(target))),
+        facts,
+        warnings,
+        notes,
+        approve: "Mark".to_owned(),
+        reject: "Don't mark".to_owned(),
+        done: format!("Marked {} for “{user}”.", outcomes::place(site, Some(target))),
+        irreversible: false,
+    }
+}

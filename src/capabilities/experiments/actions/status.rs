@@ -1,0 +1,260 @@
+//! `update_experiment_status`: starts, stops, resumes or cancels an experiment.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{cannot_read_back, change, done, ended_badly, fact, failed, given, in_flight, missing, stored, unread};
+use crate::{
+    capabilities::experiments::{
+        access,
+        replies::{answers, outcomes, refusals},
+        rules::{self, Objection},
+        summary,
+    },
+    graph::action::{
+        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
+        Undo,
+    },
+    reply::{Card, Text},
+    services::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{ExperimentId, View},
+        status::Status,
+    },
+};
+
+/// `update_experiment_status`.
+#[derive(Debug)]
+pub struct UpdateStatus(pub Arc<UpgradeClient>);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The experiment, by name or id. Required.
+    #[serde(default)]
+    experiment: Option<String>,
+    /// What it is to become: `enrolling` (start, resume), `enrollmentComplete` (stop, pause) or `cancelled` (cancel, final).
+    /// Required.
+    #[serde(default)]
+    status: Option<String>,
+}
+
+/// What is stored.
+#[derive(Serialize, Deserialize)]
+struct Change {
+    experiment: ExperimentId,
+    experiment_name: String,
+    status: Status,
+}
+
+#[async_trait]
+impl ActionKind for UpdateStatus {
+    fn name(&self) -> &'static str {
+        "update_experiment_status"
+    }
+
+    fn description(&self) -> &'static str {
+        "Starts, stops (pauses), resumes or cancels an experiment. Use it when someone asks to start, run, stop, pause, \
+         resume or cancel an experiment."
+    }
+
+    fn schema(&self) -> Value {
+        access::schema::<Given>()
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let asked: Given = access::parameters(parameters)?;
+        let to = match given(asked.status.as_ref()) {
+            None => None,
+            Some(words) => Some(rules::status_meant(words).ok_or_else(|| {
+                let allowed = ["enrolling (start)", "enrollmentComplete (stop)", "cancelled (cancel)"];
+                access::refused(ErrorKind::Validation, refusals::not_one_of("status", words, &allowed))
+            })?),
+        };
+        let Some(name) = given(asked.experiment.as_ref()) else {
+            let mut all = vec![missing("experiment", "Which experiment?", Vec::new())];
+            if to.is_none() {
+                all.push(missing("status", "What should it become?", Vec::new()));
+            }
+            return Err(Refusal::Missing(all).into());
+        };
+        let verb = to.map_or("show", |to| rules::verb(Status::Inactive, to));
+        let experiment = access::experiment(&self.0, name, |name| format!("{verb} {name}")).await?.view;
+        let Some(to) = to else {
+            let options =
+                rules::possible(experiment.state).into_iter().map(|s| rules::verb(experiment.state, s).into());
+            let question =
+                format!("“{}” is {}. What should become of it?", experiment.name, experiment.state.display());
+            return Err(Refusal::Missing(vec![missing("status", question, options.collect())]).into());
+        };
+        if let Err(objection) = rules::check(&experiment, to) {
+            let (name, reply) = (&experiment.name, ErrorKind::Execution);
+            return Err(access::refused(
+                reply,
+                match objection {
+                    Objection::Already => refusals::already(name, to),
+                    Objection::NotReady(problems) => refusals::not_ready(name, &problems),
+                    Objection::NoWay(possible) => refusals::no_way(name, experiment.state, to, &possible),
+                },
+            ));
+        }
+        let enrolled = self.0.enrollment(&[experiment.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
+        Ok(Proposal {
+            parameters: json!(Change {
+                experiment: experiment.id,
+                experiment_name: experiment.name.clone(),
+                status: to
+            }),
+            preconditions: facts_that_count(&experiment, to),
+            card: card(&experiment, to, enrolled),
+            undo: undo(&experiment, to),
+        })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let change: Change = stored(record)?;
+        match self.0.single(change.experiment).await {
+            Ok(experiment) => Ok(facts_that_count(&experiment.view, change.status)),
+            Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name))),
+            Err(error) => Err(unread(&error)),
+        }
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let change: Change = match stored(record) {
+            Ok(change) => change,
+            Err(outcome) => return Performed::Ended(outcome),
+        };
+        match self.0.set_state(change.experiment, change.status).await {
+            Ok(_) => Performed::Ended(done(record, result(&change))),
+            Err(Error::NotFound { .. }) => {
+                Performed::Ended(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name)))
+            }
+            Err(error) => ended_badly(self, record, error).await,
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Probe { in_flight: in_flight(&self.0) }
+    }
+
+    /// It happened if the experiment stands where it was to go: the precondition said that it stood elsewhere.
+    async fn probe(&self, record: &ActionRecord) -> Probed {
+        let Ok(change) = stored::<Change>(record) else {
+            return Probed::CannotTell { evidence: outcomes::unreadable_record() };
+        };
+        match self.0.single(change.experiment).await {
+            Ok(now) if now.view.state == change.status => Probed::Happened(done(record, result(&change))),
+            Ok(now) if record.preconditions["status"] == json!(now.view.state) => Probed::DidNotHappen,
+            Ok(now) => Probed::CannotTell { evidence: outcomes::elsewhere(&now.view.name, &now.view.state.display()) },
+            Err(Error::NotFound { .. }) => {
+                Probed::Happened(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name)))
+            }
+            Err(error) => cannot_read_back(&error),
+        }
+    }
+}
+
+/// The status, and for a start also what is started: that is what the card shows.
+fn facts_that_count(experiment: &View, to: Status) -> Value {
+    match to {
+        Status::Enrolling => json!({
+            "status": experiment.state,
+            "conditions": rules::weights_in_words(&experiment.conditions),
+            "decision_points": points(experiment),
+        }),
+        _ => json!({ "status": experiment.state }),
+    }
+}
+
+fn result(change: &Change) -> Value {
+    json!({ "id": change.experiment, "name": change.experiment_name, "status": change.status })
+}
+
+fn points(experiment: &View) -> String {
+    experiment.decision_points.iter().map(|point| point.words()).collect::<Vec<_>>().join(", ")
+}
+
+/// Back by our own rules; a start is taken back by a stop, as nothing leads back to `inactive`.
+fn undo(experiment: &View, to: Status) -> Option<Undo> {
+    let (back, label) = match (experiment.state, to) {
+        (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop it again"),
+        (Status::Enrolling, Status::EnrollmentComplete) => (Status::Enrolling, "Undo: resume it"),
+        _ => return None,
+    };
+    Some(Undo {
+        name: "update_experiment_status".to_owned(),
+        parameters: json!({ "experiment": experiment.id, "status": back }),
+        label: label.to_owned(),
+    })
+}
+
+fn card(experiment: &View, to: Status, enrolled: Option<u64>) -> Card {
+    let name = &experiment.name;
+    let (title, approve, reject, done) = match (experiment.state, to) {
+        (Status::EnrollmentComplete, Status::Enrolling) => (
+            format!("Resume “{name}”?"),
+            "Resume experiment",
+            "Don't resume",
+            format!("Resumed “{name}”: it is enrolling again."),
+        ),
+        (_, Status::Enrolling) => (
+            format!("Start “{name}”?"),
+            "Start experiment",
+            "Don't start",
+            format!("Started “{name}”: it is enrolling now."),
+        ),
+        (_, Status::EnrollmentComplete) => (
+            format!("Stop “{name}”?"),
+            "Stop experiment",
+            "Don't stop",
+            format!("Stopped “{name}”: it takes nobody new."),
+        ),
+        _ => (
+            format!("Cancel “{name}”?"),
+            "Cancel experiment",
+            "Keep it",
+            format!("Cancelled “{name}”: it gives nobody a condition any more."),
+        ),
+    };
+    let mut facts = vec![
+        change("Status", experiment.state.display(), to.display()),
+        fact("Context", Text::new().code(experiment.context())),
+    ];
+    let (mut warnings, mut notes) = (Vec::new(), Vec::new());
+    match to {
+        Status::Enrolling => {
+            facts.push(fact("Conditions", rules::weights_in_words(&experiment.conditions)));
+            facts.push(fact("Decision points", points(experiment)));
+            if experiment.filter_mode == "excludeAll" {
+                let words = "Only people on its inclusion lists take part; without such a list nobody is enrolled.";
+                warnings.push(Text::from(words));
+            }
+        }
+        Status::EnrollmentComplete => {
+            facts.push(fact("Afterwards", answers::afterwards(&summary::post_rule(experiment))));
+            notes.push(Text::from("Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it."));
+        }
+        _ => {
+            warnings.push(Text::from("A cancelled experiment cannot be started again here."));
+        }
+    }
+    if let Some(users) = enrolled.filter(|users| *users > 0 || to != Status::Enrolling) {
+        facts.push(fact("Enrolled", answers::people(users)));
+    }
+    Card {
+        title,
+        facts,
+        warnings,
+        notes,
+        approve: approve.to_owned(),
+        reject: reject.to_owned(),
+        done,
+        irreversible: to == Status::Cancelled,
+    }
+}

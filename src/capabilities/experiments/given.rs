@@ -1,0 +1,188 @@
+//! What people and models give as parameters, in the forms they give it.
+//!
+//! A decision point may be an object or `site / target`, weights a list or `70/30`. Everything is accepted here once and
+//! becomes one form, which the card shows and the record stores. The stored form is one of those accepted, so that a
+//! record can be edited and prepared again.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A decision point: `site / target`, or its two parts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GivenPoint {
+    /// Such as `SelectSection / area_model`.
+    Words(String),
+    /// Its parts.
+    Parts {
+        /// The broader place.
+        site: String,
+        /// The thing within it.
+        target: String,
+    },
+}
+
+impl GivenPoint {
+    /// Site and target, if both are there.
+    pub fn parts(&self) -> Option<(String, String)> {
+        let (site, target) = match self {
+            Self::Words(words) => words.split_once(" / ").or_else(|| words.split_once([',', '/']))?,
+            Self::Parts { site, target } => (site.as_str(), target.as_str()),
+        };
+        let (site, target) = (site.trim(), target.trim());
+        (!site.is_empty() && !target.is_empty()).then(|| (site.to_owned(), target.to_owned()))
+    }
+}
+
+/// One or several of something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum OneOrMany<T> {
+    /// Several.
+    Many(Vec<T>),
+    /// One.
+    One(T),
+}
+
+impl<T: Clone> OneOrMany<T> {
+    /// All of them.
+    pub fn all(&self) -> Vec<T> {
+        match self {
+            Self::Many(many) => many.clone(),
+            Self::One(one) => vec![one.clone()],
+        }
+    }
+}
+
+/// A condition: its code, or its code and weight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GivenCondition {
+    /// Such as `control` or `control: 50`.
+    Words(String),
+    /// Its parts.
+    Parts {
+        /// The word the application acts on.
+        code: String,
+        /// Its share in percent.
+        #[serde(default)]
+        weight: Option<f64>,
+    },
+}
+
+impl GivenCondition {
+    /// The code, and the weight if there is one.
+    pub fn parts(&self) -> (String, Option<f64>) {
+        match self {
+            Self::Words(words) => match words.rsplit_once([':', '=']) {
+                Some((code, weight)) if percent(weight).is_some() => (code.trim().to_owned(), percent(weight)),
+                _ => (words.trim().to_owned(), None),
+            },
+            Self::Parts { code, weight } => (code.trim().to_owned(), *weight),
+        }
+    }
+}
+
+/// Weights: a list in the order of the conditions, by condition, or `70/30`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GivenWeights {
+    /// In the order of the conditions.
+    List(Vec<f64>),
+    /// By condition.
+    ByCode(BTreeMap<String, f64>),
+    /// Such as `70/30`.
+    Words(String),
+}
+
+impl GivenWeights {
+    /// The weights for conditions of these codes, in their order. Nothing if they do not fit.
+    pub fn fit(&self, codes: &[String]) -> Option<Vec<f64>> {
+        match self {
+            Self::List(list) => (list.len() == codes.len()).then(|| list.clone()),
+            Self::ByCode(by_code) => {
+                let found: Option<Vec<_>> = codes.iter().map(|code| by_code.get(code).copied()).collect();
+                found.filter(|found| found.len() == by_code.len())
+            }
+            Self::Words(_) => {
+                let list = self.list()?;
+                (list.len() == codes.len()).then_some(list)
+            }
+        }
+    }
+
+    /// How many there are, where that can be told without the conditions.
+    pub fn list(&self) -> Option<Vec<f64>> {
+        match self {
+            Self::List(list) => Some(list.clone()),
+            Self::ByCode(by_code) => Some(by_code.values().copied().collect()),
+            Self::Words(words) => words.split(['/', ',', ':', '-']).map(percent).collect(),
+        }
+    }
+}
+
+/// Group memberships: one id or several for each type.
+pub type GivenGroups = BTreeMap<String, OneOrMany<String>>;
+
+/// Equal shares in percent, with at most two decimals, adding up to 100.
+pub fn equal_shares(n: usize) -> Vec<f64> {
+    let share = (10_000 / n.max(1)) as f64 / 100.0;
+    let mut shares = vec![share; n];
+    if let Some(last) = shares.last_mut() {
+        *last = ((100.0 - share * (n - 1) as f64) * 100.0).round() / 100.0;
+    }
+    shares
+}
+
+fn percent(words: &str) -> Option<f64> {
+    words.trim().trim_end_matches('%').trim_end().parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn weights(given: Value) -> GivenWeights {
+        serde_json::from_value(given).unwrap()
+    }
+
+    #[test]
+    fn weights_come_in_three_forms() {
+        let codes = ["control".to_owned(), "variant".to_owned()];
+        for given in [json!("70/30"), json!("70% / 30%"), json!([70, 30]), json!({ "variant": 30, "control": 70 })] {
+            assert_eq!(weights(given.clone()).fit(&codes), Some(vec![70.0, 30.0]), "{given}");
+        }
+        for given in [json!("70"), json!([70, 20, 10]), json!({ "control": 100 }), json!("most of it")] {
+            assert_eq!(weights(given.clone()).fit(&codes), None, "{given}");
+        }
+    }
+
+    #[test]
+    fn points_and_conditions_come_in_two_forms() {
+        let point = |given: Value| serde_json::from_value::<GivenPoint>(given).unwrap().parts();
+        let both = Some(("SelectSection".to_owned(), "area_model".to_owned()));
+        assert_eq!(point(json!("SelectSection / area_model")), both);
+        assert_eq!(point(json!({ "site": "SelectSection", "target": "area_model" })), both);
+        assert_eq!(point(json!("SelectSection")), None);
+
+        let condition = |given: Value| serde_json::from_value::<GivenCondition>(given).unwrap().parts();
+        assert_eq!(condition(json!("control")), ("control".to_owned(), None));
+        assert_eq!(condition(json!("control: 60%")), ("control".to_owned(), Some(60.0)));
+        assert_eq!(condition(json!({ "code": "control", "weight": 60 })), ("control".to_owned(), Some(60.0)));
+        assert_eq!(condition(json!("Color=Blue")), ("Color=Blue".to_owned(), None), "a code may contain a sign");
+    }
+
+    proptest! {
+        #[test]
+        fn equal_shares_add_up_and_are_nearly_equal(n in 1usize..60) {
+            let shares = equal_shares(n);
+            prop_assert!((shares.iter().sum::<f64>() - 100.0).abs() < 1e-6);
+            prop_assert!(shares.iter().all(|share| (share - shares[0]).abs() < 0.6));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Which experiment a person means.
+//!
+//! A name is taken as meant if it is the name of exactly one experiment, whatever its case and the quotes around it.
+//! Anything less is asked back: near names are suggested, never chosen.
+
+use crate::services::upgrade::experiment::{ExperimentId, Named};
+
+/// What a name leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Exactly this one.
+    One(Named),
+    /// Several of that name.
+    Several(Vec<Named>),
+    /// None; these have similar names, the nearest first.
+    None(Vec<Named>),
+}
+
+/// Looks for `asked`, a name or an id, among all names.
+pub fn find(names: &[Named], asked: &str) -> Found {
+    if let Ok(id) = asked.parse::<ExperimentId>() {
+        return names.iter().find(|named| named.id == id).cloned().map_or(Found::None(Vec::new()), Found::One);
+    }
+    let exact: Vec<_> = names.iter().filter(|named| named.name == asked).collect();
+    let wanted = plain(asked);
+    let found = if exact.is_empty() { names.iter().filter(|n| plain(&n.name) == wanted).collect() } else { exact };
+    match found.as_slice() {
+        [] => Found::None(similar(names, &wanted)),
+        [one] => Found::One((*one).clone()),
+        several => Found::Several(several.iter().copied().cloned().collect()),
+    }
+}
+
+/// The one of `known` that `asked` means: exactly, or uniquely whatever its case.
+pub fn pick<'a>(known: &'a [String], asked: &str) -> Option<&'a String> {
+    known.iter().find(|word| *word == asked).or_else(|| {
+        let mut found = known.iter().filter(|word| plain(word) == plain(asked));
+        found.next().filter(|_| found.next().is_none())
+    })
+}
+
+/// Lower case, single blanks, no quotes around it.
+fn plain(words: &str) -> String {
+    let words = words.trim().trim_matches(['"', '\'', '“', '”', '„', '‘', '’', '`', '«', '»']);
+    words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// Up to three names near `wanted`: those that contain it or are spelled alike.
+fn similar(names: &[Named], wanted: &str) -> Vec<Named> {
+    let nearness = |named: &Named| {
+        let name = plain(&named.name);
+        let contains = wanted.chars().count() >= 3 && (name.contains(wanted) || wanted.contains(&name));
+        let spelled = strsim::jaro_winkler(&name, wanted).max(strsim::normalized_damerau_levenshtein(&name, wanted));
+        if contains && !name.is_empty() { spelled.max(0.9) } else { spelled }
+    };
+    let mut near: Vec<_> =
+        names.iter().map(|named| (nearness(named), named)).filter(|(near, _)| *near > 0.78).collect();
+    near.sort_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id))));
+    near.dedup_by(|(_, a), (_, b)| a.name == b.name);
+    near.into_iter().take(3).map(|(_, named)| named.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn names(all: &[&str]) -> Vec<Named> {
+        let named = |(i, name): (usize, &&str)| Named {
+            id: ExperimentId(Uuid::from_u128(i as u128 + 1)),
+            name: (*name).to_owned(),
+        };
+        all.iter().enumerate().map(named).collect()
+    }
+
+    fn found(all: &[&str], asked: &str) -> String {
+        let words = |named: Vec<Named>| named.into_iter().map(|n| n.name).collect::<Vec<_>>().join(", ");
+        match find(&names(all), asked) {
+            Found::One(one) => format!("one: {}", one.name),
+            Found::Several(several) => format!("several: {}", words(several)),
+            Found::None(similar) => format!("none, but: {}", words(similar)),
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_whatever_its_case_and_quotes() {
+        let all = ["Math Hints", "Reading Pace"];
+        assert_eq!(found(&all, "Math Hints"), "one: Math Hints");
+        assert_eq!(found(&all, "“math  hints”"), "one: Math Hints");
+        assert_eq!(found(&all, "00000000-0000-0000-0000-000000000002"), "one: Reading Pace");
+    }
+
+    #[test]
+    fn the_exact_name_wins_over_the_same_in_another_case() {
+        assert_eq!(found(&["math hints", "Math Hints"], "Math Hints"), "one: Math Hints");
+        assert_eq!(found(&["math hints", "Math Hints"], "MATH HINTS"), "several: math hints, Math Hints");
+    }
+
+    #[test]
+    fn twins_are_not_chosen_between() {
+        assert_eq!(found(&["Minimal", "Minimal"], "minimal"), "several: Minimal, Minimal");
+    }
+
+    #[test]
+    fn near_names_are_suggested_and_far_ones_are_not() {
+        let all = ["Math Hints", "Math Hints v2", "Reading Pace", "Chat Tone"];
+        assert_eq!(found(&all, "Maht Hints"), "none, but: Math Hints, Math Hints v2");
+        assert_eq!(found(&all, "math"), "none, but: Math Hints, Math Hints v2");
+        assert_eq!(found(&all, "zebra"), "none, but: ");
+        assert_eq!(found(&all, "6d1f3f3e-8c54-4a1c-9f5e-2f7a1a3b0c01"), "none, but: ");
+    }
+
+    #[test]
+    fn a_word_is_picked_from_a_vocabulary() {
+        let known = ["SelectSection".to_owned(), "SelectProblem".to_owned()];
+        assert_eq!(pick(&known, "selectsection").unwrap(), "SelectSection");
+        assert_eq!(pick(&known, "Select"), None);
+    }
+}

@@ -1,0 +1,26 @@
+//! Every sentence about experiments that people read.
+//!
+//! [`answers`] draws what the tools read; [`refusals`] says why something is not done and what can be done instead;
+//! [`outcomes`] says what became of a change. Names of things are marked as names, so that they are escaped where they
+//! are drawn. What a platform said is quoted shortened and as code.
+
+pub mod answers;
+pub mod outcomes;
+pub mod refusals;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use crate::reply::Reply;
+
+    /// The words of a reply, then its buttons: `[label → what it says]`.
+    pub(crate) fn read(reply: &Reply) -> String {
+        let buttons = reply.choices.iter().map(|choice| {
+            if choice.label == choice.says {
+                format!("[{}]", choice.label)
+            } else {
+                format!("[{} → {}]", choice.label, choice.says)
+            }
+        });
+        std::iter::once(reply.words()).chain(buttons).collect::<Vec<_>>().join("\n")
+    }
+}

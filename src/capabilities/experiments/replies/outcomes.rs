@@ -1,0 +1,217 @@
+//! What became of a change: one sentence each, with what to do where something went wrong.
+
+use crate::{
+    reply::Text,
+    services::upgrade::participants::{Assignment, Marked},
+};
+
+/// The experiment went away between the question and the click.
+pub fn gone(name: &str) -> Text {
+    Text::new().plain("“").bold(name).plain("” does not exist any more, so nothing was changed.")
+}
+
+/// A participant who is not known.
+pub fn unknown_user(user: &str) -> Text {
+    Text::new()
+        .plain("UpGrade does not know the user ")
+        .code(user)
+        .plain(" yet, so nothing was changed. Initialise the user first.")
+}
+
+/// What was named is not there; `reason` is the platform's.
+pub fn not_found(reason: &str) -> Text {
+    Text::new().plain("UpGrade does not know what was named: ").code(reason).plain(". Nothing was changed.")
+}
+
+/// Our credentials are not accepted.
+pub fn not_accepted() -> Text {
+    Text::from(
+        "UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token.",
+    )
+}
+
+/// The platform finds it invalid.
+pub fn invalid(problems: &[String]) -> Text {
+    let text = Text::new().plain("UpGrade did not accept this: ");
+    text.code(problems.join("; ")).plain(". Nothing was changed; ask again with that corrected.")
+}
+
+/// The platform said no.
+pub fn refused(reason: &str) -> Text {
+    Text::new().plain("UpGrade refused: ").code(reason).plain(". Nothing was changed.")
+}
+
+/// The platform failed, and reading back showed that nothing changed.
+pub fn faulted(reason: &str) -> Text {
+    let text = Text::new().plain("UpGrade failed while it worked on this (").code(reason);
+    text.plain("). I read back that nothing was changed. Ask again, or tell whoever runs it.")
+}
+
+/// The platform failed, and what it had done by then cannot be read back.
+pub fn faulted_and_open(reason: &str) -> Text {
+    let text = Text::new().plain("UpGrade failed while it worked on this (").code(reason);
+    text.plain("), and I cannot tell whether it was done. Please look in UpGrade before asking again.")
+}
+
+/// The platform cannot be reached.
+pub fn down(reason: &str) -> Text {
+    Text::from(format!(
+        "UpGrade does not answer at the moment ({reason}). Nothing was changed. \
+         Ask again in a minute, or tell whoever runs it."
+    ))
+}
+
+/// The platform's answer cannot be read.
+pub fn odd(reason: &str) -> Text {
+    Text::new().plain("UpGrade answered something I cannot read: ").code(reason).plain(". Nothing was changed.")
+}
+
+/// The experiment was changed by somebody else since the card was shown.
+pub fn changed_meanwhile(name: &str) -> Text {
+    let text = Text::new().plain("“").bold(name);
+    text.plain(
+        "” was changed by somebody else since the card was shown, so nothing was changed. Ask again for a fresh card.",
+    )
+}
+
+/// What we stored cannot be read by this version of us.
+pub fn unreadable_record() -> Text {
+    Text::from("I cannot read what was approved any more, so nothing was changed. Please ask again.")
+}
+
+/// Reading back failed.
+pub fn cannot_read_back(reason: &str) -> Text {
+    Text::from(format!("UpGrade could not be read back ({reason})."))
+}
+
+/// Some of an update is there and some is not.
+pub fn partly(name: &str, there: &[&str], missing: &[&str]) -> Text {
+    let text = Text::new().plain("Reading back “").bold(name).plain("”: ");
+    text.plain(format!("changed are {}; not changed are {}.", words(there), words(missing)))
+}
+
+/// The status read back is neither the old nor the new one.
+pub fn elsewhere(name: &str, now: &str) -> Text {
+    Text::new().plain("Reading back, “").bold(name).plain(format!("” is {now}."))
+}
+
+/// A user was introduced.
+pub fn initialised(user: &str) -> Text {
+    Text::new().plain("UpGrade knows the user ").code(user).plain(" now.")
+}
+
+/// What a user is given; each with the name of its experiment, where that is known.
+pub fn assignments(user: &str, context: &str, given: &[(Assignment, Option<String>)]) -> Text {
+    let mut text = Text::new().code(user);
+    if given.is_empty() {
+        return text.plain(format!(" gets nothing in {context}: the application shows its default everywhere."));
+    }
+    for (i, (assignment, experiment)) in given.iter().enumerate() {
+        let codes: Vec<_> = assignment.assigned_condition.iter().map(|c| c.condition_code.as_str()).collect();
+        text = text.plain(if i == 0 { " gets " } else { "; " }).bold(codes.join(", then "));
+        text = text.plain(format!(" at {}", place(&assignment.site, assignment.target.as_deref())));
+        if let Some(experiment) = experiment {
+            text = text.plain(" (“").bold(experiment).plain("”)");
+        }
+    }
+    text.plain(".")
+}
+
+/// A visit was recorded.
+pub fn marked(user: &str, site: &str, target: &str, marked: &Marked) -> Text {
+    let text = Text::new().plain("Marked ").plain(place(site, Some(target))).plain(" for ").code(user);
+    match (&marked.experiment_id, &marked.condition) {
+        (None, _) => text.plain(". No experiment has this point, so nobody was enrolled."),
+        (Some(_), Some(condition)) => text.plain(" with ").bold(condition).plain("."),
+        (Some(_), None) => text.plain("."),
+    }
+}
+
+/// `site / target`.
+pub fn place(site: &str, target: Option<&str>) -> String {
+    target.map_or_else(|| site.to_owned(), |target| format!("{site} / {target}"))
+}
+
+fn words(list: &[&str]) -> String {
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_failure_says_what_is_true_and_what_to_do() {
+        let all = [
+            gone("Math Hints"),
+            unknown_user("student-9"),
+            not_found("Experiment not found!"),
+            not_accepted(),
+            invalid(&["name: isNotEmpty".into()]),
+            refused("Condition not found: purple"),
+            faulted("an internal error"),
+            faulted_and_open("an internal error"),
+            down("Connection refused"),
+            odd("not JSON"),
+            changed_meanwhile("Math Hints"),
+            unreadable_record(),
+            cannot_read_back("no answer in time"),
+            partly("Math Hints", &["description"], &["conditions"]),
+            elsewhere("Math Hints", "archived"),
+        ];
+        assert_snapshot!(all.map(|text| text.words()).join("\n"), @r"
+        “Math Hints” does not exist any more, so nothing was changed.
+        UpGrade does not know the user student-9 yet, so nothing was changed. Initialise the user first.
+        UpGrade does not know what was named: Experiment not found!. Nothing was changed.
+        UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token.
+        UpGrade did not accept this: name: isNotEmpty. Nothing was changed; ask again with that corrected.
+        UpGrade refused: Condition not found: purple. Nothing was changed.
+        UpGrade failed while it worked on this (an internal error). I read back that nothing was changed. Ask again, or tell whoever runs it.
+        UpGrade failed while it worked on this (an internal error), and I cannot tell whether it was done. Please look in UpGrade before asking again.
+        UpGrade does not answer at the moment (Connection refused). Nothing was changed. Ask again in a minute, or tell whoever runs it.
+        UpGrade answered something I cannot read: not JSON. Nothing was changed.
+        “Math Hints” was changed by somebody else since the card was shown, so nothing was changed. Ask again for a fresh card.
+        I cannot read what was approved any more, so nothing was changed. Please ask again.
+        UpGrade could not be read back (no answer in time).
+        Reading back “Math Hints”: changed are description; not changed are conditions.
+        Reading back, “Math Hints” is archived.
+        ");
+    }
+
+    #[test]
+    fn what_a_user_gets() {
+        let assignment = |value| serde_json::from_value::<Assignment>(value).unwrap();
+        let one = assignment(json!({
+            "site": "SelectSection", "target": "area_model", "assignedCondition": [{ "conditionCode": "variant" }],
+        }));
+        let queue = assignment(json!({
+            "site": "chat", "assignedCondition": [{ "conditionCode": "a" }, { "conditionCode": "b" }],
+        }));
+        let given = [(one, Some("Math Hints".to_owned())), (queue, None)];
+        assert_snapshot!(
+            assignments("student-1", "assign-prog", &given).words(),
+            @"student-1 gets variant at SelectSection / area_model (“Math Hints”); a, then b at chat."
+        );
+        assert_snapshot!(
+            assignments("student-1", "assign-prog", &[]).words(),
+            @"student-1 gets nothing in assign-prog: the application shows its default everywhere."
+        );
+        assert_snapshot!(initialised("student-1").words(), @"UpGrade knows the user student-1 now.");
+    }
+
+    #[test]
+    fn what_a_mark_came_to() {
+        let came_to = |value| marked("student-1", "chat", "tone", &serde_json::from_value(value).unwrap()).words();
+        assert_snapshot!(
+            came_to(json!({ "condition": "variant", "experimentId": "d56d271d-a23c-4e9b-a163-b5fd658c5b03" })),
+            @"Marked chat / tone for student-1 with variant."
+        );
+        assert_snapshot!(
+            came_to(json!({ "condition": null, "experimentId": null })),
+            @"Marked chat / tone for student-1. No experiment has this point, so nobody was enrolled."
+        );
+    }
+}

@@ -1,0 +1,342 @@
+//! Why something is not done, and what can be done instead.
+
+use super::super::rules;
+use crate::{
+    reply::{Reply, Text},
+    services::upgrade::{
+        experiment::{Named, View},
+        status::Status,
+    },
+};
+
+/// How many buttons a reply offers.
+const BUTTONS: usize = 5;
+
+/// The platform cannot be asked. `reason` is what was seen.
+pub fn platform_down(reason: &str) -> Reply {
+    Reply::text(format!("UpGrade does not answer at the moment ({reason}). Nothing was changed."))
+        .hint("Ask again in a minute, or tell whoever runs it.")
+}
+
+/// The platform does not accept us.
+pub fn not_accepted() -> Reply {
+    Reply::text("UpGrade does not accept my credentials, so I can neither read nor change anything.")
+        .hint("Whoever runs me has to renew the access token.")
+}
+
+/// The platform answered a question of ours with an error.
+pub fn platform_odd(reason: &str) -> Reply {
+    Reply::text(Text::new().plain("UpGrade could not answer that: ").code(reason).plain(". Nothing was changed."))
+        .hint("Ask again, or tell whoever runs it.")
+}
+
+/// No experiment of that name; `says` makes the corrected request from a name.
+pub fn unknown_experiment(asked: &str, similar: &[Named], says: impl Fn(&str) -> String) -> Reply {
+    let nothing = Text::new().plain("There is no experiment “").bold(asked).plain("”.");
+    if similar.is_empty() {
+        return Reply::text(nothing).choice("Show all", "list experiments");
+    }
+    let mut question = nothing.plain(" Did you mean ");
+    for (i, named) in similar.iter().enumerate() {
+        question = question.plain(match i {
+            0 => "",
+            _ if i + 1 == similar.len() => " or ",
+            _ => ", ",
+        });
+        question = question.plain("“").bold(&named.name).plain("”");
+    }
+    similar.iter().fold(Reply::text(question.plain("?")), |reply, named| reply.choice(&named.name, says(&named.name)))
+}
+
+/// Several experiments of that name: `says` makes the request from an id.
+pub fn several_experiments(asked: &str, several: &[View], says: impl Fn(&str) -> String) -> Reply {
+    let question = Text::new().plain("There are several experiments “").bold(asked).plain("”. Which one do you mean?");
+    several.iter().take(BUTTONS).fold(Reply::text(question), |reply, view| {
+        let id = view.id.to_string();
+        let label = format!("{}, {}, id {}…", view.context(), view.state.display(), &id[..8]);
+        reply.choice(label, says(&id))
+    })
+}
+
+/// No such context; `says` makes the corrected request from one.
+pub fn unknown_context(asked: &str, known: &[String], says: impl Fn(&str) -> String) -> Reply {
+    let text = Text::new().plain("There is no context “").bold(asked).plain("”. There are: ");
+    let reply = Reply::text(text.plain(known.join(", ")).plain("."));
+    known.iter().take(BUTTONS).fold(reply, |reply, context| reply.choice(context, says(context)))
+}
+
+/// A word that the context's vocabulary does not have: `what` is `site`, `target` or `group type`.
+pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) -> Reply {
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Reply::text(
+        Text::new()
+            .plain(format!("The context {context} has no {what} “"))
+            .bold(asked)
+            .plain(format!("”. It has: {known}.")),
+    )
+    .hint("Say it again with one of these.")
+}
+
+/// A decision point that is not `site / target`.
+pub fn half_a_point(asked: &str) -> Reply {
+    Reply::text(Text::new().plain("A decision point needs a site and a target; “").bold(asked).plain("” is one word."))
+        .hint("Write it as site / target, such as SelectSection / area_model.")
+}
+
+/// Weights that do not fit their conditions.
+pub fn weights_do_not_fit(codes: &[String]) -> Reply {
+    Reply::text(format!("I need one weight for each condition: {}.", codes.join(", ")))
+        .hint("Write them in that order, such as 70/30, or by name.")
+}
+
+/// Weights that do not add up.
+pub fn weights_do_not_add_up(total: f64) -> Reply {
+    Reply::text(format!(
+        "The weights have to add up to 100, and each has to be between 0 and 100. These add up to {}.",
+        { rules::number(total) }
+    ))
+    .hint("Say the weights again, such as 70/30.")
+}
+
+/// A condition code that cannot be used.
+pub fn bad_code(code: &str, why: &str) -> Reply {
+    Reply::text(Text::new().plain("The condition code “").bold(code).plain(format!("” cannot be used: {why}.")))
+}
+
+/// A value that is none of those allowed.
+pub fn not_one_of(what: &str, asked: &str, allowed: &[&str]) -> Reply {
+    Reply::text(
+        Text::new()
+            .plain(format!("The {what} cannot be “"))
+            .bold(asked)
+            .plain(format!("”, only {}.", allowed.join(", "))),
+    )
+}
+
+/// Parameters of a form that cannot be read.
+pub fn unreadable_parameters(why: &str) -> Reply {
+    Reply::text(Text::new().plain("I could not make sense of what was asked: ").code(why).plain("."))
+        .hint("Say it again in other words.")
+}
+
+/// A user id that cannot travel in a header.
+pub fn bad_user() -> Reply {
+    Reply::text("A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends.")
+}
+
+/// The experiment stands there already.
+pub fn already(name: &str, status: Status) -> Reply {
+    let words = match status {
+        Status::Enrolling => "is already running (enrolling)".to_owned(),
+        Status::EnrollmentComplete => "is already stopped (enrollmentComplete)".to_owned(),
+        Status::Cancelled => "is already cancelled".to_owned(),
+        other => format!("is already {}", other.display()),
+    };
+    Reply::text(Text::new().plain("“").bold(name).plain(format!("” {words}, so there is nothing to change.")))
+}
+
+/// The experiment may not start yet.
+pub fn not_ready(name: &str, problems: &[String]) -> Reply {
+    Reply::text(Text::new().plain("“").bold(name).plain(format!(
+        "” cannot start yet: {}. Starting it like this would assign nobody sensibly.",
+        problems.join(", ")
+    )))
+    .hint("Ask me to update it first.")
+}
+
+/// There is no way from one status to another; `possible` are the ways there are.
+pub fn no_way(name: &str, from: Status, to: Status, possible: &[Status]) -> Reply {
+    let mut reply = Text::new().plain("“").bold(name).plain(format!(
+        "” is {}, and from there it cannot become {}.",
+        from.display(),
+        to.display()
+    ));
+    reply = match possible {
+        [] => reply.plain(" It stays as it is."),
+        possible => {
+            let words: Vec<_> = possible.iter().map(|status| status.display()).collect();
+            reply.plain(format!(" It can become: {}.", words.join(", ")))
+        }
+    };
+    possible.iter().fold(Reply::text(reply), |reply, next| {
+        let says = format!("{} {name}", rules::verb(from, *next));
+        reply.choice(says.clone(), says)
+    })
+}
+
+/// An update that changes nothing.
+pub fn nothing_changes(name: &str) -> Reply {
+    Reply::text(Text::new().plain("“").bold(name).plain("” is already like that, so there is nothing to change."))
+}
+
+/// An update that does not say what to change.
+pub fn no_change_given(name: &str) -> Reply {
+    Reply::text(Text::new().plain("What should I change about “").bold(name).plain("”?")).hint(
+        "Its name, description, tags, weights, conditions, decision points, who draws a lot, or what holds afterwards.",
+    )
+}
+
+/// The condition is none of the experiment's.
+pub fn unknown_condition(asked: &str, name: &str, codes: &[String]) -> Reply {
+    let text = Text::new().plain("“").bold(name).plain("” has no condition “").bold(asked);
+    Reply::text(text.plain(format!("”. It has: {}.", codes.join(", "))))
+}
+
+/// The experiment does not own the point.
+pub fn not_its_point(name: &str, point: &str, points: &[String]) -> Reply {
+    let text = Text::new().plain("“").bold(name).plain("” has no decision point ").code(point);
+    Reply::text(text.plain(format!(". It has: {}.", if points.is_empty() { "none".into() } else { points.join(", ") })))
+}
+
+/// Marks within subjects count each visit.
+pub fn within_subjects(name: &str) -> Reply {
+    Reply::text(Text::new().plain("“").bold(name).plain(
+        "” leads each person through several conditions, and there every mark counts as one more visit. \
+             I could not tell a lost mark from a second one, so I leave that to the application.",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::{super::tests::read, *};
+    use crate::services::upgrade::experiment::{Experiment, ExperimentId};
+
+    fn named(name: &str) -> Named {
+        Named { id: ExperimentId(Uuid::from_u128(1)), name: name.into() }
+    }
+
+    #[test]
+    fn an_unknown_name_comes_with_its_neighbours() {
+        let says = |name: &str| format!("start {name}");
+        assert_snapshot!(read(&unknown_experiment("Mth Hints", &[named("Math Hints"), named("Math Hints v2")], says)), @r"
+        There is no experiment “Mth Hints”. Did you mean “Math Hints” or “Math Hints v2”?
+        [Math Hints → start Math Hints]
+        [Math Hints v2 → start Math Hints v2]
+        ");
+        assert_snapshot!(read(&unknown_experiment("Zebra", &[], says)), @r"
+        There is no experiment “Zebra”.
+        [Show all → list experiments]
+        ");
+    }
+
+    #[test]
+    fn twins_are_told_apart() {
+        let twin = |id: u128, state: &str| {
+            let raw = json!({ "id": Uuid::from_u128(id << 96), "name": "Minimal", "context": ["assign-prog"], "state": state });
+            Experiment::from_value(raw).unwrap().view
+        };
+        let says = |id: &str| format!("stop {id}");
+        assert_snapshot!(read(&several_experiments("Minimal", &[twin(1, "inactive"), twin(2, "running")], says)), @r"
+        There are several experiments “Minimal”. Which one do you mean?
+        [assign-prog, inactive, id 00000001… → stop 00000001-0000-0000-0000-000000000000]
+        [assign-prog, enrolling (running), id 00000002… → stop 00000002-0000-0000-0000-000000000000]
+        ");
+    }
+
+    #[test]
+    fn a_vocabulary_is_listed() {
+        let known = ["assign-prog".to_owned(), "mathstream".to_owned()];
+        assert_snapshot!(read(&unknown_context("asign", &known, |c| format!("create it in {c}"))), @r"
+        There is no context “asign”. There are: assign-prog, mathstream.
+        [assign-prog → create it in assign-prog]
+        [mathstream → create it in mathstream]
+        ");
+        assert_snapshot!(read(&unknown_word("site", "Lobby", "assign-prog", &["SelectSection".into()])), @r"
+        The context assign-prog has no site “Lobby”. It has: SelectSection.
+        Say it again with one of these.
+        ");
+        assert_snapshot!(read(&half_a_point("SelectSection")), @r"
+        A decision point needs a site and a target; “SelectSection” is one word.
+        Write it as site / target, such as SelectSection / area_model.
+        ");
+    }
+
+    #[test]
+    fn weights_are_explained() {
+        assert_snapshot!(read(&weights_do_not_fit(&["control".into(), "variant".into()])), @r"
+        I need one weight for each condition: control, variant.
+        Write them in that order, such as 70/30, or by name.
+        ");
+        assert_snapshot!(read(&weights_do_not_add_up(110.0)), @r"
+        The weights have to add up to 100, and each has to be between 0 and 100. These add up to 110.
+        Say the weights again, such as 70/30.
+        ");
+    }
+
+    #[test]
+    fn what_is_so_already_needs_no_card() {
+        assert_snapshot!(
+            read(&already("Running Test", Status::EnrollmentComplete)),
+            @"“Running Test” is already stopped (enrollmentComplete), so there is nothing to change."
+        );
+        assert_snapshot!(
+            read(&already("Running Test", Status::Enrolling)),
+            @"“Running Test” is already running (enrolling), so there is nothing to change."
+        );
+        assert_snapshot!(read(&nothing_changes("Math Hints")), @"“Math Hints” is already like that, so there is nothing to change.");
+    }
+
+    #[test]
+    fn a_way_that_does_not_exist_comes_with_those_that_do() {
+        let possible = rules::possible(Status::Inactive);
+        assert_snapshot!(read(&no_way("Math Hints", Status::Inactive, Status::EnrollmentComplete, &possible)), @r"
+        “Math Hints” is inactive, and from there it cannot become enrollmentComplete (paused). It can become: enrolling (running), cancelled (completed).
+        [start Math Hints]
+        [cancel Math Hints]
+        ");
+        assert_snapshot!(
+            read(&no_way("Math Hints", Status::Cancelled, Status::Enrolling, &[])),
+            @"“Math Hints” is cancelled (completed), and from there it cannot become enrolling (running). It stays as it is."
+        );
+        assert_snapshot!(read(&not_ready("Math Hints", &["it has no decision point".into()])), @r"
+        “Math Hints” cannot start yet: it has no decision point. Starting it like this would assign nobody sensibly.
+        Ask me to update it first.
+        ");
+    }
+
+    #[test]
+    fn an_absent_platform_is_said_plainly() {
+        assert_snapshot!(read(&platform_down("Connection refused")), @r"
+        UpGrade does not answer at the moment (Connection refused). Nothing was changed.
+        Ask again in a minute, or tell whoever runs it.
+        ");
+        assert_snapshot!(read(&not_accepted()), @r"
+        UpGrade does not accept my credentials, so I can neither read nor change anything.
+        Whoever runs me has to renew the access token.
+        ");
+        assert_snapshot!(read(&platform_odd("an internal error")), @r"
+        UpGrade could not answer that: an internal error. Nothing was changed.
+        Ask again, or tell whoever runs it.
+        ");
+    }
+
+    #[test]
+    fn small_corrections() {
+        let all = [
+            bad_code("default", "it is reserved"),
+            not_one_of("assignment unit", "team", &["individual", "group"]),
+            unreadable_parameters("weights: not a list"),
+            bad_user(),
+            no_change_given("Math Hints"),
+            unknown_condition("purple", "Math Hints", &["control".into(), "variant".into()]),
+            not_its_point("Math Hints", "chat / tone", &[]),
+            within_subjects("Tour"),
+        ];
+        assert_snapshot!(all.iter().map(read).collect::<Vec<_>>().join("\n"), @r"
+        The condition code “default” cannot be used: it is reserved.
+        The assignment unit cannot be “team”, only individual, group.
+        I could not make sense of what was asked: weights: not a list.
+        Say it again in other words.
+        A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends.
+        What should I change about “Math Hints”?
+        Its name, description, tags, weights, conditions, decision points, who draws a lot, or what holds afterwards.
+        “Math Hints” has no condition “purple”. It has: control, variant.
+        “Math Hints” has no decision point chat / tone. It has: none.
+        “Tour” leads each person through several conditions, and there every mark counts as one more visit. I could not tell a lost mark from a second one, so I leave that to the application.
+        ");
+    }
+}

@@ -1,0 +1,211 @@
+//! Which changes of status are made, and from where.
+//!
+//! The server accepts all of them, so this table is the only guard: a fresh experiment may start if it is complete, a
+//! running one may be stopped and resumed, anything may be cancelled. Pure; it asks nobody.
+
+use crate::services::upgrade::{
+    experiment::{Condition, View},
+    status::Status,
+};
+
+/// Why a change of status is not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Objection {
+    /// It stands there already.
+    Already,
+    /// It may start, but is not complete.
+    NotReady(Vec<String>),
+    /// There is no way from where it stands; these there are.
+    NoWay(Vec<Status>),
+}
+
+/// Whether an experiment may move to `to` now.
+///
+/// # Errors
+///
+/// The [`Objection`].
+pub fn check(experiment: &View, to: Status) -> Result<(), Objection> {
+    if experiment.state == to {
+        return Err(Objection::Already);
+    }
+    if !may_become(experiment.state, to) {
+        return Err(Objection::NoWay(possible(experiment.state)));
+    }
+    match to {
+        Status::Enrolling => match shortcomings(experiment) {
+            problems if problems.is_empty() => Ok(()),
+            problems => Err(Objection::NotReady(problems)),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The statuses that can be reached from `from`.
+pub fn possible(from: Status) -> Vec<Status> {
+    Status::ALL.into_iter().filter(|to| may_become(from, *to)).collect()
+}
+
+fn may_become(from: Status, to: Status) -> bool {
+    use Status::*;
+    match (from, to) {
+        (Inactive, Enrolling) => true,
+        (Enrolling, EnrollmentComplete) | (EnrollmentComplete, Enrolling) => true,
+        (Cancelled, Cancelled) => false,
+        (_, Cancelled) => true,
+        _ => false,
+    }
+}
+
+/// What an experiment lacks to be started.
+fn shortcomings(experiment: &View) -> Vec<String> {
+    let mut problems = Vec::new();
+    if experiment.decision_points.is_empty() {
+        problems.push("it has no decision point".to_owned());
+    }
+    if experiment.conditions.is_empty() {
+        problems.push("it has no condition".to_owned());
+    } else if !total_is_100(experiment.conditions.iter().map(|condition| condition.assignment_weight)) {
+        let total: f64 = experiment.conditions.iter().map(|condition| condition.assignment_weight).sum();
+        problems.push(format!("its weights add up to {}, not 100", number(total)));
+    }
+    problems
+}
+
+/// Whether weights add up to 100, as well as single precision can tell.
+pub fn total_is_100(weights: impl Iterator<Item = f64> + Clone) -> bool {
+    let tolerance = 0.01 * f64::from(u32::try_from(weights.clone().count()).unwrap_or(u32::MAX));
+    (weights.sum::<f64>() - 100.0).abs() <= tolerance + 1e-9
+}
+
+/// A number with at most two decimals.
+pub fn number(value: f64) -> String {
+    ((value * 100.0).round() / 100.0).to_string()
+}
+
+/// `control 50%, variant 50%`.
+pub fn weights_in_words(conditions: &[Condition]) -> String {
+    let words = conditions.iter().map(|c| format!("{} {}%", c.condition_code, number(c.assignment_weight)));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The status a person means: a name from either set, or a verb.
+///
+/// “Stop” is the reversible one, as “end” and “finish” could be either they are not understood.
+pub fn status_meant(words: &str) -> Option<Status> {
+    let word: String = words.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    if let Some(status) = Status::ALL.into_iter().find(|s| s.stored().to_lowercase() == word || s.shown() == word) {
+        return Some(status);
+    }
+    match word.as_str() {
+        "start" | "started" | "resume" | "resumed" | "restart" | "run" | "launch" | "enroll" | "enrol" | "active"
+        | "unpause" => Some(Status::Enrolling),
+        "stop" | "stopped" | "pause" | "enrolmentcomplete" => Some(Status::EnrollmentComplete),
+        "cancel" | "canceled" => Some(Status::Cancelled),
+        _ => None,
+    }
+}
+
+/// The verb that leads from `from` to `to`, as people say it to the bot.
+pub fn verb(from: Status, to: Status) -> &'static str {
+    match (from, to) {
+        (Status::EnrollmentComplete, Status::Enrolling) => "resume",
+        (_, Status::Enrolling) => "start",
+        (_, Status::EnrollmentComplete) => "stop",
+        (_, Status::Cancelled) => "cancel",
+        _ => "change",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::services::upgrade::experiment::Experiment;
+
+    fn experiment(state: Status, weights: &[f64], points: usize) -> View {
+        let conditions: Vec<_> = weights
+            .iter()
+            .enumerate()
+            .map(|(i, weight)| json!({ "id": i.to_string(), "conditionCode": format!("c{i}"), "assignmentWeight": weight }))
+            .collect();
+        let points: Vec<_> = (0..points).map(|i| json!({ "id": i.to_string(), "site": "s", "target": "t" })).collect();
+        let raw = json!({
+            "id": "d56d271d-a23c-4e9b-a163-b5fd658c5b03", "name": "Math Hints", "state": state,
+            "conditions": conditions, "partitions": points,
+        });
+        Experiment::from_value(raw).unwrap().view
+    }
+
+    #[test]
+    fn the_whole_table() {
+        let mut allowed = Vec::new();
+        for from in Status::ALL {
+            for to in possible(from) {
+                allowed.push(format!("{} → {}", from.stored(), to.stored()));
+            }
+        }
+        insta::assert_snapshot!(allowed.join("\n"), @r"
+        draft → cancelled
+        inactive → enrolling
+        inactive → cancelled
+        preview → cancelled
+        scheduled → cancelled
+        enrolling → enrollmentComplete
+        enrolling → cancelled
+        enrollmentComplete → enrolling
+        enrollmentComplete → cancelled
+        archived → cancelled
+        ");
+    }
+
+    #[test]
+    fn only_a_complete_experiment_starts() {
+        let check = |weights: &[f64], points| check(&experiment(Status::Inactive, weights, points), Status::Enrolling);
+        assert_eq!(check(&[50.0, 50.0], 1), Ok(()));
+        assert_eq!(check(&[33.333332, 33.333332, 33.333332], 1), Ok(()), "single precision");
+        assert_eq!(
+            check(&[50.0, 40.0], 0),
+            Err(Objection::NotReady(vec![
+                "it has no decision point".into(),
+                "its weights add up to 90, not 100".into()
+            ]))
+        );
+        assert_eq!(check(&[], 1), Err(Objection::NotReady(vec!["it has no condition".into()])));
+    }
+
+    #[test]
+    fn what_is_already_so_is_said() {
+        for status in Status::ALL {
+            assert_eq!(check(&experiment(status, &[100.0], 1), status), Err(Objection::Already));
+        }
+    }
+
+    #[test]
+    fn people_use_both_sets_of_names_and_verbs() {
+        for words in ["start", "Resume", "running", "enrolling"] {
+            assert_eq!(status_meant(words), Some(Status::Enrolling), "{words}");
+        }
+        for words in ["stop", "paused", "enrollmentComplete", "enrollment complete", "enrollment_complete"] {
+            assert_eq!(status_meant(words), Some(Status::EnrollmentComplete), "{words}");
+        }
+        for words in ["cancel", "cancelled", "completed"] {
+            assert_eq!(status_meant(words), Some(Status::Cancelled), "{words}");
+        }
+        assert_eq!(status_meant("finish"), None, "could mean either");
+    }
+
+    proptest! {
+        #[test]
+        fn no_move_leaves_cancelled(to in prop::sample::select(&Status::ALL[..])) {
+            prop_assert!(check(&experiment(Status::Cancelled, &[100.0], 1), to).is_err());
+        }
+
+        #[test]
+        fn an_even_split_of_any_size_is_complete(n in 1u8..40) {
+            let weight = f64::from(100.0 / f32::from(n));
+            prop_assert!(total_is_100(std::iter::repeat_n(weight, n.into())));
+        }
+    }
+}

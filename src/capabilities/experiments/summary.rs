@@ -1,0 +1,147 @@
+//! An experiment in few words, as data: what tools answer and replies are drawn from.
+//!
+//! A whole experiment is kilobytes of ids and time stamps; a model needs its name, where it stands, and what it compares.
+
+use serde::{Deserialize, Serialize};
+
+use super::rules;
+use crate::services::upgrade::{
+    experiment::{Experiment, ExperimentId, View},
+    participants::EnrollmentDetail,
+    status::Status,
+};
+
+/// An experiment in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Its id.
+    pub id: ExperimentId,
+    /// Its name.
+    pub name: String,
+    /// Where it stands, by its stored name.
+    pub status: Status,
+    /// The same, in words for people.
+    pub status_words: String,
+    /// The application it belongs to.
+    pub context: String,
+    /// Its conditions, in order.
+    pub conditions: Vec<Share>,
+    /// Its decision points, each `site / target`.
+    pub decision_points: Vec<String>,
+}
+
+/// A condition and its share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// Its code.
+    pub code: String,
+    /// Its weight in percent.
+    pub weight: f64,
+    /// How many users are enrolled in it, where that was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enrolled: Option<u64>,
+}
+
+/// An experiment by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Details {
+    /// What a list says too.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Who draws a lot.
+    pub assignment_unit: String,
+    /// The type of group, with unit `group`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Whose past decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consistency_rule: Option<String>,
+    /// What holds once enrolment is complete, with the condition it names.
+    pub post_experiment_rule: String,
+    /// Whether people on no list take part.
+    pub filter_mode: String,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// How many users are enrolled, where that could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enrolled_users: Option<u64>,
+    /// How many groups are enrolled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enrolled_groups: Option<u64>,
+    /// How many users came and may not take part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excluded_users: Option<u64>,
+    /// What it may become next, by our rules.
+    pub next_statuses: Vec<Status>,
+    /// When it was last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
+}
+
+impl Summary {
+    /// The summary of an experiment.
+    pub fn of(experiment: &Experiment) -> Self {
+        let view = &experiment.view;
+        let share = |c: &crate::services::upgrade::experiment::Condition| Share {
+            code: c.condition_code.clone(),
+            weight: two_decimals(c.assignment_weight),
+            enrolled: None,
+        };
+        Self {
+            id: view.id,
+            name: view.name.clone(),
+            status: view.state,
+            status_words: view.state.display(),
+            context: view.context().to_owned(),
+            conditions: view.conditions.iter().map(share).collect(),
+            decision_points: view.decision_points.iter().map(|point| point.words()).collect(),
+        }
+    }
+}
+
+impl Details {
+    /// The details of an experiment, with its numbers where they could be read.
+    pub fn of(experiment: &Experiment, enrolled: Option<&EnrollmentDetail>) -> Self {
+        let view = &experiment.view;
+        let mut summary = Summary::of(experiment);
+        if let Some(enrolled) = enrolled {
+            for (share, condition) in summary.conditions.iter_mut().zip(&view.conditions) {
+                let counted = enrolled.conditions.iter().find(|counted| counted.id == condition.id);
+                share.enrolled = Some(counted.map_or(0, |counted| counted.users));
+            }
+        }
+        Self {
+            summary,
+            description: view.description.clone(),
+            assignment_unit: view.assignment_unit.clone(),
+            group: view.group.clone(),
+            consistency_rule: view.consistency_rule.clone(),
+            post_experiment_rule: post_rule(view),
+            filter_mode: view.filter_mode.clone(),
+            tags: view.tags.clone(),
+            enrolled_users: enrolled.map(|e| e.users),
+            enrolled_groups: enrolled.map(|e| e.groups),
+            excluded_users: enrolled.map(|e| e.users_excluded),
+            next_statuses: rules::possible(view.state),
+            updated_at: view.updated_at.clone(),
+        }
+    }
+}
+
+/// `continue`, `assign variant`, or `assign default`.
+pub fn post_rule(view: &View) -> String {
+    if view.post_experiment_rule != "assign" {
+        return view.post_experiment_rule.clone();
+    }
+    let named = view.revert_to.as_deref().and_then(|id| view.condition(id));
+    format!("assign {}", named.map_or("default", |condition| &condition.condition_code))
+}
+
+/// As stored weights are single precision: 33.333332 is 33.33.
+pub fn two_decimals(weight: f64) -> f64 {
+    (weight * 100.0).round() / 100.0
+}

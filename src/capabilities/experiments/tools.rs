@@ -1,0 +1,208 @@
+//! What the assistant may read at any time. Every answer is small: it goes to a model and into the thread's state.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    access::{self, schema, tool_error},
+    replies::refusals,
+    rules,
+    summary::{Details, Summary},
+};
+use crate::{
+    capabilities::{Tool, ToolError},
+    graph::action::{ErrorKind, PrepareError, Refusal},
+    services::upgrade::client::UpgradeClient,
+};
+
+/// How many experiments one answer holds.
+const MOST: usize = 200;
+
+/// Nothing to say.
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// `check_upgrade_health`: whether the platform is there.
+#[derive(Debug)]
+pub struct CheckHealth(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for CheckHealth {
+    fn name(&self) -> &'static str {
+        "check_upgrade_health"
+    }
+
+    fn description(&self) -> &'static str {
+        "Checks whether the experiment platform answers, and which version it is."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Nothing>()
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        Ok(json!(self.0.health().await.map_err(|error| tool_error(&error))?))
+    }
+}
+
+/// `get_context_metadata`: the vocabulary of every context.
+#[derive(Debug)]
+pub struct ContextMetadata(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for ContextMetadata {
+    fn name(&self) -> &'static str {
+        "get_context_metadata"
+    }
+
+    fn description(&self) -> &'static str {
+        "Lists the contexts (client applications) with what each knows: CONDITIONS are suggested condition codes, \
+         GROUP_TYPES kinds of groups, EXP_POINTS sites and EXP_IDS targets of decision points."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Nothing>()
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        Ok(json!(self.0.context_metadata().await.map_err(|error| tool_error(&error))?))
+    }
+}
+
+/// `get_experiment_names`: names and ids.
+#[derive(Debug)]
+pub struct ExperimentNames(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for ExperimentNames {
+    fn name(&self) -> &'static str {
+        "get_experiment_names"
+    }
+
+    fn description(&self) -> &'static str {
+        "Lists the names and ids of all experiments. Use it to find an experiment that a person names loosely."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Nothing>()
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        let names = self.0.names().await.map_err(|error| tool_error(&error))?;
+        Ok(json!({ "total": names.len(), "experiments": names }))
+    }
+}
+
+/// Which experiments to list.
+#[derive(Default, Deserialize, JsonSchema)]
+struct Which {
+    /// Only those in this context.
+    #[serde(default)]
+    context: Option<String>,
+    /// Only those with this status, such as `enrolling`, `inactive` or `running`.
+    #[serde(default)]
+    status: Option<String>,
+}
+
+/// `get_all_experiments`: the experiments in few words.
+#[derive(Debug)]
+pub struct AllExperiments(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for AllExperiments {
+    fn name(&self) -> &'static str {
+        "get_all_experiments"
+    }
+
+    fn description(&self) -> &'static str {
+        "Lists experiments with status, context, conditions with weights, and decision points; all of them, or those of \
+         one context or status."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Which>()
+    }
+
+    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+        let which: Which = arguments_as(arguments)?;
+        let status = match which.status.as_deref() {
+            None => None,
+            Some(words) => Some(rules::status_meant(words).ok_or_else(|| ToolError {
+                kind: ErrorKind::Validation,
+                reply: refusals::not_one_of(
+                    "status",
+                    words,
+                    &["inactive", "enrolling", "enrollmentComplete", "cancelled"],
+                ),
+                transient: false,
+            })?),
+        };
+        let all = self.0.all().await.map_err(|error| tool_error(&error))?;
+        let wanted: Vec<_> = all
+            .iter()
+            .filter(|experiment| status.is_none_or(|status| experiment.view.state == status))
+            .filter(|e| which.context.as_deref().is_none_or(|c| e.view.context().eq_ignore_ascii_case(c)))
+            .map(Summary::of)
+            .collect();
+        let total = wanted.len();
+        Ok(json!({ "total": total, "experiments": wanted.into_iter().take(MOST).collect::<Vec<_>>() }))
+    }
+}
+
+/// Which experiment to show.
+#[derive(Deserialize, JsonSchema)]
+struct One {
+    /// Its id, or its name.
+    experiment_id: String,
+}
+
+/// `get_experiment_details`: one experiment with its numbers.
+#[derive(Debug)]
+pub struct ExperimentDetails(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for ExperimentDetails {
+    fn name(&self) -> &'static str {
+        "get_experiment_details"
+    }
+
+    fn description(&self) -> &'static str {
+        "Shows one experiment, by id or name: status and what it may become, design, how many people are enrolled."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<One>()
+    }
+
+    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+        let One { experiment_id } = arguments_as(arguments)?;
+        let says = |name: &str| format!("show {name}");
+        let experiment = access::experiment(&self.0, &experiment_id, says).await.map_err(as_tool_error)?;
+        // The numbers are a help, not the answer: without them the rest is still worth having.
+        let enrolled = self.0.enrollment_detail(experiment.view.id).await.ok();
+        Ok(json!(Details::of(&experiment, enrolled.as_ref())))
+    }
+}
+
+fn arguments_as<T: serde::de::DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
+    let arguments = if arguments.is_null() { &json!({}) } else { arguments };
+    access::parameters(arguments).map_err(as_tool_error)
+}
+
+fn as_tool_error(error: PrepareError) -> ToolError {
+    match error {
+        PrepareError::Refusal(Refusal::Refused { error, reply }) => ToolError { kind: error, reply, transient: false },
+        PrepareError::Unavailable { error, reply } => {
+            ToolError { kind: error, reply, transient: error == ErrorKind::Network }
+        }
+        PrepareError::Refusal(Refusal::Missing(missing)) => ToolError {
+            kind: ErrorKind::UserInput,
+            reply: refusals::unreadable_parameters(missing.first().map_or("something is missing", |m| &m.question)),
+            transient: false,
+        },
+    }
+}

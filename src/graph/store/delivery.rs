@@ -1,0 +1,109 @@
+//! What arrives: for a thread's mailbox, or for the desk.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Seq;
+use crate::{
+    clock::Timestamp,
+    graph::action::Decision,
+    ids::{ActionId, ApprovalId, DedupKey, MessageTs, Partition, ThreadId, UserId, WorkerId},
+};
+
+/// Something that arrived, to be stored before it is acknowledged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Where it goes.
+    pub to: Destination,
+    /// Any of these known already: it is a repeat and is dropped. All of them are remembered for at least a day.
+    pub dedup: Vec<DedupKey>,
+    /// When it arrived.
+    pub at: Timestamp,
+}
+
+/// Where a delivery goes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Destination {
+    /// Into the mailbox of a thread.
+    Mailbox {
+        /// The thread.
+        thread: ThreadId,
+        /// Whether the bot is addressed. If not, and the thread is not one of ours, the entry is *parked*: it is seen
+        /// only if somebody addresses the bot there before [`Store::sweep`] drops it.
+        addressed: bool,
+        /// What arrived.
+        mail: Mail,
+    },
+    /// On the desk of a partition.
+    Desk {
+        /// The partition.
+        partition: Partition,
+        /// What arrived, in the words of `conversation`, which alone reads it.
+        entry: Value,
+        /// Claimed by this worker from the start, for the time given, so that it can be handled without another call.
+        claim: Option<(WorkerId, Duration)>,
+    },
+}
+
+/// What waits in a thread's mailbox.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Mail {
+    /// A person said something, or pressed a button that says something.
+    Said {
+        /// Who.
+        by: UserId,
+        /// What, without the mention of the bot.
+        text: String,
+        /// When, by Slack; orders messages that arrive in another order.
+        ts: MessageTs,
+    },
+    /// An action of this thread was decided.
+    Decided {
+        /// Which.
+        action: ActionId,
+        /// The question it answers.
+        approval: ApprovalId,
+        /// The deciding decision.
+        decision: Decision,
+    },
+    /// A person wants the run to end.
+    Stop {
+        /// Who.
+        by: UserId,
+    },
+}
+
+/// A mailbox entry with its position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Letter {
+    /// Its position; goes into [`Changes::acks`].
+    pub seq: Seq,
+    /// What it says.
+    pub mail: Mail,
+}
+
+/// What became of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ingested {
+    /// Stored, at this position.
+    New(Seq),
+    /// One of its keys was known: nothing was stored.
+    Duplicate,
+    /// Stored, but the thread is not one of ours and was not woken.
+    Parked(Seq),
+}
+
+/// A desk entry that this worker is to handle.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeskEntry {
+    /// The partition it is in.
+    pub partition: Partition,
+    /// Its position; goes into [`Changes::desk_acks`] or [`Store::finish_desk`].
+    pub seq: Seq,
+    /// What it says, in the words of `conversation`.
+    pub entry: Value,
+}

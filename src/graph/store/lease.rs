@@ -1,0 +1,53 @@
+//! The right to advance a thread, and what is handed over with it.
+
+use serde_json::Value;
+
+use super::{Letter, Version};
+use crate::{
+    clock::Timestamp,
+    ids::{ThreadId, WorkerId},
+};
+
+/// Proof that this worker may advance one thread. Only [`Store::acquire`] makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The worker.
+    pub worker: WorkerId,
+    /// Grows with each lease of the thread; a write with an old one is refused.
+    pub fence: u64,
+}
+
+/// A leased thread with all that is needed to go on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Acquired {
+    /// The right to write.
+    pub lease: Lease,
+    /// What is saved.
+    pub saved: Saved,
+    /// The unread mailbox, in order of arrival.
+    pub letters: Vec<Letter>,
+}
+
+/// A thread's saved checkpoint: the last whole one and the differences since.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Saved {
+    /// The version after all deltas.
+    pub version: Version,
+    /// The last whole checkpoint, if there is one.
+    pub snapshot: Option<Value>,
+    /// JSON Patches, oldest first.
+    pub deltas: Vec<Value>,
+}
+
+/// What happens to the lease after a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The worker keeps the thread.
+    Keep,
+    /// The worker lets go. The thread is ready again at once if its mailbox is not empty.
+    Release,
+    /// The worker lets go, and the thread is ready at this time at the latest (a wait before a retry).
+    ReleaseUntil(Timestamp),
+}

@@ -1,0 +1,186 @@
+//! What the engine asks of a place that remembers.
+//!
+//! Each operation is atomic: it happens whole or not at all, also when the process is killed in the middle. After an
+//! operation that answered, the effect survives a crash of the machine (as far as the store's settings allow, which
+//! [`Store::durability`] tells). Two implementations exist, one conformance suite runs against both
+//! (`tests/integration/stores.rs`).
+//!
+//! **One thread, one partition.** Everything of a thread (mailbox, steps, actions, outbox, timers, audit) lives in
+//! [`ThreadId::partition`], so that each operation touches one partition only.
+//!
+//! **Two lanes.** What arrives for a thread waits in its mailbox until a worker *leases* the thread. What needs an
+//! answer although the thread may be busy (clicks, commands, timers) waits on the *desk*, where entries are claimed one
+//! by one without a lease.
+//!
+//! **Time.** Leases and claims run by the store's own clock. `now` arguments are for what people see: timers, waits.
+//!
+//! The design we did not take: a key-value façade with the logic above it. What must be atomic would then need locks.
+
+mod audit;
+mod changes;
+mod delivery;
+mod lease;
+mod outgoing;
+mod query;
+
+use std::{fmt, time::Duration};
+
+use async_trait::async_trait;
+
+pub use self::{
+    audit::{AuditDraft, AuditEntry, AuditKind},
+    changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
+    delivery::{Delivery, DeskEntry, Destination, Ingested, Letter, Mail},
+    lease::{Acquired, Lease, Saved, Then},
+    outgoing::{Claimed, Outbound, Outgoing, Posted, Sent},
+    query::{ActionFilter, Durability, ThreadSummary},
+};
+use super::action::ActionRecord;
+use crate::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+};
+
+/// A position in a mailbox, an outbox or on the desk of one partition. Only grows.
+pub type Seq = u64;
+
+/// How many steps a thread has saved.
+pub type Version = u64;
+
+/// Why an operation did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another worker holds the thread now: stop writing at once.
+    #[error("the lease on thread {0} was taken over")]
+    Fenced(ThreadId),
+    /// The thread is at another version than the write assumes.
+    #[error("thread {thread} is at version {found}, not {expected}")]
+    VersionConflict {
+        /// The thread.
+        thread: ThreadId,
+        /// What the write assumed.
+        expected: Version,
+        /// What is stored.
+        found: Version,
+    },
+    /// The action was moved by somebody else, or the move is not legal. Nothing was written.
+    #[error("action {id} has moved on")]
+    ActionMoved {
+        /// Which.
+        id: ActionId,
+        /// The record as it stands; `None` if there is none.
+        current: Option<Box<ActionRecord>>,
+    },
+    /// The store did not answer. The write may or may not have happened; repeating it with the same commit id is safe.
+    #[error("the store does not answer")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// What is stored cannot be read.
+    #[error("cannot read what is stored: {what}")]
+    Corrupt {
+        /// What and where.
+        what: String,
+    },
+}
+
+/// A place that remembers threads.
+#[async_trait]
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Stores a delivery, unless it is a repeat, and wakes its thread.
+    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error>;
+
+    /// Leases a ready thread: `only` that one, or whichever has been ready longest. A thread whose lease ran out is
+    /// ready again. `None`: nothing is ready.
+    async fn acquire(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        now: Timestamp,
+        only: Option<&ThreadId>,
+    ) -> Result<Option<Acquired>, Error>;
+
+    /// Lengthens a lease to `ttl` from now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Fenced`] if it is not ours any more.
+    async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error>;
+
+    /// Mailbox entries that came after `after`, in order of arrival. For a worker that goes on with what came meanwhile.
+    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error>;
+
+    /// Writes what a step changed. Returns the new version: `expected + 1` with a step, `expected` without.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Fenced`], [`Error::VersionConflict`], [`Error::ActionMoved`]: nothing was written. A repeated commit id
+    /// answers as the first time.
+    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error>;
+
+    /// Writes without a lease: decisions, and whatever else the desk does. [`Changes::step`] and
+    /// [`Changes::snapshot`] must be empty.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ActionMoved`] if somebody was faster: nothing was written.
+    async fn apply(&self, changes: &Changes) -> Result<(), Error>;
+
+    /// Claims desk entries that nobody handles, oldest first. A claim that is not finished within `ttl` is void.
+    async fn claim_desk(&self, worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error>;
+
+    /// Takes a desk entry away.
+    async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error>;
+
+    /// Claims outgoing messages that may be sent now, at most one per thread: the oldest that is not progress, or else
+    /// the progress. A claim that is not finished within `ttl` is void, and the message counts as tried.
+    async fn claim_outbox(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        now: Timestamp,
+        limit: usize,
+        only: Option<&ThreadId>,
+    ) -> Result<Vec<Claimed>, Error>;
+
+    /// Records what became of a claimed message.
+    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error>;
+
+    /// Puts every timer that is due on its partition's desk. Returns how many.
+    async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error>;
+
+    /// Drops what is kept for a time only: deduplication keys older than a day, entries parked for two minutes.
+    async fn sweep(&self, now: Timestamp) -> Result<(), Error>;
+
+    /// The action that a button's key names.
+    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error>;
+
+    /// An action of a thread.
+    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error>;
+
+    /// Actions, newest first.
+    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error>;
+
+    /// The saved checkpoint of a thread, without a lease; `None` if the thread is not one of ours.
+    async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error>;
+
+    /// The steps of a thread after version `after`, oldest first, at most `limit`.
+    async fn steps(&self, thread: &ThreadId, after: Version, limit: usize)
+    -> Result<Vec<(Version, StepRecord)>, Error>;
+
+    /// The record of a thread, oldest first.
+    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error>;
+
+    /// Where the message of a slot is.
+    async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error>;
+
+    /// Threads, the one with the newest change first.
+    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error>;
+
+    /// Keeps bytes under their own hash (SHA-256, hexadecimal), which it returns.
+    async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error>;
+
+    /// The bytes kept under a hash.
+    async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Whether the store answers, what it is, and whether its settings keep what was answered.
+    async fn durability(&self) -> Result<Durability, Error>;
+}

@@ -1,0 +1,86 @@
+//! What is said, and what became of it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Seq;
+use crate::{
+    clock::Timestamp,
+    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
+    reply::{Card, CardState, Reply},
+};
+
+/// A message to be said, in order within its thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outgoing {
+    /// The message it is, for what is posted once and edited afterwards.
+    pub slot: Option<Slot>,
+    /// Finds the post in Slack after its answer was lost.
+    pub nonce: Nonce,
+    /// Whether it only tells of progress: it may be dropped for something newer, and everything else overtakes it.
+    pub progress: bool,
+    /// Not to be sent before.
+    pub not_before: Timestamp,
+    /// What is said.
+    pub body: Outbound,
+}
+
+/// What can be said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+#[expect(clippy::large_enum_variant, reason = "few exist at a time, and each is written out at once")]
+pub enum Outbound {
+    /// The line that tells what is being done.
+    Status {
+        /// One short phrase.
+        text: String,
+    },
+    /// An answer.
+    Reply {
+        /// What it says.
+        reply: Reply,
+    },
+    /// The card of an action.
+    Card {
+        /// What it asks.
+        card: Card,
+        /// How it stands.
+        state: CardState,
+    },
+    /// Takes the message of the slot away, if there is one.
+    Remove,
+}
+
+/// An outgoing message that this worker is to send.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claimed {
+    /// The thread whose outbox it is in.
+    pub thread: ThreadId,
+    /// Its position.
+    pub seq: Seq,
+    /// How often it was tried before: if it was, and the slot is not posted yet, look before posting.
+    pub attempts: u32,
+    /// Where the slot's message is, if it is posted.
+    pub posted: Option<Posted>,
+    /// The message.
+    pub outgoing: Outgoing,
+}
+
+/// Where a message of ours is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Posted {
+    /// The channel.
+    pub channel: ChannelId,
+    /// The message.
+    pub ts: MessageTs,
+}
+
+/// What became of an attempt to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is there; where, if it fills a slot.
+    Delivered(Option<Posted>),
+    /// Again at this time; the attempt counts.
+    Retry(Timestamp),
+    /// It cannot be sent, ever.
+    Dropped,
+}

@@ -1,0 +1,205 @@
+//! Answers to an open question, corrections of what is being worked out, and “never mind”.
+
+use serde_json::{Map, Value};
+
+use super::{
+    changes::field,
+    clauses::{self, clauses},
+    situation::{Draft, Situation},
+    wish::{Understood, Wish},
+    words::{Word, after, lower, skip, text},
+};
+
+/// “Never mind.”
+pub(super) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let plain = lower(words);
+    let always = matches!(
+        plain.as_str(),
+        "never mind"
+            | "nevermind"
+            | "forget it"
+            | "forget that"
+            | "forget about it"
+            | "drop it"
+            | "drop that"
+            | "leave it"
+            | "scratch that"
+            | "no never mind"
+            | "actually never mind"
+            | "oh never mind"
+            | "nvm"
+            | "not now"
+            | "don't bother"
+    );
+    let of_draft = matches!(
+        plain.as_str(),
+        "cancel"
+            | "cancel that"
+            | "cancel it"
+            | "cancel this"
+            | "stop"
+            | "stop it"
+            | "stop that"
+            | "abort"
+            | "quit"
+            | "exit"
+            | "no thanks"
+            | "no thank you"
+            | "cancel the request"
+            | "cancel my request"
+            | "none"
+            | "none of them"
+            | "no"
+            | "delete it"
+    );
+    match (always, of_draft, situation.draft.is_some()) {
+        (true, _, _) | (_, true, true) => Some(Wish::Drop.into()),
+        (_, true, false) if matches!(plain.as_str(), "cancel it" | "cancel that" | "cancel") => Some(match &situation
+            .last_experiment
+        {
+            Some(name) if situation.open_cards.is_empty() => {
+                Understood::unclear("What should I cancel?", vec![format!("cancel “{name}”"), "never mind".to_owned()])
+            }
+            _ => Wish::Drop.into(),
+        }),
+        _ => None,
+    }
+}
+
+/// One of the answers that were offered.
+pub(super) fn offered(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let asked = situation.draft.as_ref()?.asked.as_ref()?;
+    let said = text(words).to_lowercase();
+    let chosen = asked.options.iter().find(|option| option.to_lowercase() == said)?;
+    let parts: Vec<Word> = super::words::words(chosen);
+    Some(Wish::Update(Map::from_iter([(asked.parameter.clone(), value(&asked.parameter, &parts))])).into())
+}
+
+/// “No, use mathstream”: corrects the draft, or what is on the card.
+pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let draft = situation.draft.as_ref().or(situation.on_card.as_ref())?;
+    const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
+        actually , make it|actually make it|actually ,|actually|sorry ,|sorry|instead use|rather|i meant|i mean|make it|make that|use|change it to|change that to|let it be|\
+        change|set|wait ,|wait|call it|name it";
+    let rest = after(words, OPENINGS)?;
+    if rest.is_empty() {
+        return None;
+    }
+    let renames = after(skip(words, "no , |no|actually"), "call it|name it").is_some();
+    if renames && draft.asked.as_ref().is_some_and(|asked| asked.parameter == "name") {
+        return None; // the answer itself
+    }
+    let rest =
+        super::words::without_last(skip(rest, "use|make it|rather|with|it to|to|at|instead"), &["instead", "rather"]);
+    if let Some((key, value)) = set_field(rest) {
+        return Some(update([(key, value)]));
+    }
+    let found = clauses(rest);
+    let mut params = found.params;
+    let left = text(&found.rest);
+    if !left.is_empty() {
+        if !params.is_empty() && found.rest.len() > 3 {
+            return None; // more than a correction
+        }
+        let key = if renames { name_key(draft) } else { corrected(draft, &found.rest)? };
+        params.entry(key.clone()).or_insert_with(|| value(&key, &found.rest));
+    }
+    (!params.is_empty()).then(|| Wish::Update(params).into())
+}
+
+/// `the context to mathstream`, `weights to 60/40`.
+fn set_field(words: &[Word]) -> Option<(String, Value)> {
+    const FIELDS: &[(&str, &str)] = &[
+        ("the context|context", "context"),
+        ("the name|name", "name"),
+        ("the weights|weights|the weight|weight", "weights"),
+        ("the conditions|conditions", "conditions"),
+        ("the description|description", "description"),
+        ("the status|status", "status"),
+        ("the experiment|experiment", "experiment"),
+    ];
+    FIELDS.iter().find_map(|(phrases, key)| {
+        let given = after(after(words, phrases)?, "to|is|should be|=|as")?;
+        (!given.is_empty()).then(|| ((*key).to_owned(), field(key, given)))
+    })
+}
+
+fn name_key(draft: &Draft) -> String {
+    let key = match draft.action.as_str() {
+        "update_experiment" => "new_name",
+        _ if draft.params.contains_key("experiment") => "experiment",
+        _ => "name",
+    };
+    key.to_owned()
+}
+
+/// The parameter that loose words correct: by their form, then by what can be meant.
+fn corrected(draft: &Draft, words: &[Word]) -> Option<String> {
+    let has = |key: &str| draft.params.contains_key(key);
+    let key = match words {
+        [one] if clauses::ratio(&one.text).is_some() => "weights",
+        [one] if !one.quoted && clauses::point(&one.text).is_some() => "decision_points",
+        [one] if has("context") && !has("experiment") && one.text == one.lower => "context",
+        _ => match &draft.asked {
+            Some(asked) => &asked.parameter,
+            None if has("experiment") => "experiment",
+            None if has("name") && words.len() > 1 => "name",
+            None if has("context") => "context",
+            None => return None,
+        },
+    };
+    Some(key.to_owned())
+}
+
+/// The answer to the open question; it may give other things along with it.
+pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
+    let draft = situation.draft.as_ref()?;
+    let Some(asked) = &draft.asked else { return retold(words, draft, asks) };
+    let key = asked.parameter.as_str();
+    let words = skip(
+        words,
+        "it should be|it is|it will be|i think|let us use|use|call it|name it|the name is|make it|that would be|it's|in the|in|for the|at the|at|with|the|to|as",
+    );
+    // A name may contain anything; elsewhere parts of a description are looked for first.
+    let found = if key == "name" || key == "description" { plain_name(words) } else { clauses(words) };
+    let mut params = found.params;
+    if !found.rest.is_empty() && !params.contains_key(key) {
+        let long = found.rest.len() > 6 && !matches!(key, "name" | "description" | "conditions" | "decision_points");
+        if asks || long {
+            return None;
+        }
+        params.insert(key.to_owned(), value(key, &found.rest));
+    }
+    if params.is_empty() || (asks && key != "description") {
+        return None;
+    }
+    Some(Understood { wish: Wish::Update(params), confidence: 0.9 })
+}
+
+fn plain_name(words: &[Word]) -> clauses::Clauses {
+    match words.iter().position(|word| word.is(",")) {
+        Some(comma) => {
+            let mut found = clauses(&words[comma..]);
+            found.rest = words[..comma].to_vec();
+            found
+        }
+        None => clauses::Clauses { rest: words.to_vec(), ..clauses::Clauses::default() },
+    }
+}
+
+/// A draft that was refused because of a misspelt name: the name once more, alone.
+fn retold(words: &[Word], draft: &Draft, asks: bool) -> Option<Understood> {
+    let before = draft.params.get("experiment")?.as_str()?;
+    let now = text(skip(words, "the|i meant|i mean"));
+    let near = strsim::normalized_damerau_levenshtein(&before.to_lowercase(), &now.to_lowercase()) > 0.6
+        || (now.len() > 3 && before.to_lowercase().contains(&now.to_lowercase()));
+    (near && !asks).then(|| update([("experiment".to_owned(), now.into())]))
+}
+
+fn update<const N: usize>(params: [(String, Value); N]) -> Understood {
+    Wish::Update(params.into_iter().collect()).into()
+}
+
+fn value(key: &str, words: &[Word]) -> Value {
+    field(key, words)
+}

@@ -1,0 +1,285 @@
+//! Changes: a verb, the experiment it is about, and what is said of it.
+
+use serde_json::{Map, Value};
+
+use super::{
+    clauses::{self, clauses},
+    names::{self, Named},
+    situation::Situation,
+    wish::{Talk, Understood, Wish},
+    words::{Word, after, lower, skip, text, without_last},
+};
+
+pub(super) const CREATE: &str = "create_experiment";
+const UPDATE: &str = "update_experiment";
+const STATUS: &str = "update_experiment_status";
+const DELETE: &str = "delete_experiment";
+
+/// Verbs, and the status they lead to; the capability knows the same words.
+const VERBS: &[(&str, &str)] = &[
+    ("start", "start"),
+    ("begin", "start"),
+    ("launch", "start"),
+    ("run", "start"),
+    ("activate", "start"),
+    ("enroll", "start"),
+    ("kick off", "start"),
+    ("resume", "resume"),
+    ("restart", "resume"),
+    ("unpause", "resume"),
+    ("continue", "resume"),
+    ("reopen", "resume"),
+    ("stop", "stop"),
+    ("halt", "stop"),
+    ("pause", "pause"),
+    ("cancel", "cancel"),
+    ("abort", "cancel"),
+    ("archive", "archived"),
+];
+
+/// What is to be changed, if it is a change. `words` are without politeness.
+pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood> {
+    undo(words, situation)
+        .or_else(|| create(words, situation))
+        .or_else(|| rename(words, situation))
+        .or_else(|| set(words, situation))
+        .or_else(|| update(words, situation))
+        .or_else(|| delete(words, situation))
+        .or_else(|| ending(words, situation))
+        .or_else(|| status(words, situation))
+}
+
+fn undo(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let which = after(words, "undo|revert|take back|put back|roll back|rollback")?;
+    let wanted = lower(which);
+    let mut with_undo =
+        situation.recent_changes.iter().rev().filter_map(|change| Some((change, change.undo.as_ref()?)));
+    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let pointing = wanted.is_empty()
+        || matches!(
+            wanted.as_str(),
+            "that" | "it" | "this" | "the last change" | "the change" | "last" | "that change" | "the last one"
+        );
+    let found = match pointing {
+        true => with_undo.next(),
+        false => with_undo.find(|(change, _)| plain(&change.what).contains(&plain(&wanted))),
+    };
+    Some(match found {
+        Some((_, undo)) => Wish::change(&undo.action, undo.params.clone()).into(),
+        None => Wish::Talk(Talk::NothingToUndo).into(),
+    })
+}
+
+fn named(params: &mut Map<String, Value>, words: &[Word], situation: &Situation) {
+    if let Named::Name(name) = names::experiment(words, situation) {
+        params.insert("experiment".to_owned(), name.into());
+    }
+}
+
+fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let rest = after(words, "create|make|set up|build|add|new|design|draft")?;
+    let rest = skip(skip(rest, "me|us"), "a new|an|a|the|another|new");
+    let grouped = after(rest, "group experiment").is_some();
+    const KINDS: &str = "group experiment|individual experiment|experiment|a/b test|ab test|study|test";
+    let (rest, said_so) = match after(rest, KINDS) {
+        Some(rest) => (rest, true),
+        None => (rest, false),
+    };
+    let found = clauses(rest);
+    let mut params = found.params;
+    if !said_so
+        && !(words[0].is("create") && (params.contains_key("context") || rest.first().is_some_and(|w| w.quoted)))
+    {
+        return None;
+    }
+    let name = text(without_last(&found.rest, &[",", "experiment"]));
+    if let Some(draft) = situation.draft.as_ref().filter(|draft| !said_so && draft.action == CREATE) {
+        // `create Foo in mathstream` is what the button says after an unknown context: the rest of the draft holds.
+        let known = draft.params.get("name").and_then(Value::as_str);
+        if matches!(name.as_str(), "it" | "an experiment") || known == Some(name.as_str()) {
+            return Some(Wish::Update(params).into());
+        }
+    }
+    if !name.is_empty() {
+        params.entry("name").or_insert_with(|| name.into());
+    }
+    if grouped {
+        params.entry("unit").or_insert_with(|| "group".into());
+    }
+    Some(Wish::change(CREATE, params).into())
+}
+
+fn rename(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let rest = after(words, "rename|change the name of|change name of")?;
+    let (about, to) = split(rest, &["to", "into", "as"])?;
+    let mut params = Map::new();
+    named(&mut params, about, situation);
+    params.insert("new_name".to_owned(), text(to).into());
+    Some(Wish::change(UPDATE, params).into())
+}
+
+/// The words before and after the last of these words, if both are there.
+fn split<'a>(words: &'a [Word], at: &[&str]) -> Option<(&'a [Word], &'a [Word])> {
+    let place = words.iter().rposition(|word| word.any(at))?;
+    let (before, after) = (&words[..place], &words[place + 1..]);
+    (!before.is_empty() && !after.is_empty()).then_some((before, after))
+}
+
+/// `set the weights of X to 70/30`, `change the status of X to paused`, `set X to running`.
+fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust")?;
+    let (about, to) = first_split(rest)?;
+    let about = skip(about, "the");
+    let mut params = Map::new();
+    if let Some(of) = after(about, "status|state") {
+        named(&mut params, skip(of, "of|for"), situation);
+        params.insert("status".to_owned(), text(to).into());
+        return Some(Wish::change(STATUS, params).into());
+    }
+    let fields: &[(&str, &str)] = &[
+        ("weights|weight|assignment weights|weighting|split", "weights"),
+        ("description", "description"),
+        ("name", "new_name"),
+        ("conditions", "conditions"),
+        ("decision points|decision point", "decision_points"),
+        ("tags|tag", "tags"),
+        ("consistency rule|consistency", "consistency"),
+        ("post-experiment rule|post experiment rule|post rule", "post_rule"),
+        ("unit of assignment|assignment unit", "unit"),
+        ("context", "context"),
+    ];
+    for (phrases, key) in fields {
+        let Some(of) = after(about, phrases) else { continue };
+        let whose = after(of, "of|for|on|in");
+        if whose.is_none() && !of.is_empty() {
+            continue;
+        }
+        if whose.is_none() && (situation.draft.is_some() || situation.on_card.is_some()) {
+            return None; // a correction of what is being worked out
+        }
+        named(&mut params, whose.unwrap_or(of), situation);
+        params.insert((*key).to_owned(), field(key, to));
+        return Some(Wish::change(UPDATE, params).into());
+    }
+    // `set X to running`
+    let known = [
+        "running",
+        "enrolling",
+        "paused",
+        "stopped",
+        "inactive",
+        "cancelled",
+        "canceled",
+        "completed",
+        "archived",
+        "active",
+        "enrollmentcomplete",
+        "preview",
+        "scheduled",
+    ];
+    let status = without_last(to, &["status", "state"]);
+    match status {
+        [word] if word.any(&known) => {
+            named(&mut params, about, situation);
+            let status = if word.is("active") { "running".to_owned() } else { word.text.clone() };
+            params.insert("status".to_owned(), status.into());
+            Some(Wish::change(STATUS, params).into())
+        }
+        _ => None,
+    }
+}
+
+/// The words before and after the first “to”.
+fn first_split(words: &[Word]) -> Option<(&[Word], &[Word])> {
+    let place = words.iter().position(|word| word.any(&["to", "as"]))?;
+    let (before, after) = (&words[..place], &words[place + 1..]);
+    (!before.is_empty() && !after.is_empty()).then_some((before, after))
+}
+
+/// A value in the form of its parameter.
+pub(super) fn field(key: &str, words: &[Word]) -> Value {
+    let items = || clauses::list(words).0;
+    match key {
+        "weights" => match words {
+            [one] => clauses::ratio(&one.text).unwrap_or_else(|| one.text.clone()).into(),
+            many => {
+                let numbers: Vec<String> = many
+                    .iter()
+                    .map(|word| word.text.trim_end_matches('%').to_owned())
+                    .filter(|word| word.parse::<f64>().is_ok())
+                    .collect();
+                if numbers.is_empty() { text(many).into() } else { numbers.join("/").into() }
+            }
+        },
+        "conditions" => clauses::conditions_of(&items()).into(),
+        "decision_points" => {
+            let points = words.iter().filter(|word| !word.is(",") && !word.is("and"));
+            let points: Vec<String> =
+                points.map(|word| clauses::point(&word.text).unwrap_or_else(|| word.text.clone())).collect();
+            points.into()
+        }
+        "tags" => items().iter().map(|item| text(item)).collect::<Vec<_>>().into(),
+        "consistency" | "post_rule" | "unit" => text(words).to_lowercase().into(),
+        _ => text(words).into(),
+    }
+}
+
+/// `update X with weights 70/30`.
+fn update(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let rest = after(words, "update|edit|modify|change|adjust")?;
+    let rest = skip(rest, "the experiment|experiment");
+    let end =
+        (1..rest.len()).find(|&i| rest[i].any(&["with", ",", "so", "by", "using"]) || clauses::begins_part(&rest[i..]));
+    let (about, parts) = rest.split_at(end.unwrap_or(rest.len()));
+    if about.is_empty() {
+        return None;
+    }
+    let mut params = clauses(parts).params;
+    named(&mut params, about, situation);
+    Some(Wish::change(UPDATE, params).into())
+}
+
+fn delete(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let rest = after(words, "delete|remove|erase|get rid of|drop")?;
+    let mut params = Map::new();
+    named(&mut params, rest, situation);
+    Some(Wish::change(DELETE, params).into())
+}
+
+/// “End” and “finish” could be either of two, so the person is asked.
+fn ending(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let rest = after(words, "end|finish|conclude|close|terminate|complete|wrap up")?;
+    match names::experiment(rest, situation) {
+        Named::Name(name) => Some(Understood::unclear(
+            "Do you want to pause it (nobody new, can be resumed) or cancel it for good?",
+            vec![format!("pause “{name}”"), format!("cancel “{name}”")],
+        )),
+        Named::Nothing => None,
+    }
+}
+
+fn status(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let exact = VERBS.iter().find_map(|(verb, status)| Some((after(words, verb)?, *status, 0.95)));
+    let (rest, status, confidence) = match exact {
+        Some(found) => found,
+        None => misspelt(words)?,
+    };
+    if rest.is_empty() && situation.last_experiment.is_none() && confidence < 0.9 {
+        return None;
+    }
+    let rest = skip(rest, "the enrollment of|enrollment of|enrollment in|up");
+    let mut params = Map::new();
+    named(&mut params, rest, situation);
+    params.insert("status".to_owned(), status.into());
+    Some(Understood { wish: Wish::change(STATUS, params), confidence })
+}
+
+/// A verb with one slip of the finger. The card shows what was understood, so this much may be assumed.
+fn misspelt(words: &[Word]) -> Option<(&[Word], &'static str, f64)> {
+    let (first, rest) = words.split_first()?;
+    if first.quoted || first.lower.len() < 4 || rest.is_empty() {
+        return None;
+    }
+    let near = |verb: &str| verb.len() >= 4 && strsim::damerau_levenshtein(verb, &first.lower) == 1;
+    VERBS.iter().find(|(verb, _)| near(verb)).map(|(_, status)| (rest, *status, 0.8))
+}

@@ -1,0 +1,313 @@
+//! The parts of a description of an experiment: `in assign-prog with conditions a, b, 70/30, at Site/target`.
+
+use serde_json::{Map, Value, json};
+
+use super::words::{Word, after, skip, text, without_last};
+
+/// The parameters found, and the words that belong to none of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Clauses {
+    /// What was found, by parameter.
+    pub(super) params: Map<String, Value>,
+    /// The rest, in order.
+    pub(super) rest: Vec<Word>,
+}
+
+const CONDITIONS: &str = "the following conditions|the conditions|conditions|condition|the arms|arms|variants";
+const POINTS: &str = "the decision points|decision points|the decision point|decision point|points|point";
+const SMALL: &[&str] = &[
+    "with", "and", "at", "on", "in", "a", "an", "the", "using", "use", "of", "weights", "weight", "to", ",",
+    "weighted", "split", "as", "for",
+];
+
+/// Reads the parts of a description, in any order.
+pub(super) fn clauses(words: &[Word]) -> Clauses {
+    let mut found = Clauses::default();
+    let mut rest = words;
+    while let Some((first, others)) = rest.split_first() {
+        let joined = skip(rest, "and with|and at|with|and|at|on|using|use|has|having|,");
+        let taken = description(joined)
+            .or_else(|| conditions(joined))
+            .or_else(|| unit(joined))
+            .or_else(|| rules(joined))
+            .or_else(|| tags(joined))
+            .or_else(|| points(skip(joined, "at|on")))
+            .or_else(|| weights(joined))
+            .or_else(|| context(rest))
+            .or_else(|| name(joined));
+        match taken {
+            Some((params, after)) => {
+                found.params.extend(params);
+                rest = after;
+            }
+            None => {
+                found.rest.push(first.clone());
+                rest = others;
+            }
+        }
+    }
+    // Connectives around what was taken say nothing by themselves.
+    while found.rest.last().is_some_and(|word| word.any(SMALL)) {
+        found.rest.pop();
+    }
+    while found.rest.first().is_some_and(|word| word.is(",")) {
+        found.rest.remove(0);
+    }
+    found
+}
+
+type Taken<'a> = Option<(Vec<(String, Value)>, &'a [Word])>;
+
+fn one<'a>(key: &str, value: impl Into<Value>, rest: &'a [Word]) -> Taken<'a> {
+    Some((vec![(key.to_owned(), value.into())], rest))
+}
+
+/// `description …` takes everything to the end, or what is quoted.
+fn description(words: &[Word]) -> Taken<'_> {
+    let after = after(words, "the description|a description|description|described as")?;
+    let after = skip(skip(after, "of|to|as|is|saying"), ",");
+    match after.split_first()? {
+        (first, rest) if first.quoted => one("description", first.text.clone(), rest),
+        _ => one("description", text(after), &[]),
+    }
+}
+
+/// `conditions a, b and c`, each perhaps with its weight.
+fn conditions(words: &[Word]) -> Taken<'_> {
+    let after = skip(after(words, CONDITIONS)?, "are|is|to|of|called|named|should be");
+    let (items, rest) = list(after);
+    let codes = conditions_of(&items);
+    (!codes.is_empty()).then(|| (vec![("conditions".to_owned(), Value::Array(codes))], rest))
+}
+
+/// Conditions as given in a list: `control`, `control 70`, `control/hints`.
+pub(super) fn conditions_of(items: &[Vec<Word>]) -> Vec<Value> {
+    let mut codes = Vec::new();
+    for item in items {
+        match item.as_slice() {
+            [one] if !one.quoted && one.text.contains('/') => {
+                codes.extend(one.text.split('/').filter(|code| !code.is_empty()).map(Value::from));
+            }
+            [code @ .., weight] if !code.is_empty() && number(weight).is_some() => {
+                codes.push(json!({ "code": text(code).trim_end_matches(':'), "weight": number(weight) }));
+            }
+            _ => codes.push(text(item).into()),
+        }
+    }
+    codes
+}
+
+/// The items of a list and what follows it. Items are separated by commas and “and”; a preposition ends the list.
+pub(super) fn list(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
+    let mut items: Vec<Vec<Word>> = vec![Vec::new()];
+    let mut rest = words;
+    while let Some((word, others)) = rest.split_first() {
+        if word.any(&[",", "and", "or", "vs", "versus", "&", "then"]) {
+            if starts_clause(skip(rest, ", and|,|and")) {
+                break;
+            }
+            items.push(Vec::new());
+        } else if starts_clause(rest) {
+            break;
+        } else if let Some(last) = items.last_mut() {
+            last.push(word.clone());
+        }
+        rest = others;
+    }
+    items.retain(|item| !item.is_empty());
+    (items, rest)
+}
+
+fn starts_clause(words: &[Word]) -> bool {
+    let Some(first) = words.first() else { return false };
+    first.any(&[
+        "in",
+        "at",
+        "on",
+        "with",
+        "for",
+        "using",
+        "weights",
+        "weighted",
+        "weight",
+        "split",
+        "description",
+        "described",
+        "assigned",
+        "equal",
+        "equally",
+        "evenly",
+        "site",
+    ]) || after(words, CONDITIONS).is_some()
+        || after(words, POINTS).is_some()
+        || (!first.quoted && ratio(&first.text).is_some())
+        || (!first.quoted && first.text.contains('/') && ratio(&first.text).is_none() && point(&first.text).is_some())
+}
+
+/// `70/30`, `weights 70, 30`, `equal weights`.
+fn weights(words: &[Word]) -> Taken<'_> {
+    if let Some(rest) =
+        after(words, "equal weights|equal weight|equally weighted|equally|an even split|even split|evenly")
+    {
+        return Some((Vec::new(), rest));
+    }
+    let named = after(words, "the weights|weights|weight|weighted|a split|split");
+    let start = skip(named.unwrap_or(words), "to|of|at|are|be|as|should be|,");
+    if let Some((first, rest)) = start.split_first()
+        && !first.quoted
+        && let Some(ratio) = ratio(&first.text)
+    {
+        return one("weights", ratio, skip(rest, "weights|weight|split"));
+    }
+    named?;
+    let mut numbers = Vec::new();
+    let mut rest = start;
+    while let Some((word, others)) = rest.split_first() {
+        match number(word) {
+            Some(number) => numbers.push(number),
+            None if word.any(&[",", "and", "to", "percent"]) && !numbers.is_empty() => {}
+            None => break,
+        }
+        rest = others;
+    }
+    match numbers.is_empty() {
+        true => None,
+        false => one("weights", numbers, rest),
+    }
+}
+
+/// The text if it is a ratio of numbers, without its signs.
+pub(super) fn ratio(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split(['/', ':', '-']).map(|part| part.trim_end_matches('%')).collect();
+    let numbers = parts.iter().all(|part| part.parse::<f64>().is_ok_and(f64::is_finite));
+    (parts.len() > 1 && numbers).then(|| parts.join("/"))
+}
+
+fn number(word: &Word) -> Option<f64> {
+    if word.quoted {
+        None
+    } else {
+        word.text.trim_end_matches('%').parse().ok().filter(|number: &f64| number.is_finite())
+    }
+}
+
+/// `at Site/target` or `site X target Y`, one or several.
+fn points(words: &[Word]) -> Taken<'_> {
+    if let Some(after_site) = after(words, "the site|site")
+        && let [site, rest @ ..] = after_site
+        && let [target, rest @ ..] = skip(rest, ", the target|, target|and target|target|with target|, and target")
+        && !target.any(SMALL)
+    {
+        return one("decision_points", vec![format!("{} / {}", site.text, target.text)], rest);
+    }
+    let mut rest = skip(skip(words, POINTS), "are|is|to|at|called|of");
+    let mut points = Vec::new();
+    while let Some((word, others)) = skip(rest, ", and|,|and").split_first() {
+        let Some(point) = (!word.quoted && ratio(&word.text).is_none()).then(|| point(&word.text)).flatten() else {
+            break;
+        };
+        points.push(point);
+        rest = others;
+    }
+    (!points.is_empty()).then(|| (vec![("decision_points".to_owned(), points.into())], rest))
+}
+
+/// `Site/target` as it is stored.
+pub(super) fn point(text: &str) -> Option<String> {
+    let (site, target) = text.split_once('/')?;
+    let plain = |part: &str| !part.is_empty() && !part.contains(['/', ':']);
+    (plain(site) && plain(target)).then(|| format!("{site} / {target}"))
+}
+
+/// `in assign-prog`, `for the mathstream context`.
+fn context(words: &[Word]) -> Taken<'_> {
+    let named = after(
+        words,
+        "in the context|in context|for context|for the context|the context|context|with context|to context",
+    );
+    if let Some(after) = named {
+        let (first, rest) = skip(after, "to|is|of|called|,").split_first()?;
+        return one("context", first.text.clone(), rest);
+    }
+    let after = skip(after(words, "in|within|for")?, "the");
+    let (first, rest) = after.split_first()?;
+    let followed = skip(rest, "context|app|application");
+    let ends = rest.len() != followed.len()
+        || rest.first().is_none_or(|next| {
+            next.any(&[",", "with", "and", "at", "on", "using", "weights", "assigned", "called", "named", "for", "in"])
+        });
+    (ends && !first.any(SMALL)).then_some(())?;
+    one("context", first.text.clone(), followed)
+}
+
+/// `assigned by class`, `group assignment`, `individual`.
+fn unit(words: &[Word]) -> Taken<'_> {
+    if let Some(rest) = after(
+        words,
+        "individual assignment|individually|assigned individually|assignment unit individual|unit individual|unit of assignment individual",
+    ) {
+        return one("unit", "individual", rest);
+    }
+    if let Some(rest) = after(
+        words,
+        "group assignment|assignment unit group|unit group|unit of assignment group|assigned by group|group unit",
+    ) {
+        let group = after_group(rest);
+        let mut params = vec![("unit".to_owned(), "group".into())];
+        let (kind, rest) = group.unwrap_or((None, rest));
+        params.extend(kind.map(|kind| ("group".to_owned(), Value::from(kind))));
+        return Some((params, rest));
+    }
+    let (kind, rest) = after(words, "assigned by|assign by|by group type|group type")?.split_first()?;
+    let params = vec![("unit".to_owned(), "group".into()), ("group".to_owned(), kind.text.clone().into())];
+    Some((params, rest))
+}
+
+fn after_group(words: &[Word]) -> Option<(Option<String>, &[Word])> {
+    let (kind, rest) = after(words, "by|of type|type")?.split_first()?;
+    Some((Some(kind.text.clone()), rest))
+}
+
+/// `consistency group`, `post-experiment rule assign`.
+fn rules(words: &[Word]) -> Taken<'_> {
+    if let Some(after) = after(words, "the consistency rule|consistency rule|consistency") {
+        let (value, rest) = skip(after, "to|of|is|=").split_first()?;
+        return one("consistency", value.lower.clone(), rest);
+    }
+    let after =
+        after(words, "the post-experiment rule|post-experiment rule|post experiment rule|the post rule|post rule")?;
+    let (value, rest) = skip(after, "to|of|is|=").split_first()?;
+    one("post_rule", value.lower.clone(), rest)
+}
+
+fn tags(words: &[Word]) -> Taken<'_> {
+    let (items, rest) = list(skip(after(words, "the tags|tags|tag|tagged")?, "to|as|are|is"));
+    let tags: Vec<String> = items.iter().map(|item| text(item)).collect();
+    (!tags.is_empty()).then(|| (vec![("tags".to_owned(), tags.into())], rest))
+}
+
+/// `called Hint Timing`: up to the next part.
+fn name(words: &[Word]) -> Taken<'_> {
+    let after = after(words, "called|named|the name|name it|call it|name|titled")?;
+    let after = skip(after, "to|is|should be|as");
+    let (first, others) = after.split_first()?;
+    if first.quoted {
+        return one("name", first.text.clone(), others);
+    }
+    let end = (1..after.len()).find(|&i| after[i].is(",") || begins_part(&after[i..])).unwrap_or(after.len());
+    let name = without_last(&after[..end], &["with", "and", "at", "in", "on"]);
+    one("name", text(name), &after[end..])
+}
+
+/// Whether a part of a description begins here: what ends a name that is not in quotes.
+pub(super) fn begins_part(words: &[Word]) -> bool {
+    let joined = skip(words, "and with|and at|with|and|at|on|using|,");
+    description(joined).is_some()
+        || conditions(joined).is_some()
+        || unit(joined).is_some()
+        || rules(joined).is_some()
+        || tags(joined).is_some()
+        || points(skip(joined, "at|on")).is_some()
+        || weights(joined).is_some()
+        || context(words).is_some()
+}

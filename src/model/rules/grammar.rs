@@ -1,0 +1,43 @@
+//! From words to a wish: the patterns, in the order in which they are tried.
+//!
+//! “Never mind” and offered answers come first, then whole requests, then what only makes sense as the answer to an open
+//! question. So a person may ask something else in between, and an answer is never taken for a request it contains.
+
+use super::{
+    answers, changes, participants, questions,
+    situation::Situation,
+    wish::{Talk, Understood, Wish},
+    words::{Word, polite, words},
+};
+
+/// What a message is understood to be.
+pub(super) fn understand(situation: &Situation) -> Understood {
+    let all = words(&situation.said);
+    let words = polite(&all);
+    if words.is_empty() {
+        return Understood::nothing();
+    }
+    let asks = situation.said.trim_end().ends_with('?');
+    answers::drop(words, situation)
+        .or_else(|| answers::offered(words, situation))
+        .or_else(|| answers::correction(words, situation))
+        .or_else(|| participants::participant(words))
+        .or_else(|| request(&all, words, situation, asks))
+        .or_else(|| answers::answer(words, situation, asks))
+        .or_else(|| (situation.said.trim() == "?").then(|| Wish::Talk(Talk::Help).into()))
+        .unwrap_or_else(Understood::nothing)
+}
+
+/// A whole request. While a question is open, a bare name is more likely its answer than a wish to see something.
+fn request(all: &[Word], words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
+    let found = questions::talk(all)
+        .map(Understood::from)
+        .or_else(|| questions::question(words, situation))
+        .or_else(|| changes::change(words, situation))?;
+    let waiting = situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
+    match found.wish {
+        Wish::Talk(Talk::NothingAsked) if waiting => None,
+        Wish::Term(_) if waiting && !asks && words.len() == 1 => None,
+        _ => Some(found),
+    }
+}

@@ -1,0 +1,114 @@
+//! What is known when a model is asked: the contract between the assistant's nodes and every model.
+//!
+//! A real model gets it as JSON in the last message; the grammar reads it as data. Everything in it is bounded by
+//! whoever fills it, so that a turn costs the same on the first day of a thread and on the last.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What is known now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Situation {
+    /// The person's words, as they were typed.
+    pub said: String,
+    /// Who said them.
+    pub by: String,
+    /// The date, such as `2025-01-31`.
+    pub today: String,
+    /// One line for each turn that is no longer in the history.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<String>,
+    /// What the words were found to mean; absent while that is the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
+    /// A change that still lacks something, from an earlier message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draft: Option<Draft>,
+    /// The change on the newest open card: a correction makes a new version of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_card: Option<Draft>,
+    /// The experiment that “it” means.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_experiment: Option<String>,
+    /// The titles of the cards that wait for a person.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub open_cards: Vec<String>,
+    /// The newest changes made in this thread, newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recent_changes: Vec<RecentChange>,
+    /// What the tools returned in this turn, by key.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gathered: BTreeMap<String, Value>,
+    /// What went wrong in this turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+}
+
+/// What a message was found to mean.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// Whether anything has to be looked up or changed.
+    pub intent_type: IntentType,
+    /// From 0 to 1; below 0.7 the person is asked.
+    pub confidence: f64,
+    /// The request in one sentence, complete in itself.
+    #[serde(default)]
+    pub user_request_summary: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasoning: String,
+    /// What to ask when it is not clear.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub question: String,
+    /// What the person may have meant, each as a full request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+/// Whether a message can be answered at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntentType {
+    /// General knowledge and talk: nothing to look up.
+    DirectAnswer,
+    /// Facts of the platform, or a change.
+    NeedsInfo,
+}
+
+/// A change that is being worked out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// The name of the action.
+    pub action: String,
+    /// What is known of it so far.
+    pub params: Map<String, Value>,
+    /// What was asked last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+}
+
+/// The question that a draft waits for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The parameter.
+    pub parameter: String,
+    /// The words of the question.
+    #[serde(default)]
+    pub question: String,
+    /// What was offered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+/// A change that was made, or was to be made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecentChange {
+    /// What became of it, in one sentence.
+    pub what: String,
+    /// The action that puts it back, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<Draft>,
+}

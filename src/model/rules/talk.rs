@@ -1,0 +1,62 @@
+//! What the grammar says in its own words: greetings, help, and what it did not understand.
+
+use super::{situation::Situation, wish::Talk};
+
+/// The buttons below it: label, and what is said when it is pressed.
+pub(super) type Steps = &'static [(&'static str, &'static str)];
+
+/// What to say, and what could be next.
+pub(super) fn say(talk: Talk, situation: &Situation) -> (String, Steps) {
+    const FIRST: Steps = &[("List experiments", "list experiments"), ("What can you do?", "what can you do?")];
+    match talk {
+        Talk::Greeting => ("Hello! Ask me about your experiments, or tell me what to change.".to_owned(), FIRST),
+        Talk::Thanks => ("You're welcome.".to_owned(), &[]),
+        Talk::Help => (
+            HELP.to_owned(),
+            &[
+                ("List experiments", "list experiments"),
+                ("Is UpGrade running?", "is UpGrade running?"),
+                ("What is A/B testing?", "what is A/B testing?"),
+            ],
+        ),
+        Talk::Pending => (pending(situation), &[]),
+        Talk::Approval => (APPROVAL.to_owned(), &[]),
+        Talk::NothingToUndo => (
+            "There is nothing I could put back: the last change here has no way back, or there was none.".to_owned(),
+            &[],
+        ),
+        Talk::NothingAsked => {
+            ("I have no open question here. If you mean a card, please press its button.".to_owned(), FIRST)
+        }
+    }
+}
+
+fn pending(situation: &Situation) -> String {
+    let mut waiting: Vec<String> = situation.open_cards.iter().map(|title| format!("• {title}")).collect();
+    if let Some(asked) = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref()) {
+        waiting.push(format!("• My question: {}", asked.question));
+    }
+    match waiting.is_empty() {
+        true => "Nothing is waiting in this thread.".to_owned(),
+        false => format!("Waiting in this thread:\n{}", waiting.join("\n")),
+    }
+}
+
+/// What was asked needs more than the grammar.
+pub(super) const LOST: &str = "I could not make sense of that without my language model. Simple phrases work: *list experiments*, *show Math Hints*, *start Math Hints*, *what can you do?*";
+
+const HELP: &str = "I look things up on UpGrade and prepare changes. Nothing is changed until someone here presses the button on the card I show.\n\n\
+    *Look up*\n\
+    • “list experiments”, “what is running?”, “show experiments in assign-prog”\n\
+    • “show Math Hints”, “status of Math Hints”\n\
+    • “what conditions does assign-prog have?”, “is UpGrade running?”\n\
+    • “what condition would u1 get in assign-prog?”\n\n\
+    *Change*\n\
+    • “create experiment Hint Timing in assign-prog with conditions control, hints at SelectSection/area_model”\n\
+    • “start Math Hints”, “stop it”, “cancel Math Hints”, “delete Math Hints”\n\
+    • “rename Math Hints to Hints 2”, “set the weights of Math Hints to 70/30”\n\
+    • “initialize user u1 with groups class 5B in assign-prog”\n\n\
+    *And*\n\
+    • “what have we done so far?”, “undo that”, “what is a decision point?”";
+
+const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. Someone who is entitled to presses the button, and then that change, and nothing else, is made once. The card stays here as the record of who decided what, and when.";

@@ -1,0 +1,446 @@
+//! The documented phrases: what is said, and what is understood. Add a row to teach the grammar a phrase.
+
+use serde_json::{Value, json};
+
+use super::{
+    grammar::understand,
+    situation::{Asked, Draft, RecentChange, Situation},
+    wish::{Understood, Wish},
+};
+
+/// What is understood, in one line.
+fn line(understood: &Understood) -> String {
+    match &understood.wish {
+        Wish::Talk(talk) => format!("talk {talk:?}").to_lowercase(),
+        Wish::Term(term) => format!("term {term}"),
+        Wish::Read { tool, arguments } if arguments.is_empty() => format!("read {tool}"),
+        Wish::Read { tool, arguments } => format!("read {tool} {}", json!(arguments)),
+        Wish::Change { action, params } => format!("{action} {}", json!(params)),
+        Wish::Update(params) => format!("update {}", json!(params)),
+        Wish::Drop => "drop".to_owned(),
+        Wish::Unclear { options, .. } if options.is_empty() => "unclear".to_owned(),
+        Wish::Unclear { options, .. } => format!("unclear: {}", options.join(" | ")),
+    }
+}
+
+#[track_caller]
+fn check(situation: &Situation, table: &[(&str, &str)]) {
+    let mut wrong = Vec::new();
+    for (said, expected) in table {
+        let found = line(&understand(&Situation { said: (*said).to_owned(), ..situation.clone() }));
+        if found != *expected {
+            wrong.push(format!("{said:?}\n  is       {found}\n  should be {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), table.len(), wrong.join("\n"));
+}
+
+fn params(value: Value) -> serde_json::Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+#[test]
+fn talk_and_terms() {
+    check(
+        &Situation::default(),
+        &[
+            ("hello", "talk greeting"),
+            ("Hi!", "talk greeting"),
+            ("<@U0BOT> hey there", "talk greeting"),
+            ("Thanks a lot!", "talk thanks"),
+            ("help", "talk help"),
+            ("What can you do?", "talk help"),
+            ("how do I create an experiment?", "talk help"),
+            ("what is pending?", "talk pending"),
+            ("how does approval work?", "talk approval"),
+            ("What is A/B testing?", "term a/b testing"),
+            ("what's an experiment", "term experiment"),
+            ("Explain conditions", "term conditions"),
+            ("what is a weight?", "term weight"),
+            ("What are decision points?", "term decision points"),
+            ("what does context mean?", "term context"),
+            ("define unit of assignment", "term unit of assignment"),
+            ("What is the consistency rule?", "term consistency rule"),
+            ("please explain the post-experiment rule", "term post-experiment rule"),
+            ("what is a segment?", "term segment"),
+            ("what is a payload", "term payload"),
+            ("what is enrolment?", "term enrolment"),
+            ("what is a desicion point?", "term decision point"),
+            ("what does consistency rule mean", "term consistency rule"),
+            ("what is UpGrade?", "term upgrade"),
+            ("what is Countersign?", "term countersign"),
+        ],
+    );
+}
+
+#[test]
+fn questions() {
+    check(
+        &Situation::default(),
+        &[
+            ("Is UpGrade running?", "read check_upgrade_health"),
+            ("is upgrade up", "read check_upgrade_health"),
+            ("health check", "read check_upgrade_health"),
+            ("What version is it?", "read check_upgrade_health"),
+            ("which version of UpGrade are we on?", "read check_upgrade_health"),
+            ("check the health", "read check_upgrade_health"),
+            ("list experiments", "read get_all_experiments"),
+            ("List all experiments", "read get_all_experiments"),
+            ("show me all the experiments please", "read get_all_experiments"),
+            ("What experiments are there?", "read get_all_experiments"),
+            ("which experiments do we have?", "read get_all_experiments"),
+            ("How many experiments are there?", "read get_all_experiments"),
+            ("can you list our experiments", "read get_all_experiments"),
+            ("list the experiment names", "read get_experiment_names"),
+            ("what is running?", r#"read get_all_experiments {"status":"enrolling"}"#),
+            ("which experiments are running", r#"read get_all_experiments {"status":"enrolling"}"#),
+            (
+                "show running experiments in assign-prog",
+                r#"read get_all_experiments {"context":"assign-prog","status":"enrolling"}"#,
+            ),
+            ("show experiments in assign-prog", r#"read get_all_experiments {"context":"assign-prog"}"#),
+            ("list the paused experiments", r#"read get_all_experiments {"status":"enrollmentComplete"}"#),
+            ("list experiments for the mathstream context", r#"read get_all_experiments {"context":"mathstream"}"#),
+            ("list contexts", "read get_context_metadata"),
+            ("What contexts are available?", "read get_context_metadata"),
+            ("what conditions does assign-prog have?", r#"read get_context_metadata {"context":"assign-prog"}"#),
+            ("What conditions are available in assign-prog?", r#"read get_context_metadata {"context":"assign-prog"}"#),
+            ("show the group types of mathstream", r#"read get_context_metadata {"context":"mathstream"}"#),
+            ("what does assign-prog know?", r#"read get_context_metadata {"context":"assign-prog"}"#),
+            ("what conditions does Math Hints have?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("show Math Hints", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("details of the Math Hints experiment", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("explain “Reading Pace”", r#"read get_experiment_details {"experiment_id":"Reading Pace"}"#),
+            ("tell me about Math Hints", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("status of Math Hints?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            (
+                "what's the status of the Running Test experiment?",
+                r#"read get_experiment_details {"experiment_id":"Running Test"}"#,
+            ),
+            ("is Math Hints running?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("what are the weights of Math Hints?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            (
+                "what condition would u1 get in assign-prog?",
+                r#"get_decision_point_assignments {"context":"assign-prog","user":"u1"}"#,
+            ),
+            (
+                "Which condition does user student-7 get in assign-prog?",
+                r#"get_decision_point_assignments {"context":"assign-prog","user":"student-7"}"#,
+            ),
+            ("get assignments for u1", r#"get_decision_point_assignments {"user":"u1"}"#),
+            (
+                "show me the assignments of u1 in assign-prog",
+                r#"get_decision_point_assignments {"context":"assign-prog","user":"u1"}"#,
+            ),
+            ("What have we accomplished?", "read get_execution_log"),
+            ("what did you do so far?", "read get_execution_log"),
+            ("what have we done in this thread", "read get_execution_log"),
+        ],
+    );
+}
+
+#[test]
+fn changes() {
+    check(
+        &Situation::default(),
+        &[
+            ("start Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
+            (
+                "Start the Math Hints experiment",
+                r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#,
+            ),
+            (
+                "could you please start the “Math Hints” experiment now?",
+                r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#,
+            ),
+            (
+                "stop the Running Test experiment",
+                r#"update_experiment_status {"experiment":"Running Test","status":"stop"}"#,
+            ),
+            ("pause Running Test.", r#"update_experiment_status {"experiment":"Running Test","status":"pause"}"#),
+            ("resume Running Test", r#"update_experiment_status {"experiment":"Running Test","status":"resume"}"#),
+            (
+                "cancel the experiment Math Hints",
+                r#"update_experiment_status {"experiment":"Math Hints","status":"cancel"}"#,
+            ),
+            ("archive Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"archived"}"#),
+            ("Start math hint", r#"update_experiment_status {"experiment":"math hint","status":"start"}"#),
+            ("strat Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
+            ("set Math Hints to running", r#"update_experiment_status {"experiment":"Math Hints","status":"running"}"#),
+            (
+                "change the status of Math Hints to paused",
+                r#"update_experiment_status {"experiment":"Math Hints","status":"paused"}"#,
+            ),
+            (
+                "start d56d271d-a23c-4e9b-a163-b5fd658c5b03",
+                r#"update_experiment_status {"experiment":"d56d271d-a23c-4e9b-a163-b5fd658c5b03","status":"start"}"#,
+            ),
+            ("start an experiment", r#"update_experiment_status {"status":"start"}"#),
+            ("finish Math Hints", "unclear: pause “Math Hints” | cancel “Math Hints”"),
+            ("delete Math Hints", r#"delete_experiment {"experiment":"Math Hints"}"#),
+            ("remove the Math Hints experiment", r#"delete_experiment {"experiment":"Math Hints"}"#),
+            ("rename Math Hints to Hints 2", r#"update_experiment {"experiment":"Math Hints","new_name":"Hints 2"}"#),
+            (
+                "set the weights of Math Hints to 70/30",
+                r#"update_experiment {"experiment":"Math Hints","weights":"70/30"}"#,
+            ),
+            (
+                "change the weights of Math Hints to 60% / 40%",
+                r#"update_experiment {"experiment":"Math Hints","weights":"60/40"}"#,
+            ),
+            (
+                "change the description of Math Hints to Do hints help?",
+                r#"update_experiment {"description":"Do hints help","experiment":"Math Hints"}"#,
+            ),
+            (
+                "update Math Hints with weights 70/30",
+                r#"update_experiment {"experiment":"Math Hints","weights":"70/30"}"#,
+            ),
+            ("update Math Hints", r#"update_experiment {"experiment":"Math Hints"}"#),
+            ("create an experiment", "create_experiment {}"),
+            ("create experiment Foo", r#"create_experiment {"name":"Foo"}"#),
+            (
+                "Create a new experiment called Hint Timing in assign-prog",
+                r#"create_experiment {"context":"assign-prog","name":"Hint Timing"}"#,
+            ),
+            (
+                "I want to create an experiment named “Hints in Fractions” in assign-prog",
+                r#"create_experiment {"context":"assign-prog","name":"Hints in Fractions"}"#,
+            ),
+            (
+                "create experiment Foo with conditions control and hints",
+                r#"create_experiment {"conditions":["control","hints"],"name":"Foo"}"#,
+            ),
+            (
+                "create experiment Foo in assign-prog with conditions control, hints weights 70/30 at SelectSection/area_model",
+                r#"create_experiment {"conditions":["control","hints"],"context":"assign-prog","decision_points":["SelectSection / area_model"],"name":"Foo","weights":"70/30"}"#,
+            ),
+            (
+                "create an experiment Foo in assign-prog at SelectSection / area_model with conditions a, b and c and equal weights",
+                r#"create_experiment {"conditions":["a","b","c"],"context":"assign-prog","decision_points":["SelectSection / area_model"],"name":"Foo"}"#,
+            ),
+            (
+                "create a group experiment Foo in assign-prog, conditions control 60, hints 40, site SelectSection target area_model",
+                r#"create_experiment {"conditions":[{"code":"control","weight":60.0},{"code":"hints","weight":40.0}],"context":"assign-prog","decision_points":["SelectSection / area_model"],"name":"Foo","unit":"group"}"#,
+            ),
+            (
+                "create experiment Foo in assign-prog assigned by class",
+                r#"create_experiment {"context":"assign-prog","group":"class","name":"Foo","unit":"group"}"#,
+            ),
+            ("initialize user u1 in assign-prog", r#"init_experiment_user {"context":"assign-prog","user":"u1"}"#),
+            (
+                "initialize user u1 with groups class 5B in assign-prog",
+                r#"init_experiment_user {"context":"assign-prog","group":{"class":["5B"]},"user":"u1"}"#,
+            ),
+            (
+                "init user u1 with groups class 5B and 5C, school North and working group class 5B",
+                r#"init_experiment_user {"group":{"class":["5B","5C"],"school":["North"]},"user":"u1","working_group":{"class":"5B"}}"#,
+            ),
+            (
+                "mark SelectSection/area_model for u1 with condition control",
+                r#"mark_decision_point {"condition":"control","site":"SelectSection","target":"area_model","user":"u1"}"#,
+            ),
+            (
+                "mark SelectSection / area_model for user u1 in Math Hints",
+                r#"mark_decision_point {"experiment":"Math Hints","site":"SelectSection","target":"area_model","user":"u1"}"#,
+            ),
+        ],
+    );
+}
+
+#[test]
+fn it_is_the_last_experiment() {
+    let situation = Situation { last_experiment: Some("Math Hints".into()), ..Situation::default() };
+    check(
+        &situation,
+        &[
+            ("start it", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
+            ("stop that experiment", r#"update_experiment_status {"experiment":"Math Hints","status":"stop"}"#),
+            ("start the one we created", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
+            ("delete the experiment we just created", r#"delete_experiment {"experiment":"Math Hints"}"#),
+            ("show it", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("what is its status? show that", "unclear"),
+            ("is it running?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("rename it to Hints 2", r#"update_experiment {"experiment":"Math Hints","new_name":"Hints 2"}"#),
+            ("set the weights to 70/30", r#"update_experiment {"experiment":"Math Hints","weights":"70/30"}"#),
+            ("cancel it", "unclear: cancel “Math Hints” | never mind"),
+        ],
+    );
+}
+
+#[test]
+fn what_is_not_understood() {
+    check(
+        &Situation::default(),
+        &[
+            ("asdf", "unclear"),
+            ("", "unclear"),
+            ("🙂", "unclear"),
+            ("the weather is nice", "unclear"),
+            ("never mind", "drop"),
+            ("undo", "talk nothingtoundo"),
+            ("yes", "talk nothingasked"),
+        ],
+    );
+    let asdf = understand(&Situation { said: "asdf".into(), ..Situation::default() });
+    assert!(asdf.confidence < 0.7);
+}
+
+#[test]
+fn answers_to_an_open_question() {
+    let draft = |asked: &str| Situation {
+        draft: Some(Draft {
+            action: "create_experiment".into(),
+            params: params(json!({ "name": "Foo" })),
+            asked: Some(Asked {
+                parameter: asked.into(),
+                question: "Which?".into(),
+                options: if asked == "context" { vec!["assign-prog".into(), "mathstream".into()] } else { Vec::new() },
+            }),
+        }),
+        ..Situation::default()
+    };
+    check(
+        &draft("context"),
+        &[
+            ("assign-prog", r#"update {"context":"assign-prog"}"#),
+            ("Assign-Prog", r#"update {"context":"assign-prog"}"#),
+            ("in assign-prog please", r#"update {"context":"assign-prog"}"#),
+            ("create it in assign-prog", r#"update {"context":"assign-prog"}"#),
+            ("elsewhere", r#"update {"context":"elsewhere"}"#),
+            (
+                "assign-prog, conditions control and hints, at SelectSection/area_model",
+                r#"update {"conditions":["control","hints"],"context":"assign-prog","decision_points":["SelectSection / area_model"]}"#,
+            ),
+            ("never mind", "drop"),
+            ("cancel that", "drop"),
+            ("what contexts are there?", "read get_context_metadata"),
+            ("list experiments", "read get_all_experiments"),
+            ("start Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
+            ("could it be that this is about something else entirely", "unclear"),
+        ],
+    );
+    check(
+        &draft("conditions"),
+        &[
+            ("control and hints", r#"update {"conditions":["control","hints"]}"#),
+            ("control, hints", r#"update {"conditions":["control","hints"]}"#),
+            ("control, hints with weights 70/30", r#"update {"conditions":["control","hints"],"weights":"70/30"}"#),
+            ("no, call it Bar", r#"update {"name":"Bar"}"#),
+        ],
+    );
+    check(
+        &draft("decision_points"),
+        &[
+            ("SelectSection/area_model", r#"update {"decision_points":["SelectSection / area_model"]}"#),
+            (
+                "SelectSection / area_model and Lobby/door",
+                r#"update {"decision_points":["SelectSection / area_model","Lobby / door"]}"#,
+            ),
+            ("site SelectSection, target area_model", r#"update {"decision_points":["SelectSection / area_model"]}"#),
+        ],
+    );
+    check(
+        &draft("name"),
+        &[
+            ("Hint Timing", r#"update {"name":"Hint Timing"}"#),
+            ("call it Hints in Fractions", r#"update {"name":"Hints in Fractions"}"#),
+            ("Hint Timing, in assign-prog", r#"update {"context":"assign-prog","name":"Hint Timing"}"#),
+            ("help", "talk help"),
+        ],
+    );
+    check(
+        &draft("weights"),
+        &[("70/30", r#"update {"weights":"70/30"}"#), ("70 and 30", r#"update {"weights":"70/30"}"#)],
+    );
+}
+
+#[test]
+fn corrections() {
+    let card = Draft {
+        action: "create_experiment".into(),
+        params: params(json!({ "name": "Foo", "context": "assign-prog", "conditions": ["a", "b"] })),
+        asked: None,
+    };
+    let drafted = Situation { draft: Some(card.clone()), ..Situation::default() };
+    let on_card =
+        Situation { on_card: Some(card), open_cards: vec!["Create “Foo”?".into()], ..Situation::default() };
+    let table = [
+        ("no, use mathstream", r#"update {"context":"mathstream"}"#),
+        ("actually mathstream", r#"update {"context":"mathstream"}"#),
+        ("no, at 60/40", r#"update {"weights":"60/40"}"#),
+        ("make it 60/40", r#"update {"weights":"60/40"}"#),
+        ("change the context to mathstream", r#"update {"context":"mathstream"}"#),
+        ("use conditions x and y instead", r#"update {"conditions":["x","y"]}"#),
+        ("no, call it Bar", r#"update {"name":"Bar"}"#),
+        ("set the weights to 60/40", r#"update {"weights":"60/40"}"#),
+    ];
+    check(&drafted, &table);
+    check(&on_card, &table);
+    let refused = Situation {
+        draft: Some(Draft {
+            action: "update_experiment_status".into(),
+            params: params(json!({ "experiment": "Maht Hints", "status": "start" })),
+            asked: None,
+        }),
+        ..Situation::default()
+    };
+    check(
+        &refused,
+        &[
+            ("Math Hints", r#"update {"experiment":"Math Hints"}"#),
+            ("I meant Math Hints", r#"update {"experiment":"Math Hints"}"#),
+            ("no, Reading Pace", r#"update {"experiment":"Reading Pace"}"#),
+            ("asdf", "unclear"),
+        ],
+    );
+}
+
+#[test]
+fn undo_finds_the_change_it_names() {
+    let change = |what: &str, status: &str| RecentChange {
+        what: what.into(),
+        undo: Some(Draft {
+            action: "update_experiment_status".into(),
+            params: params(json!({ "experiment": "Math Hints", "status": status })),
+            asked: None,
+        }),
+    };
+    let situation = Situation {
+        recent_changes: vec![
+            change("Started “Math Hints”.", "stop"),
+            change("Stopped “Reading Pace”.", "start"),
+            RecentChange { what: "Deleted “Tour”.".into(), undo: None },
+        ],
+        ..Situation::default()
+    };
+    check(
+        &situation,
+        &[
+            ("undo", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
+            ("undo that please", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
+            ("undo: Started “Math Hints”.", r#"update_experiment_status {"experiment":"Math Hints","status":"stop"}"#),
+        ],
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn nothing_that_is_said_breaks_it(said in ".{0,200}", asked in "[a-z_]{0,12}") {
+        let draft = Draft { asked: Some(Asked { parameter: asked, ..Asked::default() }), ..Draft::default() };
+        for draft in [None, Some(draft)] {
+            let understood = understand(&Situation { said: said.clone(), draft, ..Situation::default() });
+            proptest::prop_assert!((0.0..=1.0).contains(&understood.confidence));
+        }
+    }
+
+    #[test]
+    fn words_in_any_order_do_not_break_it(
+        said in proptest::collection::vec(proptest::sample::select(&[
+            "create", "experiment", "in", "assign-prog", "with", "conditions", "a", ",", "and", "at", "S/t", "70/30", "weights", "the",
+            "“x y”", "to", "set", "of", "is", "what", "mark", "for", "u1", "no", "use", "site", "target", "called", "user", "group", "working",
+        ][..]), 0..14)
+    ) {
+        understand(&Situation { said: said.join(" "), ..Situation::default() });
+    }
+}

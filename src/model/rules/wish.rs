@@ -1,0 +1,96 @@
+//! What a message was understood to be.
+
+use serde_json::{Map, Value};
+
+/// What a person wishes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Wish {
+    /// Nothing to look up.
+    Talk(Talk),
+    /// What a word means.
+    Term(&'static str),
+    /// A question that one tool answers.
+    Read {
+        /// The tool.
+        tool: &'static str,
+        /// With what.
+        arguments: Map<String, Value>,
+    },
+    /// A change.
+    Change {
+        /// The action.
+        action: String,
+        /// What was said of it.
+        params: Map<String, Value>,
+    },
+    /// More about the draft, or about the change on the card.
+    Update(Map<String, Value>),
+    /// The draft is not wanted any more.
+    Drop,
+    /// Not understood, or in several ways: then these are the ways.
+    Unclear {
+        /// What to ask.
+        question: &'static str,
+        /// What may be meant, each as a full request.
+        options: Vec<String>,
+    },
+}
+
+/// What to chat about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Talk {
+    /// “Hello.”
+    Greeting,
+    /// “Thanks!”
+    Thanks,
+    /// “What can you do?”
+    Help,
+    /// “What is waiting?”
+    Pending,
+    /// “How does approval work?”
+    Approval,
+    /// “Undo that”, and there is nothing.
+    NothingToUndo,
+    /// “Yes” or “no”, and nothing was asked.
+    NothingAsked,
+}
+
+/// A wish, and how sure that it is meant.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Understood {
+    /// The wish.
+    pub(super) wish: Wish,
+    /// From 0 to 1.
+    pub(super) confidence: f64,
+}
+
+impl Understood {
+    /// Not understood at all.
+    pub(super) fn nothing() -> Self {
+        Self { wish: Wish::Unclear { question: "", options: Vec::new() }, confidence: 0.3 }
+    }
+
+    /// May be one of these.
+    pub(super) fn unclear(question: &'static str, options: Vec<String>) -> Self {
+        Self { wish: Wish::Unclear { question, options }, confidence: 0.5 }
+    }
+}
+
+impl From<Wish> for Understood {
+    fn from(wish: Wish) -> Self {
+        Self { wish, confidence: 0.95 }
+    }
+}
+
+impl Wish {
+    /// A question for a tool.
+    pub(super) fn read<const N: usize>(tool: &'static str, arguments: [(&str, Option<String>); N]) -> Self {
+        let given = arguments.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?))));
+        Self::Read { tool, arguments: given.collect() }
+    }
+
+    /// A change.
+    pub(super) fn change(action: &str, params: Map<String, Value>) -> Self {
+        Self::Change { action: action.to_owned(), params }
+    }
+}

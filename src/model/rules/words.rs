@@ -1,0 +1,189 @@
+//! A sentence as words: quotes make one word of several, punctuation at the end of a word is dropped, commas stay.
+
+/// One word, or several in quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word {
+    /// As it was typed.
+    pub(super) text: String,
+    /// In lower case, for comparing.
+    pub(super) lower: String,
+    /// Whether it stood in quotes: then it is a name and nothing else.
+    pub(super) quoted: bool,
+}
+
+impl Word {
+    fn new(text: &str, quoted: bool) -> Self {
+        Self { text: text.to_owned(), lower: text.to_lowercase(), quoted }
+    }
+
+    /// Whether it is this word, outside quotes.
+    pub(super) fn is(&self, word: &str) -> bool {
+        !self.quoted && self.lower == word
+    }
+
+    /// Whether it is one of these words, outside quotes.
+    pub(super) fn any(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.is(word))
+    }
+}
+
+/// The words of a message. Mentions of people, such as the bot's own, are left out.
+pub(super) fn words(message: &str) -> Vec<Word> {
+    let mut found = Vec::new();
+    let mut rest = message.trim_start();
+    while let Some(first) = rest.chars().next() {
+        if let Some(after) = rest.strip_prefix("<@").and_then(|mention| mention.split_once('>')) {
+            rest = after.1.trim_start_matches([',', ':']).trim_start();
+            continue;
+        }
+        if let Some((inside, after)) = quoted(first, rest) {
+            found.push(Word::new(inside.trim(), true));
+            rest = after.trim_start();
+            continue;
+        }
+        let end = rest.find(|c: char| c.is_whitespace() || c == ',').unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end.max(first.len_utf8()));
+        if word.starts_with(',') {
+            found.push(Word::new(",", false));
+        } else {
+            push_plain(&mut found, word);
+        }
+        rest = after.trim_start();
+    }
+    join_slashes(found)
+}
+
+/// What stands between quotes at the beginning, and the rest.
+fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
+    let closing: &[char] = match first {
+        '"' => &['"'],
+        '“' | '„' => &['”', '“', '"'],
+        '‘' => &['’'],
+        '`' => &['`'],
+        '\'' => &['\''],
+        '«' => &['»'],
+        _ => return None,
+    };
+    let inside = &text[first.len_utf8()..];
+    let end = inside.find(closing)?;
+    let after = &inside[end..];
+    let after = &after[after.chars().next().map_or(0, char::len_utf8)..];
+    // An apostrophe is no quote: what follows the closing one must not be part of a word.
+    let ends_word = after.chars().next().is_none_or(|c| !c.is_alphanumeric());
+    (ends_word && !inside[..end].trim().is_empty()).then_some((&inside[..end], after))
+}
+
+fn push_plain(found: &mut Vec<Word>, word: &str) {
+    let word =
+        word.trim_start_matches(['(', '[', '*', '_']).trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
+    let lower = word.to_lowercase().replace('’', "'");
+    match lower
+        .strip_suffix("'s")
+        .filter(|stem| ["what", "who", "how", "where", "it", "that", "let", "which"].contains(stem))
+    {
+        Some(stem) => {
+            found.push(Word::new(stem, false));
+            found.push(Word::new(if stem == "let" { "us" } else { "is" }, false));
+        }
+        None if word.is_empty() => {}
+        None => found.push(Word { text: word.to_owned(), lower, quoted: false }),
+    }
+}
+
+/// `SelectSection / area_model` is one word.
+fn join_slashes(words: Vec<Word>) -> Vec<Word> {
+    let mut joined: Vec<Word> = Vec::with_capacity(words.len());
+    let mut glue = false;
+    for word in words {
+        match joined.last_mut() {
+            Some(last) if !word.quoted && !last.quoted && (glue || word.text.starts_with('/')) && last.text != "," => {
+                *last = Word::new(&format!("{}{}", last.text, word.text), false);
+            }
+            _ => joined.push(word),
+        }
+        glue = joined.last().is_some_and(|last| !last.quoted && last.text.len() > 1 && last.text.ends_with('/'));
+    }
+    joined
+}
+
+/// What follows one of the phrases at the beginning. Phrases are separated by `|`; the first that fits counts.
+pub(super) fn after<'a>(words: &'a [Word], phrases: &str) -> Option<&'a [Word]> {
+    phrases.split('|').find_map(|phrase| {
+        let mut rest = words;
+        for wanted in phrase.split(' ') {
+            let (first, others) = rest.split_first()?;
+            if !first.is(wanted) {
+                return None;
+            }
+            rest = others;
+        }
+        Some(rest)
+    })
+}
+
+/// The same without one of the phrases at the beginning, if it is there.
+pub(super) fn skip<'a>(words: &'a [Word], phrases: &str) -> &'a [Word] {
+    after(words, phrases).unwrap_or(words)
+}
+
+/// The same without any of these words at the end.
+pub(super) fn without_last<'a>(mut words: &'a [Word], endings: &[&str]) -> &'a [Word] {
+    while let Some((last, rest)) = words.split_last() {
+        if !last.any(endings) || rest.is_empty() {
+            break;
+        }
+        words = rest;
+    }
+    words
+}
+
+/// The words as one text, as typed.
+pub(super) fn text(words: &[Word]) -> String {
+    let mut text = String::new();
+    for word in words {
+        if !text.is_empty() && word.text != "," {
+            text.push(' ');
+        }
+        text.push_str(&word.text);
+    }
+    text.trim_matches([',', ' ']).to_owned()
+}
+
+/// The words as one text in lower case, without commas.
+pub(super) fn lower(words: &[Word]) -> String {
+    words.iter().filter(|word| word.text != ",").map(|word| word.lower.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// The same without greetings and politeness around it.
+pub(super) fn polite(mut words: &[Word]) -> &[Word] {
+    const BEFORE: &str = "please|pls|hey|hi|hello|ok|okay|so|now|then|and|well|also|countersign|bot|can you|could you|would you|will you|\
+        can we|could we|can i|could i|may i|i want to|i would like to|i'd like to|i need to|we need to|we want to|i want you to|\
+        let us|lets|go ahead and|just|,|i want|i'd like|i need|i would like|do|kindly";
+    while let Some(rest) = after(words, BEFORE).filter(|rest| !rest.is_empty()) {
+        words = rest;
+    }
+    without_last(words, &["please", "pls", "thanks", "now", ",", "again", "today", "first", "thx"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(message: &str) -> String {
+        words(message)
+            .iter()
+            .map(|w| if w.quoted { format!("“{}”", w.text) } else { w.text.clone() })
+            .collect::<Vec<_>>()
+            .join("·")
+    }
+
+    #[test]
+    fn a_message_becomes_words() {
+        assert_eq!(split("<@U1> start the Math Hints experiment!"), "start·the·Math·Hints·experiment");
+        assert_eq!(split("start “Math Hints”, please."), "start·“Math Hints”·,·please");
+        assert_eq!(split("what's v1.2 of 'Ana's test'?"), "what·is·v1.2·of·'Ana's·test'");
+        assert_eq!(split("at SelectSection / area_model, 70 / 30"), "at·SelectSection/area_model·,·70/30");
+        assert_eq!(split("it's \"unfinished"), "it·is·\"unfinished");
+        assert_eq!(split("  "), "");
+    }
+}

@@ -1,0 +1,80 @@
+// Builds DOM nodes. The only way anything gets onto the page: text becomes text nodes, never markup.
+
+/** `h('p', { class: 'note', onclick: f, 'aria-label': 'x' }, 'words', node, [more])`; null and false are skipped. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'dataset') Object.assign(element.dataset, value);
+    else if (name === 'vars') for (const [key, to] of Object.entries(value)) element.style.setProperty(`--${key}`, to);
+    else if (name === 'value' || name === 'checked') element[name] = value;
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  return add(element, children);
+}
+
+/** Appends what `h` accepts as children. */
+export function add(parent, ...children) {
+  for (const child of children.flat(Infinity)) {
+    if (child !== null && child !== undefined && child !== false) parent.append(child);
+  }
+  return parent;
+}
+
+/** Makes `parent` contain exactly these children. */
+export function fill(parent, ...children) {
+  parent.replaceChildren();
+  return add(parent, ...children);
+}
+
+/** Fills `parent` with what `make` gives, unless it shows that already; the focus stays where it was. */
+export function redraw(parent, signature, make) {
+  if (parent.signature === signature) return;
+  parent.signature = signature;
+  const reachable = () => [...parent.querySelectorAll('button, summary')];
+  const at = reachable().indexOf(document.activeElement);
+  fill(parent, make());
+  if (at >= 0) reachable()[at]?.focus();
+}
+
+/**
+ * Makes `parent` show `items` in order, each `{ key, signature, make }`. What has not changed keeps its node, and so its
+ * focus, selection and half-typed input.
+ */
+export function reconcile(parent, items) {
+  const old = new Map([...parent.children].map((node) => [node.dataset.key, node]));
+  let place = parent.firstElementChild;
+  for (const { key, signature, make } of items) {
+    let node = old.get(key);
+    old.delete(key);
+    if (!node || node.signature !== signature) {
+      const fresh = make();
+      fresh.dataset.key = key;
+      fresh.signature = signature;
+      if (node) {
+        const hadFocus = node.contains(document.activeElement);
+        if (place === node) place = node.nextElementSibling;
+        node.replaceWith(fresh);
+        if (hadFocus) focusOn(fresh);
+      }
+      node = fresh;
+    }
+    if (node.parentNode === parent && node === place) place = node.nextElementSibling;
+    else if (node.parentNode !== parent || node.nextElementSibling !== place) parent.insertBefore(node, place);
+  }
+  for (const gone of old.values()) gone.remove();
+}
+
+function focusOn(element) {
+  element.tabIndex = -1;
+  element.focus({ preventScroll: true });
+}
+
+let counter = 0;
+
+/** An id no other element has. */
+export function freshId(prefix = 'id') {
+  counter += 1;
+  return `${prefix}-${counter}`;
+}

@@ -1,0 +1,142 @@
+// Slack's mrkdwn, as Slack draws it: *bold* _italic_ ~strike~ `code`, fences, > quotes, <links|…>, mentions and dates.
+// Markdown is not mrkdwn: **bold**, # headings, lists and [links](…) stay as they were typed, as they would in Slack.
+
+import { h } from './dom.js';
+import { withEmoji } from './emoji.js';
+import { slackDate, full } from './time.js';
+import { known, user } from './store.js';
+
+/** Slack escapes these three and no others. */
+export const unescape = (text) => text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+
+/** The text as nodes. */
+export function mrkdwn(text) {
+  return text.split(/```\n?([\s\S]*?)\n?```/g).flatMap((piece, index) => {
+    if (index % 2) return [h('pre', { class: 'code-block' }, h('code', {}, plainTokens(piece)))];
+    return paragraphs(piece, index > 0);
+  });
+}
+
+/** The text without its marks, for notifications, labels and copying. */
+export function plainText(text) {
+  return plainTokens(text).replace(/(^|\W)[*_~]([^*_~\n]+)[*_~](?=\W|$)/g, '$1$2');
+}
+
+// A line that begins with > is quoted; neighbours share one quote.
+function paragraphs(text, afterFence) {
+  const groups = [];
+  for (const line of (afterFence ? text.replace(/^\n/, '') : text).split('\n')) {
+    const quoted = /^(?:>|&gt;) ?(.*)$/.exec(line);
+    const last = groups.at(-1);
+    const content = quoted ? quoted[1] : line;
+    if (last && last.quoted === Boolean(quoted)) last.lines.push(content);
+    else groups.push({ quoted: Boolean(quoted), lines: [content] });
+  }
+  return groups.flatMap(({ quoted, lines }) => {
+    const nodes = inline(lines.join('\n'));
+    return quoted ? [h('blockquote', {}, nodes)] : nodes;
+  });
+}
+
+const MARKS = { '*': 'strong', _: 'em', '~': 's' };
+const isWord = (character) => character !== undefined && /[\p{L}\p{N}]/u.test(character);
+
+function inline(text) {
+  const nodes = [];
+  let plain = '';
+  const flush = () => {
+    if (plain) nodes.push(...words(plain));
+    plain = '';
+  };
+  for (let at = 0; at < text.length;) {
+    const [node, end] = special(text, at) ?? [];
+    if (node) {
+      flush();
+      nodes.push(node);
+      at = end;
+    } else {
+      plain += text[at];
+      at += 1;
+    }
+  }
+  flush();
+  return nodes;
+}
+
+// The node that begins at `at`, and where it ends; nothing if there is only a letter.
+function special(text, at) {
+  const character = text[at];
+  if (character === '<') {
+    const end = text.indexOf('>', at);
+    const node = end > at + 1 && token(text.slice(at + 1, end));
+    return node ? [node, end + 1] : null;
+  }
+  if (character === '`') {
+    const end = text.indexOf('`', at + 1);
+    if (end <= at + 1 || text.slice(at, end).includes('\n')) return null;
+    return [h('code', { class: 'code' }, plainTokens(text.slice(at + 1, end))), end + 1];
+  }
+  if (!MARKS[character] || isWord(text[at - 1]) || text[at - 1] === character) return null;
+  const end = closing(text, at, character);
+  return end ? [h(MARKS[character], {}, inline(text.slice(at + 1, end))), end + 1] : null;
+}
+
+// A mark closes on the same line, after something that is not a space, before something that is not a letter.
+function closing(text, at, mark) {
+  if (!text[at + 1] || /\s/.test(text[at + 1]) || text[at + 1] === mark) return null;
+  for (let end = at + 1; end < text.length && text[end] !== '\n'; end += 1) {
+    if (text[end] === '<') end = Math.max(end, text.indexOf('>', end));
+    else if (text[end] === mark && !/\s/.test(text[end - 1]) && !isWord(text[end + 1]) && text[end + 1] !== mark) return end;
+  }
+  return null;
+}
+
+// What stands between < and >.
+function token(inside) {
+  const bar = inside.indexOf('|');
+  const target = bar < 0 ? inside : inside.slice(0, bar);
+  const label = bar < 0 ? null : unescape(inside.slice(bar + 1));
+  if (target.startsWith('@')) return mention(target.slice(1), label);
+  if (target.startsWith('#')) return channelLink(target.slice(1), label);
+  if (target.startsWith('!')) return command(target.slice(1), label);
+  return link(unescape(target), label);
+}
+
+/** `@Ana`, highlighted more if it is us. */
+export function mention(id, label) {
+  const name = user(id)?.name ?? label ?? id;
+  return h('span', { class: id === known.me ? 'mention mention-me' : 'mention', title: user(id)?.real_name }, `@${name}`);
+}
+
+/** `#channel`, which leads there. */
+export function channelLink(id, label) {
+  const found = known.channels.find((one) => one.id === id);
+  return h('a', { class: 'mention', href: `#as=${known.me}&channel=${id}` }, `#${found?.name ?? label ?? id}`);
+}
+
+function command(inside, label) {
+  const [name, seconds, format] = inside.split('^');
+  if (name === 'date') {
+    const shown = slackDate(Number(seconds), format ?? '') ?? label ?? '';
+    return h('time', { class: 'date', title: full(new Date(Number(seconds) * 1000)) }, shown);
+  }
+  if (name === 'channel' || name === 'here' || name === 'everyone') return h('span', { class: 'mention mention-all' }, `@${name}`);
+  return h('span', { class: 'mention' }, label ?? `@${name.replace('subteam', 'group')}`);
+}
+
+/** A link that may be followed; anything but the web and mail stays text. */
+export function link(url, label) {
+  if (!/^(https?:|mailto:)/i.test(url)) return label === null ? null : h('span', { class: 'not-a-link', title: url }, label);
+  return h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, label ?? url.replace(/^mailto:/, ''));
+}
+
+// Text between marks: bare addresses become links, emoji are drawn.
+function words(text) {
+  return text.split(/(https?:[^\s<>]+[^\s<>.,;:!?)'"])/g).flatMap((piece, index) => (
+    index % 2 ? [link(unescape(piece), null)] : withEmoji(unescape(piece))
+  ));
+}
+
+function plainTokens(text) {
+  return unescape(text.replace(/<([^<>\n]+)>/g, (whole, inside) => token(inside)?.textContent ?? whole));
+}

@@ -1,0 +1,69 @@
+// Choosing from options: the one-of-many list, the many-of-many list, and the overflow menu.
+
+import { h, fill } from './dom.js';
+import { icon } from './icons.js';
+import { openMenu } from './menu.js';
+import { avatar } from './avatar.js';
+import { known, people, nameOf } from './store.js';
+import { wordsOf } from './text.js';
+
+/** The groups of options an element offers: `[{ label, options: [{ key, words, option }] }]`. */
+function groups(element) {
+  const plain = (option) => ({ key: option.value, words: wordsOf(option.text), description: wordsOf(option.description), option });
+  if (element.type.includes('users_select')) {
+    return [{ options: [...people(), ...[...known.users.values()].filter((one) => one.is_bot)].map((one) => ({ key: one.id, words: nameOf(one), option: one.id, face: one })) }];
+  }
+  if (element.type.includes('channels_select') || element.type.includes('conversations_select')) {
+    return [{ options: known.channels.filter((one) => one.kind === 'channel').map((one) => ({ key: one.id, words: `#${one.name}`, option: one.id })) }];
+  }
+  if (element.option_groups) return element.option_groups.map((group) => ({ label: wordsOf(group.label), options: group.options.map(plain) }));
+  return [{ options: (element.options ?? []).map(plain) }];
+}
+
+/** A native list; calls `change(option)` with the chosen option, or the id for people and channels. */
+export function oneOf(element, chosenKey, attributes, change) {
+  const offered = groups(element);
+  const all = offered.flatMap((group) => group.options);
+  const draw = ({ key, words }) => h('option', { value: key, selected: key === chosenKey }, words);
+  const select = h('select', { class: 'select', ...attributes, onchange: () => change(all.find(({ key }) => key === select.value).option, select) },
+    h('option', { value: '', disabled: true, hidden: true, selected: !chosenKey }, wordsOf(element.placeholder) || 'Select an option'),
+    offered.map((group) => (group.label ? h('optgroup', { label: group.label }, group.options.map(draw)) : group.options.map(draw))));
+  return select;
+}
+
+/** A button that shows what is chosen and opens a list to tick; calls `change(options)` when the list closes. */
+export function manyOf(element, chosenKeys, attributes, change) {
+  const offered = groups(element);
+  const all = offered.flatMap((group) => group.options);
+  const chosen = new Set(chosenKeys);
+  const show = () => fill(button, all.some(({ key }) => chosen.has(key))
+    ? h('span', { class: 'chips' }, all.filter(({ key }) => chosen.has(key)).map(({ words }) => h('span', { class: 'chip' }, words)))
+    : h('span', { class: 'placeholder' }, wordsOf(element.placeholder) || 'Select options'), icon('chevron', 16));
+  const toggle = (key) => {
+    if (!chosen.delete(key) && chosen.size < (element.max_selected_items ?? Infinity)) chosen.add(key);
+    show();
+    return chosen.has(key);
+  };
+  const button = h('button', {
+    type: 'button', class: 'select select-many', 'aria-haspopup': 'menu', 'aria-expanded': 'false', ...attributes,
+    onclick: () => openMenu(button, offered.flatMap((group) => [
+      ...(group.label ? [{ heading: group.label }] : []),
+      ...group.options.map(({ key, words, description, face }) => ({
+        label: words, description, face: face && avatar(face, 20), checked: chosen.has(key), choose: () => toggle(key),
+      })),
+    ]), { stay: true, label: 'Options', closed: () => change(all.filter(({ key }) => chosen.has(key)).map(({ option }) => option)) }),
+  });
+  show();
+  return button;
+}
+
+/** The three dots. */
+export function overflow(element, attributes, change) {
+  const button = h('button', {
+    type: 'button', class: 'button button-overflow', 'aria-label': 'More actions', 'aria-haspopup': 'menu', 'aria-expanded': 'false', ...attributes,
+    onclick: () => openMenu(button, (element.options ?? []).map((option) => ({
+      label: wordsOf(option.text), description: wordsOf(option.description), choose: () => change(option, button),
+    })), { label: 'More actions' }),
+  }, icon('more'));
+  return button;
+}

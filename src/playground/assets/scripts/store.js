@@ -1,0 +1,207 @@
+// What the page knows, and who wants to hear when it changes. Events from the server are hints: they make us fetch
+// again what is on screen; the server's answer is the truth. Where we are (who, channel, thread, tab) lives in the
+// address after `#`, so that a reload stays, and two tabs can be two people.
+
+import * as api from './api.js';
+
+/** Everything that is known. Read it freely; change it through the functions below. */
+export const known = {
+  me: null, team: { name: '' }, users: new Map(), channels: [], commands: [], shortcuts: [],
+  channel: null, messages: null, thread: null, tab: 'thread', home: null, homeTab: false, statuses: new Map(), online: true,
+};
+
+// Who a newcomer is until they choose: the first of the workspace.
+const NEWCOMER = 'U1';
+
+const listeners = new Map();
+
+/** Calls `f` whenever `topic` changes: workspace, messages, thread, home, place, status, view, error. */
+export function on(topic, f) {
+  listeners.set(topic, [...(listeners.get(topic) ?? []), f]);
+}
+
+/** Tells everybody. */
+export function emit(topic, detail) {
+  for (const f of listeners.get(topic) ?? []) f(detail);
+}
+
+export const me = () => known.users.get(known.me);
+export const user = (id) => known.users.get(id);
+/** The app we are here for: the one that can be written to. */
+export const bot = () => user(known.channels.find((one) => one.kind === 'im' && user(one.with)?.is_bot)?.with);
+export const people = () => [...known.users.values()].filter((someone) => !someone.is_bot);
+export const channel = (id = known.channel) => known.channels.find((one) => one.id === id);
+export const botChannel = () => known.channels.find((one) => one.kind === 'im' && one.with === bot()?.id);
+export const nameOf = (someone) => someone?.real_name || someone?.name || 'Somebody';
+export const statusIn = (id, ts) => known.statuses.get(`${id}/${ts}`);
+
+/** Begins: finds out who we are, where we are, and follows the workspace from there. */
+export async function start() {
+  const place = fromAddress();
+  const last = place.as ?? localStorage.getItem('as') ?? NEWCOMER;
+  // The workspace may have been made anew since, without that person.
+  await becomes(last, place).catch((error) => (error.status === 404 ? becomes(NEWCOMER) : Promise.reject(error)));
+  window.addEventListener('hashchange', () => {
+    const wanted = fromAddress();
+    if (wanted.as && wanted.as !== known.me) becomes(wanted.as, wanted).catch(failed);
+    else go(wanted, false);
+  });
+  document.addEventListener('visibilitychange', () => { if (!document.hidden) markRead(); });
+}
+
+let stopListening = () => {};
+
+/** From now on we write as that person. */
+export async function becomes(as, place = {}) {
+  const withBot = known.channel && known.channel === botChannel()?.id;
+  const state = await api.state(as);
+  stopListening();
+  take(state);
+  // Each person has their own conversation with the bot.
+  if (withBot) known.channel = botChannel()?.id;
+  localStorage.setItem('as', known.me);
+  known.statuses.clear();
+  known.home = null;
+  known.messages = null;
+  stopListening = api.listen(known.me, onEvent, () => { online(true); refresh(); }, () => online(false));
+  go({ channel: known.channel, ts: withBot ? null : known.thread?.ts, tab: known.tab, home: known.homeTab, ...place });
+}
+
+/** Goes to a channel, a thread (`ts`, or null for none), a tab (thread or trace), or the Home of the bot. */
+export function go(place, remember = true) {
+  const wanted = (channel(place.channel) ?? channel() ?? known.channels[0])?.id;
+  const moved = wanted !== known.channel;
+  known.channel = wanted;
+  known.homeTab = Boolean(place.home) && wanted === botChannel()?.id;
+  known.tab = place.tab === 'trace' ? 'trace' : 'thread';
+  if (moved) known.messages = null;
+  const ts = place.ts ?? null;
+  if (!ts) known.thread = null;
+  else if (moved || known.thread?.ts !== ts) known.thread = { ts, messages: null };
+  toAddress(remember);
+  emit('place');
+  if (known.homeTab) api.openHome(known.me).catch(failed);
+  refresh();
+}
+
+export const openChannel = (id) => go({ channel: id, home: false });
+export const openThread = (ts, tab = 'thread') => go({ channel: known.channel, ts, tab });
+export const closeThread = () => go({ channel: known.channel });
+export const showTab = (tab) => go({ channel: known.channel, ts: known.thread?.ts, tab });
+
+/** Posts as us. Talking to the bot opens its thread beside the channel: that is where it answers. */
+export async function send(text, thread_ts) {
+  const sent = await api.send(known.me, known.channel, text, thread_ts);
+  if (sent?.ok === false) throw new api.ApiError(sent.error ?? 'The message was not accepted.');
+  const wide = window.matchMedia('(min-width: 900px)').matches;
+  const toBot = text.includes(`@${bot()?.name}`) || known.channel === botChannel()?.id;
+  if (sent?.ts && !thread_ts && wide && toBot) openThread(sent.ts);
+  await refresh();
+}
+
+/** Fetches again what is on screen. Called often: calls in a row become one. */
+let running = null;
+let again = false;
+export function refresh() {
+  if (running) {
+    again = true;
+    return running;
+  }
+  running = fetchAll().catch(failed).finally(() => {
+    running = null;
+    if (again) {
+      again = false;
+      refresh();
+    }
+  });
+  return running;
+}
+
+async function fetchAll() {
+  const { me: as, channel: id, thread } = known;
+  const [state, root, replies, home] = await Promise.all([
+    api.state(as), api.messages(as, id), thread && api.thread(as, id, thread.ts),
+    known.homeTab ? api.home(as) : { view: known.home },
+  ]);
+  if (as !== known.me) return;
+  take(state);
+  if (id === known.channel) {
+    known.messages = root.messages;
+    known.home = home?.view ?? null;
+    if (thread && thread === known.thread) thread.messages = replies.messages;
+    emit('messages');
+    emit('thread');
+    emit('home');
+  }
+  markRead();
+}
+
+function take(state) {
+  known.me = typeof state.me === 'object' ? state.me.id : state.me;
+  known.team = state.team;
+  known.users = new Map(state.users.map((someone) => [someone.id, someone]));
+  known.channels = state.channels;
+  known.commands = state.commands ?? [];
+  known.shortcuts = state.shortcuts ?? [];
+  emit('workspace');
+}
+
+function markRead() {
+  const here = channel();
+  if (!here || document.hidden || !(here.unread || here.mentions)) return;
+  here.unread = 0;
+  here.mentions = 0;
+  emit('workspace');
+  api.read(known.me, here.id).catch(failed);
+}
+
+function onEvent(event) {
+  switch (event.type) {
+    case 'status': {
+      const key = `${event.channel}/${event.thread_ts}`;
+      if (event.text) known.statuses.set(key, event.text);
+      else known.statuses.delete(key);
+      emit('status');
+      break;
+    }
+    case 'view_open': case 'view_push': case 'view_update': case 'view_close':
+      emit('view', event);
+      break;
+    case 'message': {
+      // What the bot was busy with is said now.
+      const said = event.message ?? {};
+      if (user(said.user)?.is_bot && known.statuses.delete(`${event.channel}/${said.thread_ts}`)) emit('status');
+      refresh();
+      break;
+    }
+    default:
+      refresh();
+  }
+}
+
+function online(is) {
+  if (known.online === is) return;
+  known.online = is;
+  emit('online');
+}
+
+function failed(error) {
+  emit('error', error);
+}
+
+function fromAddress() {
+  const parameters = new URLSearchParams(location.hash.slice(1));
+  const get = (name) => parameters.get(name) || undefined;
+  return { as: get('as'), channel: get('channel'), ts: get('thread'), tab: get('tab'), home: get('home') };
+}
+
+function toAddress(remember) {
+  const parameters = new URLSearchParams({ as: known.me, channel: known.channel });
+  if (known.homeTab) parameters.set('home', '1');
+  if (known.thread) parameters.set('thread', known.thread.ts);
+  if (known.thread && known.tab === 'trace') parameters.set('tab', 'trace');
+  const address = `#${parameters}`;
+  if (address === location.hash) return;
+  if (remember) history.pushState(null, '', address);
+  else history.replaceState(null, '', address);
+}

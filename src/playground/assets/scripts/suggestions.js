@@ -1,0 +1,50 @@
+// Things to try: shown where nothing has been said yet, and behind the light bulb of every composer.
+
+import { h } from './dom.js';
+import { icon } from './icons.js';
+import { bot, channel, nameOf, send, user } from './store.js';
+import { toast } from './toasts.js';
+
+const ASKS = [
+  ['See what there is', 'list experiments'],
+  ['With an approval', 'start the Math Hints experiment'],
+  ['Make something new', 'create experiment Foo'],
+  ['Try what cannot be undone', 'delete the Math Hints experiment'],
+  ['Look at the platform', 'is UpGrade running?'],
+];
+
+/** `[{ why, text }]`, addressed to the bot where it has to be. */
+export function suggestions() {
+  const address = channel()?.kind === 'im' ? '' : `@${bot()?.name} `;
+  return ASKS.map(([why, ask]) => ({ why, text: `${address}${ask}` }));
+}
+
+/** The friendly first sight of an empty conversation. */
+export function emptyState() {
+  const here = channel();
+  const name = nameOf(bot());
+  const isBot = here.kind === 'im' && here.with === bot()?.id;
+  return h('div', { class: 'empty' },
+    h('img', { class: 'empty-mark', src: '/assets/mark.svg', alt: '' }),
+    h('h2', {}, isBot ? `Talk to ${name}` : `Say hello in #${here.name}`),
+    h('p', {}, `${name} looks after experiments. It works out the exact change you ask for and shows it on a card; `,
+      'nothing happens until somebody presses the button.'),
+    h('div', { class: 'asks', role: 'group', 'aria-label': 'Things to try' }, suggestions().map(({ why, text }) => (
+      h('button', { class: 'ask', onclick: () => say(text) },
+        h('span', { class: 'ask-text' }, text), h('span', { class: 'ask-why' }, why), icon('send', 16))
+    ))),
+    h('p', { class: 'empty-tip' }, icon('idea', 16), 'Some changes need a second person: become somebody else at the top right.'));
+}
+
+/** Above the first message, once there is one: where this is, and the same things to try, smaller. */
+export function beginning() {
+  const here = channel();
+  const other = here.kind === 'im' && user(here.with);
+  return h('div', { class: 'beginning' },
+    h('h2', {}, other ? nameOf(other) : `# ${here.name}`),
+    h('p', {}, other ? `This is the beginning of what you and ${nameOf(other)} wrote to each other.` : `This is the beginning of #${here.name}. Try one of these:`),
+    (!other || other.id === bot()?.id) && h('div', { class: 'small-asks', role: 'group', 'aria-label': 'Things to try' },
+      suggestions().map(({ why, text }) => h('button', { class: 'small-ask', title: why, onclick: () => say(text) }, text.replace(/^@\S+ /, '')))));
+}
+
+const say = (text) => send(text).catch((error) => toast(error.message));

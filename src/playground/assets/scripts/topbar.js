@@ -1,0 +1,55 @@
+// The bar above everything: what this is, light or dark, and who we are.
+
+import { h, fill } from './dom.js';
+import { icon } from './icons.js';
+import { avatar } from './avatar.js';
+import { openMenu } from './menu.js';
+import { becomes, known, me, nameOf, on, people } from './store.js';
+import { toast } from './toasts.js';
+
+/** Draws into `bar`, now and whenever something changes. */
+export function startTopbar(bar) {
+  let drawn = null;
+  const draw = () => {
+    // Drawn only when it would look different: a menu that is open hangs on its button.
+    const now = JSON.stringify([known.me, known.online, people(), theme()]);
+    if (!me() || drawn === now) return;
+    drawn = now;
+    fill(bar,
+      h('button', { class: 'icon-button only-narrow', 'aria-label': 'Channels', onclick: () => document.body.classList.toggle('has-sidebar') }, icon('menu')),
+      h('span', { class: 'brand' }, h('img', { src: '/assets/mark.svg', alt: '', width: 22, height: 22 }), h('strong', {}, 'Countersign'), h('span', { class: 'brand-more' }, 'playground')),
+      !known.online && h('span', { class: 'offline', role: 'alert' }, 'Reconnecting…'),
+      h('span', { class: 'topbar-space' }), themeButton(draw), personButton());
+  };
+  for (const topic of ['workspace', 'online']) on(topic, draw);
+}
+
+function personButton() {
+  const button = h('button', {
+    class: 'person', 'aria-haspopup': 'menu', 'aria-expanded': 'false', id: 'person', onclick: () => openMenu(button, [
+      { heading: 'Write and press as' },
+      ...people().map((one) => ({
+        label: nameOf(one), description: `@${one.name}`, face: avatar(one, 28), checked: one.id === known.me,
+        choose: () => becomes(one.id).catch((error) => toast(error.message)),
+      })),
+      { heading: 'Two tabs can be two people.' },
+    ], { label: 'Who you are' }),
+  }, avatar(me(), 24), h('span', {}, h('span', { class: 'person-label' }, 'You are: '), h('strong', {}, nameOf(me()))), icon('chevron', 16));
+  return button;
+}
+
+const THEMES = { auto: ['auto', 'as the system'], light: ['sun', 'light'], dark: ['moon', 'dark'] };
+const theme = () => document.documentElement.dataset.theme ?? 'auto';
+
+function themeButton(draw) {
+  const [face, words] = THEMES[theme()];
+  return h('button', { class: 'icon-button', id: 'theme', 'aria-label': `Colours: ${words}. Change`, title: `Colours: ${words}`, onclick: () => {
+    const names = Object.keys(THEMES);
+    const next = names[(names.indexOf(theme()) + 1) % names.length];
+    if (next === 'auto') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = next;
+    localStorage.setItem('theme', next);
+    draw();
+    document.getElementById('theme').focus();
+  } }, icon(face));
+}

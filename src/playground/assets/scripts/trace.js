@@ -1,0 +1,123 @@
+// What the bot did in a thread: its runs step by step, the actions and who decided, the chain of the audit.
+
+import * as api from './api.js';
+import { h, fill } from './dom.js';
+import { icon } from './icons.js';
+import { avatar } from './avatar.js';
+import { known, nameOf, user } from './store.js';
+import { full, ofRecord, recently, timeWithSeconds } from './time.js';
+
+/** Draws the trace into `pane`, from fresh records; what was unfolded stays unfolded. */
+export async function traceOf(pane, channel, thread) {
+  let record;
+  try {
+    record = await api.trace(channel, thread.ts);
+    if (known.thread !== thread) return;
+  } catch (error) {
+    if (known.thread !== thread) return;
+    const words = error.status === 404 ? 'The bot has not been in this thread, so there is nothing to tell.' : error.message;
+    fill(pane, h('div', { class: 'trace-none' }, icon('trace', 28), h('p', {}, words)));
+    return;
+  }
+  const signature = JSON.stringify(record);
+  if (pane.dataset.of === thread.ts && pane.signature === signature && pane.children.length) return;
+  const unfolded = new Set([...pane.querySelectorAll('details[open]')].map((one) => one.dataset.fold));
+  pane.signature = signature;
+  pane.dataset.of = thread.ts;
+  fill(pane, h('div', { class: 'trace' }, summary(record),
+    (record.runs ?? []).map(run), part('Actions', (record.actions ?? []).map(action)), part('Audit chain', audit(record.audit ?? []))));
+  for (const one of pane.querySelectorAll('details')) if (unfolded.has(one.dataset.fold)) one.open = true;
+}
+
+function summary({ runs = [], version, actions = [] }) {
+  const steps = runs.flatMap((one) => one.steps ?? []);
+  const usage = steps.map((one) => one.usage).filter(Boolean);
+  const sum = (name) => usage.reduce((total, one) => total + (one[name] ?? 0), 0);
+  const fact = (value, words) => h('div', { class: 'trace-fact' }, h('strong', {}, value), h('span', {}, words));
+  return h('div', { class: 'trace-facts' }, fact(version ?? 0, 'version'), fact(steps.length, steps.length === 1 ? 'step' : 'steps'),
+    fact(sum('calls'), sum('calls') === 1 ? 'model call' : 'model calls'), fact((sum('input_tokens') + sum('output_tokens')).toLocaleString(), 'tokens'),
+    fact(actions.length, actions.length === 1 ? 'action' : 'actions'));
+}
+
+function part(title, nodes) {
+  return nodes.length ? h('section', { class: 'trace-part' }, h('h3', {}, title), nodes) : null;
+}
+
+function run({ run: id, started_at: at, steps = [] }, index) {
+  const spent = steps.reduce((total, one) => total + (one.duration_ms ?? 0), 0);
+  return h('section', { class: 'trace-part' },
+    h('h3', { title: id }, `Run ${index + 1}`, h('span', { class: 'trace-when' }, `${recently(ofRecord(at))} · ${duration(spent)}`)),
+    h('ol', { class: 'steps' }, steps.map((one) => step(one, id))));
+}
+
+function step(one, id) {
+  const changes = one.changes ?? [];
+  const fold = `${id}/${one.version}`;
+  return h('li', { class: `step ${one.error ? 'step-failed' : ''} step-${wayOn(one.next).kind}` },
+    h('div', { class: 'step-head' }, h('strong', { class: 'step-node' }, one.node), h('span', { class: 'step-way' }, wayOn(one.next).words),
+      h('span', { class: 'step-time', title: full(ofRecord(one.at)) }, `${timeWithSeconds(ofRecord(one.at))} · ${duration(one.duration_ms ?? 0)}`)),
+    one.input !== undefined && one.input !== null && h('div', { class: 'step-input' }, told(one.input)),
+    one.error && h('div', { class: 'step-error' }, icon('alert', 15), say(one.error)),
+    one.usage && h('div', { class: 'step-usage' }, usage(one.usage)),
+    changes.length > 0 && h('details', { class: 'fold', dataset: { fold } },
+      h('summary', {}, icon('right', 14), changes.length === 1 ? '1 change' : `${changes.length} changes`,
+        h('span', { class: 'fold-peek' }, changes.map(({ path }) => path.replace(/^\//, '').split('/').slice(0, 2).join('.')).join(', '))),
+      h('dl', { class: 'changes' }, changes.map(change))));
+}
+
+function change({ path, op, value }) {
+  const mark = { add: '+', remove: '−', replace: '→' }[op] ?? op;
+  return [h('dt', {}, h('span', { class: `change-op op-${op}`, title: op }, mark), path),
+    value !== undefined && h('dd', {}, typeof value === 'string' ? value : JSON.stringify(value, null, 2))];
+}
+
+function usage({ model, calls = 0, input_tokens: input = 0, output_tokens: output = 0 }) {
+  return `${model ?? 'model'} · ${calls} ${calls === 1 ? 'call' : 'calls'} · ${input.toLocaleString()} in, ${output.toLocaleString()} out`;
+}
+
+// Where a step leads: a node, a person, the end. Written as a word, or as an object with one key.
+function wayOn(next) {
+  const [kind, to] = typeof next === 'object' && next ? Object.entries(next)[0] ?? ['end'] : [next];
+  if (!kind || kind === 'end' || kind === 'finished') return { kind: 'end', words: 'end' };
+  if (['ask', 'await', 'wait', 'waiting', 'interrupt'].includes(kind)) return { kind: 'ask', words: 'waits for a person' };
+  return { kind: 'go', words: `→ ${typeof to === 'string' ? to : to?.node ?? kind}` };
+}
+
+const STANDS = { done: 'good', approved: 'good', failed: 'bad', rejected: 'bad', unknown: 'odd', pending: 'open', intent: 'open', proposed: 'open' };
+
+function action({ id, name, status, digest, requested_by: by, decisions = [], outcome }) {
+  const moment = (who, words, at) => h('li', {}, user(who) && avatar(user(who), 18), h('span', {}, person(who), ` ${words}`), at && h('time', {}, timeWithSeconds(ofRecord(at))));
+  return h('div', { class: 'action-card' },
+    h('div', { class: 'action-head' }, h('strong', {}, name), h('span', { class: `pill pill-${STANDS[status] ?? 'still'}` }, status)),
+    h('ul', { class: 'action-life' }, by && moment(by, 'asked'), decisions.map((one) => moment(one.by, verdict(one.verdict), one.at))),
+    outcome && h('div', { class: 'action-outcome' }, say(outcome)),
+    h('div', { class: 'action-small' }, digest && h('span', { title: digest }, 'digest ', h('code', {}, digest.slice(0, 12))), h('span', {}, 'id ', h('code', {}, id))));
+}
+
+const verdict = (given) => (typeof given === 'object' && given
+  ? `${Object.keys(given)[0]}${Object.values(given)[0]?.reason ? `: ${Object.values(given)[0].reason}` : ''}` : String(given));
+
+function audit(entries) {
+  if (!entries.length) return [];
+  return [h('ol', { class: 'chain' }, entries.map(({ seq, at, kind, by, detail, hash }) => h('li', {},
+    h('span', { class: 'chain-seq' }, seq),
+    h('div', { class: 'chain-main' },
+      h('div', {}, h('strong', {}, kind), by && h('span', { class: 'chain-by' }, ' by ', person(by)), h('time', { title: full(ofRecord(at)) }, timeWithSeconds(ofRecord(at)))),
+      detail && h('div', { class: 'chain-detail' }, say(detail)), hash && h('code', { class: 'chain-hash', title: hash }, icon('link', 13), hash.slice(0, 16))))))];
+}
+
+// What a step was given: said, decided or stopped by somebody; anything else as it was recorded.
+function told(input) {
+  const inside = typeof input === 'object' && !input.kind && Object.keys(input).length === 1 ? Object.values(input)[0] : input;
+  if (typeof inside !== 'object' || inside === null) return say(input);
+  const by = inside.by ?? inside.decision?.by;
+  if (by && typeof inside.text === 'string') return [person(by), `: ${inside.text}`];
+  const decided = inside.verdict ?? inside.decision?.verdict;
+  if (by && decided) return [person(by), ` ${verdict(decided)}`];
+  if (by && inside.kind) return [person(by), `: ${inside.kind}`];
+  return say(input);
+}
+
+const person = (id) => h('span', { class: 'trace-person' }, user(id) ? nameOf(user(id)) : String(id));
+const say = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
+const duration = (ms) => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);

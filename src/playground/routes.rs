@@ -1,0 +1,121 @@
+//! The addresses of the playground.
+
+use std::sync::Arc;
+
+use axum::{Router, middleware, routing::get};
+
+use super::{TraceSource, assets, guard, trace};
+
+/// The page at `/`, its files below `/assets/`, the records at `/trace`, and the workspace it draws.
+///
+/// `slack_workspace` brings the `/workspace/…` routes.
+pub fn router(slack_workspace: Router, trace: Arc<dyn TraceSource>) -> Router {
+    Router::new()
+        .route("/", get(assets::index))
+        .route("/assets/{*path}", get(assets::asset))
+        .route("/trace", get(trace::thread))
+        .route("/trace/threads", get(trace::threads))
+        .with_state(trace)
+        .merge(slack_workspace)
+        .layer(middleware::from_fn(guard::guard))
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use axum::http::header;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Knows one thread; fails for the channel `broken`.
+    struct OneThread;
+
+    #[async_trait]
+    impl TraceSource for OneThread {
+        async fn threads(&self) -> Result<Value, String> {
+            Ok(json!([{ "channel": "C1", "ts": "1.2" }]))
+        }
+
+        async fn trace(&self, channel: &str, ts: &str) -> Result<Option<Value>, String> {
+            match (channel, ts) {
+                ("C1", "1.2") => Ok(Some(json!({ "thread": "C1/1.2" }))),
+                ("broken", _) => Err("the store does not answer".into()),
+                _ => Ok(None),
+            }
+        }
+    }
+
+    /// A playground on a free port of this machine, gone with the test's runtime.
+    async fn playground() -> String {
+        let workspace = Router::new().route("/workspace/state", get(|| async { "the workspace" }));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let app = router(workspace, Arc::new(OneThread));
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        format!("http://{address}")
+    }
+
+    fn browser() -> reqwest::Client {
+        // An error means that another test of this process was first.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        reqwest::Client::builder().no_proxy().build().unwrap()
+    }
+
+    async fn fetch(url: String) -> reqwest::Response {
+        browser().get(url).send().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn files_come_with_their_types_and_are_not_kept() {
+        let base = playground().await;
+        for (path, content_type) in [
+            ("/", "text/html; charset=utf-8"),
+            ("/assets/styles/base.css", "text/css; charset=utf-8"),
+            ("/assets/scripts/main.js", "text/javascript; charset=utf-8"),
+            ("/assets/mark.svg", "image/svg+xml"),
+            ("/assets/fonts/inter.woff2", "font/woff2"),
+        ] {
+            let response = fetch(format!("{base}{path}")).await;
+            assert_eq!(response.status(), 200, "{path}");
+            assert_eq!(response.headers()[header::CONTENT_TYPE], content_type, "{path}");
+            assert_eq!(response.headers()[header::CACHE_CONTROL], "no-cache", "{path}");
+        }
+        assert_eq!(fetch(format!("{base}/assets/scripts/../mod.rs")).await.status(), 404);
+    }
+
+    #[tokio::test]
+    async fn every_answer_forbids_foreign_content() {
+        let base = playground().await;
+        for path in ["/", "/trace/threads", "/workspace/state"] {
+            let response = fetch(format!("{base}{path}")).await;
+            let policy = response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
+            assert!(policy.starts_with("default-src 'self'") && !policy.contains("unsafe"), "{path}: {policy}");
+        }
+    }
+
+    #[tokio::test]
+    async fn other_pages_cannot_use_the_workspace() {
+        let base = playground().await;
+        let client = browser();
+        let foreign = client.get(format!("{base}/workspace/state")).header(header::ORIGIN, "http://evil.example");
+        assert_eq!(foreign.send().await.unwrap().status(), 403);
+        let own = client.get(format!("{base}/workspace/state")).header(header::ORIGIN, &base);
+        assert_eq!(own.send().await.unwrap().text().await.unwrap(), "the workspace");
+    }
+
+    #[tokio::test]
+    async fn a_trace_is_found_missing_or_failed() {
+        let base = playground().await;
+        let body = async |path: &str| {
+            let response = fetch(format!("{base}{path}")).await;
+            (response.status().as_u16(), response.json::<Value>().await.unwrap())
+        };
+        assert_eq!(body("/trace?channel=C1&ts=1.2").await, (200, json!({ "thread": "C1/1.2" })));
+        assert_eq!(body("/trace/threads").await, (200, json!([{ "channel": "C1", "ts": "1.2" }])));
+        let (status, missing) = body("/trace?channel=C1&ts=9").await;
+        assert_eq!((status, &missing["error"]), (404, &json!("the bot has not been in this thread")));
+        let (status, failed) = body("/trace?channel=broken&ts=9").await;
+        assert_eq!((status, &failed["error"]), (502, &json!("the store does not answer")));
+    }
+}

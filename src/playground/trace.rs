@@ -1,0 +1,40 @@
+//! `/trace` and `/trace/threads`: what the bot did in a thread, as the page draws it.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Query, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::TraceSource;
+
+/// Which thread.
+#[derive(Debug, Deserialize)]
+pub(super) struct Thread {
+    channel: String,
+    ts: String,
+}
+
+/// The threads there are.
+pub(super) async fn threads(State(source): State<Arc<dyn TraceSource>>) -> Response {
+    answer(source.threads().await.map(Some))
+}
+
+/// One thread.
+pub(super) async fn thread(State(source): State<Arc<dyn TraceSource>>, Query(thread): Query<Thread>) -> Response {
+    answer(source.trace(&thread.channel, &thread.ts).await)
+}
+
+fn answer(result: Result<Option<Value>, String>) -> Response {
+    let (status, body) = match result {
+        Ok(Some(found)) => (StatusCode::OK, found),
+        Ok(None) => (StatusCode::NOT_FOUND, json!({ "error": "the bot has not been in this thread" })),
+        Err(reason) => (StatusCode::BAD_GATEWAY, json!({ "error": reason })),
+    };
+    (status, [(header::CACHE_CONTROL, "no-store")], Json(body)).into_response()
+}

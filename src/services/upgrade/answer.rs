@@ -1,0 +1,252 @@
+//! What an answer of UpGrade means.
+//!
+//! The status comes from HTTP, never from the body: bodies differ between versions. 6.3 and later send one shape with
+//! an echo of the request; 6.2 sends whatever exception it had, `{}` for a fault of its code, and SQL for a fault of its
+//! database. A proxy, or a wrong prefix, sends web pages. Only short words that are meant for reading are taken over.
+
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use super::error::Error;
+use crate::services::http::{Answer, Lost};
+
+/// Whether a call changes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It may be repeated at will.
+    Read,
+    /// It is sent once; without an answer its outcome is not known.
+    Write,
+}
+
+/// What `answer` means for a call of `kind`: the body of a success, or the error.
+///
+/// # Errors
+///
+/// [`Error`], by status and body.
+pub fn understand(kind: Kind, answer: Answer) -> Result<Value, Error> {
+    let Answer { status, json, request_id } = answer;
+    if status.is_success() {
+        return json.ok_or_else(|| unreadable(kind, "not JSON"));
+    }
+    tracing::info!(
+        http.status = status.as_u16(),
+        upgrade.request_id = request_id.as_deref().unwrap_or("-"),
+        "UpGrade answered with an error"
+    );
+    // A gateway may have lost the answer of a server that did its work.
+    let gateway = || match kind {
+        Kind::Read => Error::Unavailable { reason: format!("status {}", status.as_u16()) },
+        Kind::Write => Error::NoAnswer { reason: format!("status {}", status.as_u16()) },
+    };
+    let Some(body) = json else {
+        return Err(match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Error::Auth,
+            StatusCode::TOO_MANY_REQUESTS => Error::Unavailable { reason: "too many requests".into() },
+            _ if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => gateway(),
+            _ => Error::Refused {
+                reason: format!(
+                    "a web page came instead of an answer (status {}); is the address right?",
+                    status.as_u16()
+                ),
+            },
+        });
+    };
+    Err(match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Error::Auth,
+        StatusCode::NOT_FOUND => Error::NotFound { reason: reason(&body) },
+        StatusCode::BAD_REQUEST => Error::Invalid { problems: problems(&body) },
+        StatusCode::TOO_MANY_REQUESTS => Error::Unavailable { reason: "too many requests".into() },
+        StatusCode::REQUEST_TIMEOUT => gateway(),
+        StatusCode::INTERNAL_SERVER_ERROR if body["type"] == "Condition not found" => {
+            Error::Refused { reason: reason(&body) }
+        }
+        StatusCode::INTERNAL_SERVER_ERROR if body.is_object() => Error::Faulted { reason: reason(&body) },
+        _ if status.is_server_error() => gateway(),
+        _ => Error::Refused { reason: reason(&body) },
+    })
+}
+
+/// What it means that a call of `kind` was not answered.
+pub fn unanswered(kind: Kind, lost: Lost) -> Error {
+    match (kind, lost) {
+        (_, Lost::NotSent { reason }) | (Kind::Read, Lost::NoAnswer { reason, .. }) => Error::Unavailable { reason },
+        (Kind::Write, Lost::NoAnswer { reason, .. }) => Error::NoAnswer { reason },
+    }
+}
+
+/// What it means that a success cannot be read. A change was made then, but which one has to be read back.
+pub fn unreadable(kind: Kind, why: &str) -> Error {
+    match kind {
+        Kind::Read => Error::Decode { reason: why.to_owned() },
+        Kind::Write => Error::NoAnswer { reason: format!("unreadable answer: {why}") },
+    }
+}
+
+/// Whether the server only said that something is wrong, without saying what.
+pub fn says_nothing(problems: &[String]) -> bool {
+    problems.iter().all(|problem| problem.starts_with("Invalid body, check 'errors'"))
+}
+
+/// The problems that `POST /experiments/validation` lists in one text.
+pub fn validation_problems(text: &str) -> Vec<String> {
+    let lines = text.split('\n').flat_map(|line| line.split(", The ")).map(|line| line.trim_matches([' ', ',', '-']));
+    let lines = lines.filter(|line| !line.is_empty());
+    lines.map(|line| shorten(&line.replace("has failed the following constraints", "is not right"))).collect()
+}
+
+/// All problems of a 400: one by one where 6.2 lists them, else the message.
+fn problems(body: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    collect(&body["errors"], "", &mut found);
+    if found.is_empty() {
+        found.push(reason(body));
+    }
+    found
+}
+
+/// Flattens the nested lists of 6.2: `{property, children, constraints: {rule: sentence}}`.
+fn collect(errors: &Value, prefix: &str, found: &mut Vec<String>) {
+    for error in errors.as_array().into_iter().flatten() {
+        let property = format!("{prefix}{}", error["property"].as_str().unwrap_or("?"));
+        for sentence in error["constraints"].as_object().into_iter().flat_map(|rules| rules.values()) {
+            found.push(shorten(&format!("{property}: {}", sentence.as_str().unwrap_or("not right"))));
+        }
+        collect(&error["children"], &format!("{property}."), found);
+    }
+}
+
+/// The words of an error body that are fit for reading: never the request, never SQL.
+fn reason(body: &Value) -> String {
+    if body.get("query").is_some() || body["name"] == "QueryFailedError" {
+        return "a database error".to_owned();
+    }
+    let words = ["message", "type", "details"].into_iter().filter_map(|key| body[key].as_str());
+    words.map(shorten).find(|words| !words.is_empty()).unwrap_or_else(|| "an internal error".to_owned())
+}
+
+/// The first line, at most 200 characters.
+fn shorten(words: &str) -> String {
+    words.trim().lines().next().unwrap_or_default().chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What the recording means.
+    fn meaning(kind: Kind, recording: &str) -> Result<Value, Error> {
+        let path = format!("{}/tests/fixtures/upgrade/{recording}.json", env!("CARGO_MANIFEST_DIR"));
+        let recorded: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let status = u16::try_from(recorded["response"]["status"].as_u64().unwrap()).unwrap();
+        let body = &recorded["response"]["body"];
+        let page = body.as_str().is_some_and(|text| text.starts_with('<'));
+        let json = (!page).then(|| body.clone());
+        understand(kind, Answer { status: StatusCode::from_u16(status).unwrap(), json, request_id: None })
+    }
+
+    #[test]
+    fn an_unknown_experiment_is_not_found_on_read_and_delete() {
+        for recording in ["6.5/104-single-unknown-uuid", "6.5/255-delete-again", "6.2/039-delete-again"] {
+            assert!(matches!(meaning(Kind::Read, recording), Err(Error::NotFound { .. })), "{recording}");
+        }
+        assert_eq!(
+            meaning(Kind::Write, "6.5/424-v6-assign-unknown-user"),
+            Err(Error::NotFound { reason: "User not found: never-seen".into() })
+        );
+        assert_eq!(
+            meaning(Kind::Write, "6.2/030-v6-assign-unknown-user"),
+            Err(Error::NotFound { reason: "Experiment user not defined".into() })
+        );
+    }
+
+    #[test]
+    fn a_wrong_token_looks_the_same_in_every_version() {
+        for recording in ["6.5/011-auth-missing", "6.5/012-auth-bad-token", "6.2/040-auth-missing"] {
+            assert_eq!(meaning(Kind::Read, recording), Err(Error::Auth), "{recording}");
+        }
+    }
+
+    #[test]
+    fn a_fault_of_the_code_is_neither_a_refusal_nor_silence() {
+        let fault = |reason: &str| Err(Error::Faulted { reason: reason.into() });
+        assert_eq!(
+            meaning(Kind::Write, "6.5/310-state-unknown-id"),
+            fault("Cannot read properties of null (reading 'context')")
+        );
+        assert_eq!(meaning(Kind::Write, "6.2/035-state-unknown-id"), fault("an internal error"));
+    }
+
+    #[test]
+    fn an_unknown_condition_is_a_refusal_although_it_is_500() {
+        assert_eq!(
+            meaning(Kind::Write, "6.5/441-v6-mark-unknown-condition"),
+            Err(Error::Refused { reason: "Condition not found: purple".into() })
+        );
+    }
+
+    #[test]
+    fn neither_sql_nor_the_request_gets_through() {
+        assert_eq!(
+            meaning(Kind::Write, "6.2/005-create-placeholder-ids"),
+            Err(Error::Faulted { reason: "a database error".into() })
+        );
+        let refused = meaning(Kind::Write, "6.5/077-create-wrong-context").unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            r#"UpGrade finds the request invalid: The app context "no-such-app" is not defined in CONTEXT_METADATA."#
+        );
+    }
+
+    #[test]
+    fn the_old_server_lists_what_is_wrong() {
+        let Err(Error::Invalid { problems }) = meaning(Kind::Write, "6.2/003-create-without-segments") else {
+            panic!("it was refused")
+        };
+        assert_eq!(
+            problems,
+            [
+                "experimentSegmentInclusion: experimentSegmentInclusion should not be empty",
+                "experimentSegmentExclusion: experimentSegmentExclusion should not be empty"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_new_server_has_to_be_asked_what_is_wrong() {
+        let Err(Error::Invalid { problems }) = meaning(Kind::Write, "6.5/053-create-empty-body") else {
+            panic!("it was refused")
+        };
+        assert!(says_nothing(&problems));
+        let explained = meaning(Kind::Read, "6.5/099-validation-explains-errors").unwrap();
+        let problems = validation_problems(explained[0]["error"].as_str().unwrap());
+        assert_eq!(problems[0], "property name is not right: isNotEmpty");
+        assert_eq!(problems[4], "property conditions[0].assignmentWeight is not right: isNumber");
+        assert_eq!(problems.len(), 7, "{problems:?}");
+    }
+
+    #[test]
+    fn a_web_page_is_no_missing_experiment() {
+        let Err(Error::Refused { reason }) = meaning(Kind::Read, "6.5/006-unknown-route") else {
+            panic!("a page is no answer")
+        };
+        assert!(reason.contains("is the address right?"));
+    }
+
+    #[test]
+    fn a_gateway_error_after_a_change_leaves_it_open() {
+        let gateway = |json| Answer { status: StatusCode::BAD_GATEWAY, json, request_id: None };
+        assert!(matches!(understand(Kind::Write, gateway(None)), Err(Error::NoAnswer { .. })));
+        assert!(matches!(understand(Kind::Write, gateway(Some(json!({})))), Err(Error::NoAnswer { .. })));
+        assert!(matches!(understand(Kind::Read, gateway(None)), Err(Error::Unavailable { .. })));
+    }
+
+    #[test]
+    fn an_unreadable_success_of_a_change_leaves_it_open() {
+        let page = || Answer { status: StatusCode::OK, json: None, request_id: None };
+        assert!(matches!(understand(Kind::Write, page()), Err(Error::NoAnswer { .. })));
+        assert!(matches!(understand(Kind::Read, page()), Err(Error::Decode { .. })));
+    }
+}

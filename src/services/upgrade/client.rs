@@ -1,0 +1,354 @@
+//! One method for each call the bot makes.
+//!
+//! Reads are repeated a few times when the platform cannot be reached; changes are sent once, whatever happens. The
+//! answers to changes are read leniently: a change that happened is not turned into an error by an odd answer, it becomes
+//! [`Error::NoAnswer`] and is read back.
+
+use std::sync::Mutex;
+
+use backon::Retryable as _;
+use reqwest::{Client, Method};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{
+    UpgradeConfig,
+    answer::{Kind, says_nothing, unanswered, understand, unreadable, validation_problems},
+    context::Contexts,
+    error::Error,
+    experiment::{Condition, Experiment, ExperimentId, Named},
+    participants::{Assignment, Enrollment, EnrollmentDetail, Introduction, Mark, Marked},
+    status::Status,
+    version::Version,
+};
+use crate::services::http::{self, Lost};
+
+/// Talks to one UpGrade server.
+#[derive(Debug)]
+pub struct UpgradeClient {
+    client: Client,
+    base: String,
+    token: Option<SecretString>,
+    timeout: std::time::Duration,
+    version: Mutex<Option<Version>>,
+}
+
+/// What the server says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// For whom a call is made.
+#[derive(Clone, Copy)]
+enum As<'a> {
+    /// For nobody: no credentials.
+    Anyone,
+    /// For those who run experiments.
+    Admin,
+    /// For a participant.
+    User(&'a str),
+}
+
+impl UpgradeClient {
+    /// A client for the server of `config`. Asks nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] if there is no TLS to be had on this machine.
+    pub fn new(config: UpgradeConfig) -> Result<Self, Error> {
+        let UpgradeConfig { base_url, token, timeout } = config;
+        let client = http::client(&base_url, timeout)
+            .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;
+        let base = base_url.as_str().trim_end_matches('/').to_owned();
+        Ok(Self { client, base, token, timeout, version: Mutex::default() })
+    }
+
+    /// The longest any call may take.
+    pub fn timeout(&self) -> std::time::Duration {
+        self.timeout
+    }
+
+    /// What the server says of itself; needs no credentials.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], as for every read.
+    pub async fn health(&self) -> Result<Health, Error> {
+        self.read(Method::GET, "", As::Anyone, None).await
+    }
+
+    /// Which contract the server keeps: asked once, and again after the server was away, as it may have been replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], as for every read.
+    pub async fn version(&self) -> Result<Version, Error> {
+        let known = self.version.lock().expect("nothing panics while it is held").clone();
+        if let Some(version) = known {
+            return Ok(version);
+        }
+        let version = Version { text: self.health().await?.version };
+        *self.version.lock().expect("nothing panics while it is held") = Some(version.clone());
+        Ok(version)
+    }
+
+    /// The vocabulary of every context.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], as for every read.
+    pub async fn context_metadata(&self) -> Result<Contexts, Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Body {
+            context_metadata: Contexts,
+        }
+        let body: Body = self.read(Method::GET, "/experiments/contextMetaData", As::Admin, None).await?;
+        Ok(body.context_metadata)
+    }
+
+    /// The names of all experiments, by name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], as for every read.
+    pub async fn names(&self) -> Result<Vec<Named>, Error> {
+        let mut names: Vec<Named> = self.read(Method::GET, "/experiments/names", As::Admin, None).await?;
+        names.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+        Ok(names)
+    }
+
+    /// All experiments, by name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], as for every read.
+    pub async fn all(&self) -> Result<Vec<Experiment>, Error> {
+        let bodies: Vec<Value> = self.read(Method::GET, "/experiments", As::Admin, None).await?;
+        let mut all = bodies.into_iter().map(|body| experiment(Kind::Read, body)).collect::<Result<Vec<_>, _>>()?;
+        all.sort_by(|a, b| (&a.view.name, a.view.id).cmp(&(&b.view.name, b.view.id)));
+        Ok(all)
+    }
+
+    /// One experiment.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is none of that id.
+    pub async fn single(&self, id: ExperimentId) -> Result<Experiment, Error> {
+        let path = format!("/experiments/single/{id}");
+        experiment(Kind::Read, self.read(Method::GET, &path, As::Admin, None).await?)
+    }
+
+    /// The conditions of one experiment, in order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no experiment of that id.
+    pub async fn conditions(&self, id: ExperimentId) -> Result<Vec<Condition>, Error> {
+        let path = format!("/experiments/conditions/{id}");
+        let mut conditions: Vec<Condition> = self.read(Method::GET, &path, As::Admin, None).await?;
+        conditions.sort_by_key(|condition| condition.order);
+        Ok(conditions)
+    }
+
+    /// Creates an experiment. The answer has no inclusion and exclusion lists.
+    ///
+    /// The body should choose its `id`, so that it can be looked for if no answer comes. Sending an id that exists does not
+    /// fail: it overwrites the experiment and doubles its conditions.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] with everything that is wrong with the body.
+    pub async fn create(&self, body: &Value) -> Result<Experiment, Error> {
+        let answer = self.write(Method::POST, "/experiments", As::Admin, Some(body)).await;
+        experiment(Kind::Write, self.explained(answer, body).await?)
+    }
+
+    /// Replaces an experiment by `body`, which must be whole: read, edited, sent back.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is none of that id, [`Error::Invalid`] with everything that is wrong with the body.
+    pub async fn update(&self, id: ExperimentId, body: &Value) -> Result<Experiment, Error> {
+        let answer = self.write(Method::PUT, &format!("/experiments/{id}"), As::Admin, Some(body)).await;
+        let answer = self.explained(answer, body).await;
+        experiment(Kind::Write, self.or_missing(id, answer).await?)
+    }
+
+    /// Moves an experiment to another status. The server allows every move.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is none of that id.
+    pub async fn set_state(&self, id: ExperimentId, state: Status) -> Result<Experiment, Error> {
+        let body = json!({ "experimentId": id, "state": state });
+        let answer = self.write(Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
+        experiment(Kind::Write, self.or_missing(id, answer).await?)
+    }
+
+    /// Deletes an experiment with all its enrolments.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is none of that id.
+    pub async fn delete(&self, id: ExperimentId) -> Result<(), Error> {
+        self.write(Method::DELETE, &format!("/experiments/{id}"), As::Admin, None).await.map(|_| ())
+    }
+
+    /// How many take part, for each of several experiments.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], as for every read.
+    pub async fn enrollment(&self, ids: &[ExperimentId]) -> Result<Vec<Enrollment>, Error> {
+        let body = json!({ "experimentIds": ids });
+        self.read(Method::POST, "/stats/enrollment", As::Admin, Some(&body)).await
+    }
+
+    /// How many take part in one experiment, by condition.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no experiment of that id.
+    pub async fn enrollment_detail(&self, id: ExperimentId) -> Result<EnrollmentDetail, Error> {
+        let body = json!({ "experimentId": id });
+        let answer = self.read(Method::POST, "/stats/enrollment/detail", As::Admin, Some(&body)).await;
+        self.or_missing(id, answer).await
+    }
+
+    /// Introduces a participant, or changes what is known of one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], as for every change.
+    pub async fn init_user(&self, user: &str, introduction: &Introduction) -> Result<(), Error> {
+        let body = json!(introduction);
+        self.write(Method::POST, "/v6/init", As::User(user), Some(&body)).await.map(|_| ())
+    }
+
+    /// What each decision point of a context gives a participant. Asking does not enrol.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the participant is not known, [`Error::Invalid`] if the context is not.
+    pub async fn assign(&self, user: &str, context: &str) -> Result<Vec<Assignment>, Error> {
+        self.read(Method::POST, "/v6/assign", As::User(user), Some(&json!({ "context": context }))).await
+    }
+
+    /// Records that a participant was at a decision point, and enrols.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the participant is not known, or the experiment does not own the point.
+    pub async fn mark(&self, user: &str, mark: &Mark) -> Result<Marked, Error> {
+        let answer = self.write(Method::POST, "/v6/mark", As::User(user), Some(&json!(mark))).await?;
+        decode(Kind::Write, answer)
+    }
+
+    /// What is wrong with the body of an experiment; empty if nothing is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], as for every read.
+    pub async fn validation(&self, body: &Value) -> Result<Vec<String>, Error> {
+        #[derive(Deserialize)]
+        struct File {
+            error: Option<String>,
+        }
+        let files = json!([{ "fileName": "experiment.json", "fileContent": body.to_string() }]);
+        let files: Vec<File> = self.read(Method::POST, "/experiments/validation", As::Admin, Some(&files)).await?;
+        Ok(files.into_iter().filter_map(|file| file.error).flat_map(|text| validation_problems(&text)).collect())
+    }
+
+    /// From 6.3 on, a 400 does not say what is wrong: asks.
+    async fn explained(&self, answer: Result<Value, Error>, body: &Value) -> Result<Value, Error> {
+        match answer {
+            Err(Error::Invalid { problems }) if says_nothing(&problems) => match self.validation(body).await {
+                Ok(explained) if !explained.is_empty() => Err(Error::Invalid { problems: explained }),
+                _ => Err(Error::Invalid { problems }),
+            },
+            answer => answer,
+        }
+    }
+
+    /// An unknown experiment makes some calls trip over `null`, in words that differ by version: looks whether it is there.
+    async fn or_missing<T>(&self, id: ExperimentId, answer: Result<T, Error>) -> Result<T, Error> {
+        match answer {
+            Err(Error::Faulted { reason }) => match self.single(id).await {
+                Err(Error::NotFound { reason }) => Err(Error::NotFound { reason }),
+                _ => Err(Error::Faulted { reason }),
+            },
+            answer => answer,
+        }
+    }
+
+    /// Asks, and asks again if the platform cannot be reached; not after a time-out, which cost enough time already.
+    async fn read<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        who: As<'_>,
+        body: Option<&Value>,
+    ) -> Result<T, Error> {
+        let attempt = || self.send(Kind::Read, method.clone(), path, who, body);
+        let answer = attempt.retry(http::waits()).when(|(_, again)| *again).await;
+        decode(Kind::Read, answer.map_err(|(error, _)| error)?)
+    }
+
+    /// Sends a change, once.
+    async fn write(&self, method: Method, path: &str, who: As<'_>, body: Option<&Value>) -> Result<Value, Error> {
+        self.send(Kind::Write, method, path, who, body).await.map_err(|(error, _)| error)
+    }
+
+    /// One attempt; the error says whether another may help.
+    async fn send(
+        &self,
+        kind: Kind,
+        method: Method,
+        path: &str,
+        who: As<'_>,
+        body: Option<&Value>,
+    ) -> Result<Value, (Error, bool)> {
+        let mut request = self.client.request(method, format!("{}{path}", self.base));
+        match who {
+            As::Anyone => {}
+            As::Admin => {
+                if let Some(token) = &self.token {
+                    request = request.bearer_auth(token.expose_secret());
+                }
+            }
+            As::User(user) => request = request.header("User-Id", user),
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let result = match http::send(request).await {
+            Ok(answer) => understand(kind, answer).map_err(|error| {
+                let again = matches!(error, Error::Unavailable { .. });
+                (error, again)
+            }),
+            Err(lost) => {
+                let again = !matches!(lost, Lost::NoAnswer { timed_out: true, .. });
+                Err((unanswered(kind, lost), again))
+            }
+        };
+        if let Err((Error::Unavailable { .. } | Error::NoAnswer { .. }, _)) = &result {
+            *self.version.lock().expect("nothing panics while it is held") = None;
+        }
+        result
+    }
+}
+
+fn experiment(kind: Kind, body: Value) -> Result<Experiment, Error> {
+    Experiment::from_value(body).map_err(|error| unreadable(kind, &error.to_string()))
+}
+
+fn decode<T: DeserializeOwned>(kind: Kind, body: Value) -> Result<T, Error> {
+    serde_json::from_value(body).map_err(|error| unreadable(kind, &error.to_string()))
+}

@@ -1,0 +1,25 @@
+//! The vocabulary of each client application, set by the server's administrator.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// All contexts by name.
+pub type Contexts = BTreeMap<String, ContextMetadata>;
+
+/// What one context knows. The server enforces only the context itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextMetadata {
+    /// Suggested condition codes.
+    #[serde(rename = "CONDITIONS", default)]
+    pub conditions: Vec<String>,
+    /// Kinds of groups, such as `classId`.
+    #[serde(rename = "GROUP_TYPES", default)]
+    pub group_types: Vec<String>,
+    /// Sites. The server calls them experiment points, which is easily swapped with the next.
+    #[serde(rename = "EXP_POINTS", default)]
+    pub sites: Vec<String>,
+    /// Targets.
+    #[serde(rename = "EXP_IDS", default)]
+    pub targets: Vec<String>,
+}

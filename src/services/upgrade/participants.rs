@@ -1,0 +1,144 @@
+//! Participants: who they are, what they are given, that they were there, and how many they are.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::experiment::ExperimentId;
+
+/// Introduces a user. What is left out keeps its stored value; what is given replaces the whole map.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Introduction {
+    /// All memberships by type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<BTreeMap<String, Vec<String>>>,
+    /// For each type the group the user acts in now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_group: Option<BTreeMap<String, String>>,
+}
+
+/// What one decision point gives a user. No entry at all: the application shows its default.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Assignment {
+    /// The broader place.
+    pub site: String,
+    /// The thing within it.
+    #[serde(default)]
+    pub target: Option<String>,
+    /// The condition; several only within subjects, where it is a queue.
+    #[serde(default)]
+    pub assigned_condition: Vec<AssignedCondition>,
+}
+
+/// A condition as the application receives it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AssignedCondition {
+    /// The word the application acts on.
+    pub condition_code: String,
+    /// The content handed over for this condition at this point.
+    #[serde(default)]
+    pub payload: Option<Payload>,
+    /// The experiment that gives it.
+    #[serde(default)]
+    pub experiment_id: Option<ExperimentId>,
+}
+
+/// Content for one condition at one point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Payload {
+    /// `string`, `json` or `csv`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The content.
+    pub value: String,
+}
+
+/// Reports that a user was at a decision point. This is what enrols.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mark {
+    /// Where, and with which condition.
+    pub data: MarkData,
+    /// `condition applied`, `condition not applied` or `no condition assigned`.
+    pub status: String,
+}
+
+/// Where a user was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MarkData {
+    /// The broader place.
+    pub site: String,
+    /// The thing within it.
+    pub target: String,
+    /// What the user was given there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assigned_condition: Option<MarkedCondition>,
+}
+
+/// What a user was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MarkedCondition {
+    /// Its code; only checked to exist, the server enrols by its own draw.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition_code: Option<String>,
+    /// The experiment that gave it; needed where several share the point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experiment_id: Option<ExperimentId>,
+}
+
+/// What a mark came to.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Marked {
+    /// The condition first marked for this user here.
+    #[serde(default)]
+    pub condition: Option<String>,
+    /// The experiment that owns the point, if any does.
+    #[serde(default)]
+    pub experiment_id: Option<ExperimentId>,
+}
+
+/// How many take part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Enrollment {
+    /// The experiment.
+    pub id: ExperimentId,
+    /// Enrolled users.
+    pub users: u64,
+    /// Enrolled groups.
+    pub groups: u64,
+}
+
+/// How many take part, and in which condition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EnrollmentDetail {
+    /// The experiment.
+    pub id: ExperimentId,
+    /// Enrolled users.
+    pub users: u64,
+    /// Enrolled groups.
+    pub groups: u64,
+    /// Users who came and may not take part.
+    pub users_excluded: u64,
+    /// Groups that came and may not take part.
+    pub groups_excluded: u64,
+    /// By condition.
+    pub conditions: Vec<ConditionEnrollment>,
+}
+
+/// How many take part in one condition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConditionEnrollment {
+    /// The condition's id; its code is not told here.
+    pub id: String,
+    /// Enrolled users.
+    pub users: u64,
+    /// Enrolled groups.
+    pub groups: u64,
+}

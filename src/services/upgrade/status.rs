@@ -1,0 +1,126 @@
+//! The phases of an experiment, under both sets of names.
+//!
+//! Since 6.3 three of them have a stored and a displayed name, and which one an answer uses depends on the call. Both
+//! become one [`Status`] here; what is sent is the stored name, which every version takes.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Where an experiment stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Unused by the server.
+    Draft,
+    /// Being designed; nothing is assigned.
+    Inactive,
+    /// Assigned to registered preview users alone.
+    Preview,
+    /// Waits for its date.
+    Scheduled,
+    /// Assigns and enrols. Shown as `running`.
+    Enrolling,
+    /// Takes nobody new; the post-experiment rule applies. Shown as `paused`.
+    EnrollmentComplete,
+    /// Assigns nothing. Shown as `completed`.
+    Cancelled,
+    /// Put away; results kept.
+    Archived,
+    /// A word we do not know.
+    Other,
+}
+
+impl Status {
+    /// Every status we know.
+    pub const ALL: [Self; 8] = [
+        Self::Draft,
+        Self::Inactive,
+        Self::Preview,
+        Self::Scheduled,
+        Self::Enrolling,
+        Self::EnrollmentComplete,
+        Self::Cancelled,
+        Self::Archived,
+    ];
+
+    /// The status of that name, from either set.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.stored() == name || status.shown() == name)
+    }
+
+    /// The stored name; every version accepts it.
+    pub fn stored(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Inactive => "inactive",
+            Self::Preview => "preview",
+            Self::Scheduled => "scheduled",
+            Self::Enrolling => "enrolling",
+            Self::EnrollmentComplete => "enrollmentComplete",
+            Self::Cancelled => "cancelled",
+            Self::Archived => "archived",
+            Self::Other => "unknown",
+        }
+    }
+
+    /// The name in the web interface of 6.3 and later.
+    pub fn shown(self) -> &'static str {
+        match self {
+            Self::Enrolling => "running",
+            Self::EnrollmentComplete => "paused",
+            Self::Cancelled => "completed",
+            other => other.stored(),
+        }
+    }
+
+    /// Words for people who know either set: `enrolling (running)`.
+    pub fn display(self) -> String {
+        if self.stored() == self.shown() {
+            self.stored().to_owned()
+        } else {
+            format!("{} ({})", self.stored(), self.shown())
+        }
+    }
+}
+
+impl Serialize for Status {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.stored())
+    }
+}
+
+impl<'de> Deserialize<'de> for Status {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Ok(Self::parse(&name).unwrap_or(Self::Other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_sets_of_names_mean_the_same() {
+        for (stored, shown) in [("enrolling", "running"), ("enrollmentComplete", "paused"), ("cancelled", "completed")]
+        {
+            assert_eq!(Status::parse(stored), Status::parse(shown));
+            assert_eq!(Status::parse(shown).unwrap().stored(), stored);
+        }
+    }
+
+    #[test]
+    fn a_status_reads_back_what_it_writes() {
+        for status in Status::ALL {
+            let written = serde_json::to_value(status).unwrap();
+            assert_eq!(serde_json::from_value::<Status>(written).unwrap(), status);
+        }
+        assert_eq!(serde_json::from_value::<Status>(json!("frozen")).unwrap(), Status::Other);
+    }
+
+    #[test]
+    fn people_see_both_words() {
+        assert_eq!(Status::EnrollmentComplete.display(), "enrollmentComplete (paused)");
+        assert_eq!(Status::Inactive.display(), "inactive");
+    }
+}

@@ -1,0 +1,1 @@
+//! The assignment engine against runs on a real server.

@@ -1,0 +1,1 @@
+//! The stand-in going wrong on purpose, and its ledger telling what happened all the same.

@@ -1,0 +1,1 @@
+//! What the playground starts with, and that it survives a restart.
