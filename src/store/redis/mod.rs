@@ -11,8 +11,7 @@
 //! **Two clocks.** Leases and claims run by the server's `TIME`, read inside the script, so the processes' clocks do
 //! not matter. What people see (timers, waits before a retry, `not_before`) is compared with the `now` that callers
 //! pass. The two never meet in one number: a thread that waits for a retry stands in a set of its own (`waiting`), and
-//! is ready if *either* set says so. New mail makes it ready at once; letters that the worker had seen when it let go
-//! wait with it, otherwise they would turn each wait into none.
+//! is ready if *either* set says so. Mail makes it ready at once.
 //!
 //! **After a lost answer** the write may or may not have happened. The caller repeats it with its commit id, whose
 //! answer is kept for a day.
