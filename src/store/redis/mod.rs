@@ -48,8 +48,8 @@ use crate::{
     graph::{
         action::ActionRecord,
         store::{
-            Acquired, ActionFilter, AuditEntry, Changes, Claimed, Delivery, DeskEntry, Durability, Error, Ingested,
-            Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
+            Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -179,6 +179,10 @@ impl Store for RedisStore {
 
     async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
         reading::threads(self, limit).await
+    }
+
+    async fn backlog(&self) -> Result<Backlog, Error> {
+        reading::backlog(self).await
     }
 
     async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error> {
