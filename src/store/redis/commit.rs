@@ -139,6 +139,8 @@ impl Answer {
 #[derive(Serialize)]
 struct Plan<'a> {
     thread: String,
+    /// What [`keys::parked`] puts behind the position.
+    parked: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeasePlan<'a>>,
     acks: &'a [u64],
@@ -208,6 +210,7 @@ impl<'a> Plan<'a> {
     fn new(changes: &'a Changes, lease: Option<LeasePlan<'a>>) -> Self {
         Self {
             thread: changes.thread.to_string(),
+            parked: keys::parked("", &changes.thread),
             lease,
             acks: &changes.acks,
             desk_acks: &changes.desk_acks,
