@@ -66,7 +66,7 @@ for _, mail in ipairs(plan.mail) do
   redis.call('HSET', MAILBOX, redis.call('HINCRBY', META, 'mail_seq', 1), mail)
 end
 if #plan.mail > 0 then
-  redis.call('HSET', META, 'ours', 1)
+  make_ours(plan.parked)
   wake(thread, server_now)
 end
 
