@@ -316,7 +316,8 @@ mod tests {
     fn nonsense_is_unreadable_and_not_quoted() {
         let mut answer = Answer::default();
         assert_eq!(answer.hear("<html>"), Err(Broken::Unreadable("an event is no JSON".into())));
-        let early = json!({ "type": "content_block_delta", "index": 3, "delta": { "type": "text_delta", "text": "!" } });
+        let early =
+            json!({ "type": "content_block_delta", "index": 3, "delta": { "type": "text_delta", "text": "!" } });
         assert!(matches!(answer.hear(&early.to_string()), Err(Broken::Unreadable(_))));
         assert!(matches!(heard(&[json!({ "type": "message_stop" })]), Err(Broken::Unreadable(_))));
     }

@@ -3,11 +3,7 @@
 //! One attempt ends with an answer, with a [`Failure`] that another attempt may mend, or with an error that it cannot.
 //! Neither the question nor the key is ever part of what is said about a failure.
 
-use std::{
-    fmt,
-    pin::pin,
-    time::Duration,
-};
+use std::{fmt, pin::pin, time::Duration};
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable as _};
@@ -66,10 +62,8 @@ impl AnthropicModel {
         let Settings { base_url, api_key, model, timeout, attempts } = settings;
         // Needed once per process, also where no `main` has run; a second time changes nothing.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = Client::builder()
-            .connect_timeout(timeout / 4)
-            .redirect(redirect::Policy::none())
-            .retry(retry::never()); // it would not know how long to wait
+        let builder =
+            Client::builder().connect_timeout(timeout / 4).redirect(redirect::Policy::none()).retry(retry::never()); // it would not know how long to wait
         let client = if is_here(&base_url) { builder.no_proxy() } else { builder }
             .build()
             .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;
