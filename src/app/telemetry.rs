@@ -11,9 +11,9 @@ static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
 /// Starts logging to standard error. `levels` such as `info,countersign=debug`; a mistake in them falls back to `info`.
 ///
-/// The Slack library is held at `info`: below that it logs payloads and the tickets of its connections.
+/// The Slack library is kept silent: it logs payloads and the tickets of its connections.
 pub fn log(levels: &str, format: LogFormat) {
-    let filter = EnvFilter::try_new(format!("{levels},slack_morphism=info")).unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_new(format!("{levels},slack_morphism=off")).unwrap_or_else(|_| EnvFilter::new("info"));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {
         LogFormat::Text => subscriber.with_ansi(std::io::stderr().is_terminal()).try_init().ok(),

@@ -172,7 +172,7 @@ mod tests {
         }
 
         #[test]
-        fn an_entry_is_never_longer_than_allowed(text in ".{0,3000}", items in prop::collection::vec(".{0,60}", 0..90)) {
+        fn an_entry_is_never_longer_than_allowed(text in ".{0,1500}", items in prop::collection::vec(".{0,40}", 0..60)) {
             for value in [json!(text), json!({ "a": text, "b": items }), json!(items)] {
                 prop_assert!(shortened(&value).to_string().len() <= LONGEST_ENTRY);
             }

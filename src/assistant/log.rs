@@ -3,6 +3,7 @@
 //! The audit trail is the store's; this is what the assistant itself can tell about it, and what “undo” refers to.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{
     clock::Timestamp,
@@ -13,6 +14,8 @@ use crate::{
 
 /// How many entries are kept.
 pub const KEPT: usize = 40;
+/// How many of the newest can be undone, or tried again.
+const FOLLOWED_UP: usize = 5;
 
 /// The newest entries, and how many came before them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +48,9 @@ pub struct Entry {
     /// What puts it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
+    /// What it was, where it did not come about and can be asked for again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Value>,
 }
 
 impl Log {
@@ -66,14 +72,15 @@ impl Log {
             what,
             requested_by: record.requested_by.clone(),
             decided_by,
+            again: matches!(record.status, Status::Failed | Status::Expired).then(|| record.parameters.clone()),
             undo: if record.status == Status::Done { record.undo.clone() } else { None },
         });
         let over = self.entries.len().saturating_sub(KEPT);
         self.entries.drain(..over);
         self.earlier += over as u64;
-        // An undo of long ago would be worked out from what was true then: only the newest are kept.
-        let old = self.entries.len().saturating_sub(5);
-        self.entries[..old].iter_mut().for_each(|entry| entry.undo = None);
+        // What follows up a change was worked out from what was true then: only the newest are kept.
+        let old = self.entries.len().saturating_sub(FOLLOWED_UP);
+        self.entries[..old].iter_mut().for_each(|entry| (entry.undo, entry.again) = (None, None));
     }
 
     /// What happened: without what was only asked for.

@@ -17,15 +17,15 @@ pub fn outcome(record: &ActionRecord) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
         Status::Done => next_steps(Reply::text(join(to(), summary(record))), record),
-        Status::Failed => {
-            Reply::text(join(to(), summary(record))).choice("Try again", again(record)).hint("Nothing else was tried.")
-        }
+        Status::Failed => Reply::text(join(to(), summary(record)))
+            .choice("Try again", format!("try again: {}", act(record)))
+            .hint("Nothing else was tried."),
         Status::Unknown => Reply::text(join(to(), summary(record)))
             .hint("I will not send it again by myself: please look first, then tell me."),
         Status::Rejected => rejected(record),
         Status::Expired => {
             Reply::text(to().plain("nobody decided in time about ").bold(title(record)).plain(" Nothing was changed."))
-                .choice("Ask again", again(record))
+                .choice("Ask again", format!("try again: {}", act(record)))
         }
         Status::Cancelled => Reply::text(to().bold(title(record)).plain(" was withdrawn. Nothing was changed.")),
         Status::Superseded => {
@@ -78,8 +78,8 @@ fn next_steps(mut reply: Reply, record: &ActionRecord) -> Reply {
     reply.choice("Show details", format!("show “{experiment}”"))
 }
 
-/// How to ask for the same once more, in words.
-fn again(record: &ActionRecord) -> String {
+/// What the card asks about, without the question.
+fn act(record: &ActionRecord) -> String {
     title(record).trim_end_matches('?').to_owned()
 }
 
@@ -101,9 +101,10 @@ fn join(mut first: Text, second: Text) -> Text {
 
 /// One line about it for the log.
 pub fn log_line(record: &ActionRecord) -> Text {
-    let ended = |words: &str| Text::new().plain(again(record)).plain(words.to_owned());
+    let ended = |words: &str| Text::new().plain(act(record)).plain(words.to_owned());
     match record.status {
-        Status::Done | Status::Failed | Status::Unknown => summary(record),
+        Status::Done | Status::Unknown => summary(record),
+        Status::Failed => join(Text::new().plain(act(record)).plain(": "), summary(record)),
         Status::Rejected => ended(": turned down"),
         Status::Expired => ended(": nobody decided in time"),
         Status::Cancelled => ended(": withdrawn"),

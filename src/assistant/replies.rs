@@ -12,6 +12,7 @@ use super::{
     tools,
 };
 use crate::{
+    capabilities::experiments::replies::answers,
     graph::action::{ErrorKind, MissingParameter},
     model::rules::situation::Draft,
     reply::{Part, Reply, Text},
@@ -118,12 +119,7 @@ pub fn without_model(reply: Reply) -> Reply {
 pub fn results(state: &AgentState) -> Option<Reply> {
     let mut whole: Option<Reply> = None;
     for read in &state.turn.reads {
-        let part = match (&read.failed, state.turn.gathered.get(&read.key)) {
-            (Some(failed), _) => failed.clone(),
-            (None, Some(_)) if read.tool == tools::EXECUTION_LOG => outcomes::accomplished(&state.log),
-            (None, Some(value)) => of_tool(read, value),
-            (None, None) => continue,
-        };
+        let Some(part) = of_tool(state, read) else { continue };
         whole = Some(match whole {
             None => part,
             Some(mut whole) => {
@@ -137,9 +133,28 @@ pub fn results(state: &AgentState) -> Option<Reply> {
     whole
 }
 
-/// One tool's answer.
-fn of_tool(_read: &Read, value: &Value) -> Reply {
-    data(value)
+/// One tool's answer, in the form its capability gives it.
+pub fn of_tool(state: &AgentState, read: &Read) -> Option<Reply> {
+    if let Some(failed) = &read.failed {
+        return Some(failed.clone());
+    }
+    let value = state.turn.gathered.get(&read.key)?;
+    let asked = |key: &str| read.arguments.get(key).and_then(Value::as_str);
+    Some(match read.tool.as_str() {
+        tools::EXECUTION_LOG => outcomes::accomplished(&state.log),
+        tools::CONTEXT_METADATA => answers::contexts_reply(value, asked("context")),
+        tools::EXPERIMENT_NAMES => answers::names_reply(value),
+        "get_experiment_details" => answers::details_reply(value),
+        "check_upgrade_health" => answers::health_reply(value),
+        tools::ALL_EXPERIMENTS => {
+            let status = asked("status").map(str::to_owned);
+            let context = asked("context").map(|context| format!("in {context}"));
+            let filter: Vec<String> = status.into_iter().chain(context).collect();
+            let experiments = value["experiments"].as_array().map(Vec::as_slice).unwrap_or_default();
+            answers::list_reply(experiments, (!filter.is_empty()).then(|| filter.join(", ")).as_deref())
+        }
+        _ => data(value),
+    })
 }
 
 /// Data without a form of its own: labelled facts.

@@ -9,10 +9,11 @@ use serde_json::Value;
 use super::{
     context::shortened_to,
     history::shorten,
+    log::Entry,
     state::{AgentState, LONGEST_MESSAGE},
 };
 use crate::{
-    graph::{action::Undo, node::Context},
+    graph::{action::Status, node::Context},
     model::{
         Purpose, Request, ToolChoice, ToolSpec,
         rules::situation::{Draft, RecentChange, Situation},
@@ -49,15 +50,22 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
 }
 
 fn recent_changes(state: &AgentState) -> Vec<RecentChange> {
-    let done: Vec<_> = state.log.done().collect();
-    let newest = done.iter().skip(done.len().saturating_sub(RECENT_CHANGES));
-    let change = |undo: &Undo| Draft {
-        action: undo.name.clone(),
-        params: undo.parameters.as_object().cloned().unwrap_or_default(),
+    let draft = |action: &str, parameters: &Value| Draft {
+        action: action.to_owned(),
+        params: parameters.as_object().cloned().unwrap_or_default(),
         asked: None,
     };
+    let told = |entry: &&Entry| {
+        entry.again.is_some() || matches!(entry.status, Status::Done | Status::Failed | Status::Unknown)
+    };
+    let entries: Vec<_> = state.log.entries.iter().filter(told).collect();
+    let newest = entries.iter().skip(entries.len().saturating_sub(RECENT_CHANGES));
     newest
-        .map(|entry| RecentChange { what: shorten(&entry.what.words(), 160), undo: entry.undo.as_ref().map(change) })
+        .map(|entry| RecentChange {
+            what: shorten(&entry.what.words(), 160),
+            undo: entry.undo.as_ref().map(|undo| draft(&undo.name, &undo.parameters)),
+            again: entry.again.as_ref().map(|parameters| draft(&entry.action, parameters)),
+        })
         .collect()
 }
 

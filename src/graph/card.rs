@@ -82,7 +82,7 @@ impl ActionRecord {
 }
 
 impl Policy {
-    /// Who may decide, for people: “anyone in this channel may decide”.
+    /// Who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> String {
         let who: Vec<String> = self
             .approvers
@@ -90,17 +90,16 @@ impl Policy {
             .map(|approver| match approver {
                 Approver::Channel => "anyone in this channel".to_owned(),
                 Approver::Requester => "the person who asked".to_owned(),
-                Approver::User(user) => format!("<@{user}>"),
-                Approver::Group(group) => format!("members of {group}"),
+                Approver::User(user) => format!("@{user}"),
+                Approver::Group(group) => format!("a member of {group}"),
             })
             .collect();
         let who = match who.as_slice() {
-            [] => return "nobody may decide: no approvers are configured".to_owned(),
+            [] => return "nobody (no approvers are configured)".to_owned(),
             [one] => one.clone(),
             [most @ .., last] => format!("{} or {last}", most.join(", ")),
         };
-        let count =
-            if self.needed > 1 { format!("{} of {who} must agree", self.needed) } else { format!("{who} may decide") };
-        if self.own_request { count } else { format!("{count}, except the person who asked") }
+        let who = if self.own_request { who } else { format!("{who} but the person who asked") };
+        if self.needed > 1 { format!("{} of: {who}", self.needed) } else { who }
     }
 }

@@ -107,10 +107,7 @@ impl SlackClient {
     /// Whose token this is.
     pub async fn auth_test(&self) -> Result<Account, Error> {
         let answer = self.post("auth.test", &json!({})).await?;
-        let identity = Identity {
-            user: wanted(&answer, "/user_id")?.into(),
-            bot: field::text(&answer, "/bot_id").map(str::to_owned),
-        };
+        let identity = Identity { user: wanted(&answer, "/user_id")?.into() };
         let team = field::first(&answer, &["/team_id", "/enterprise_id"]).ok_or(Error::Decode)?.into();
         Ok(Account { identity, team, team_name: field::text(&answer, "/team").unwrap_or_default().to_owned() })
     }

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn us() -> Identity {
-        Identity { user: "U0BOT".into(), bot: Some("B0BOT".into()) }
+        Identity { user: "U0BOT".into() }
     }
 
     fn callback(event: Value) -> Value {

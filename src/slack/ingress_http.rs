@@ -173,7 +173,7 @@ mod tests {
     async fn given(notebook: Notebook) -> Given {
         rustls::crypto::ring::default_provider().install_default().ok();
         let notebook = Arc::new(notebook);
-        let us = Identity { user: "U0BOT".into(), bot: None };
+        let us = Identity { user: "U0BOT".into() };
         let router = router(&SecretString::from("shh"), us, notebook.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/slack", listener.local_addr().unwrap());

@@ -14,27 +14,20 @@
 //! `apps.connections.open` is called once before the library does: its answer tells what is fatal, which the library
 //! only writes to a log, and a call of ours that hangs can be given up.
 //!
+//! The library's own error lines hold addresses with their tickets: its log target (`slack_morphism`) is to be off.
+//!
 //! Frames of one connection are read one after the other, each acknowledged when the sink has stored it: that is how the
 //! library's listener works. More connections (Slack allows ten) read in parallel. An envelope that is not stored in
 //! time is not acknowledged, and Slack sends it again.
 
-use std::{
-    error::Error as StdError,
-    fmt, io,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{fmt, io, sync::Arc, time::Duration};
 
-use async_trait::async_trait;
 use rand::Rng;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use slack_morphism::{
     SlackApiToken, SlackClient as Library, SlackClientApiCallContext, SlackClientHttpConnector,
-    SlackClientSocketModeConfig, SlackSocketModeClientListener, SlackSocketModeWssClientId,
+    SlackClientSocketModeConfig,
     clients_manager::{SlackSocketModeClientsManager, SlackSocketModeClientsManagerFactory},
     listener::SlackClientEventsListenerEnvironment,
 };
@@ -48,12 +41,12 @@ use tracing::{Span, debug, error, info, warn};
 
 pub use super::socket_health::SocketHealth;
 use super::{
-    Identity, Inbound, Unreadable,
+    Identity,
     client::{Connector, Error, connector, token},
     client_error::is_fatal,
-    command, event, field, interaction,
-    sink::{Retry, Sink, Transport, Verdict, deliver},
+    sink::Sink,
     socket_health::Gauge,
+    socket_intake::{Intake, Listener, Notice},
 };
 use crate::clock::Clock;
 
@@ -119,7 +112,7 @@ impl SocketIngress {
         let (gauge, health) = Gauge::new();
         let library = Arc::new(Library::new(connector(&settings.api_url)?));
         let token = token(&settings.app_token);
-        let intake = Arc::new(Intake { sink, us, in_hand: AtomicUsize::new(0), stop: CancellationToken::new() });
+        let intake = Arc::new(Intake::new(sink, us));
         Ok(Self { supervisor: Arc::new(Supervisor { settings, library, token, intake, gauge, clock }), health })
     }
 
@@ -129,6 +122,10 @@ impl SocketIngress {
     }
 
     /// Keeps connected until `stop`; then takes nothing more, and returns when what was taken is acknowledged.
+    ///
+    /// # Cancel safety
+    ///
+    /// None: if the future is dropped, open connections are left to themselves. Cancel `stop` instead.
     pub async fn run(self, stop: CancellationToken) {
         let mut connections = JoinSet::new();
         for slot in 0..self.supervisor.settings.connections.max(1) {
@@ -137,7 +134,7 @@ impl SocketIngress {
             connections.spawn(async move { supervisor.keep_connected(slot, stop).await });
         }
         stop.cancelled().await;
-        self.supervisor.intake.stop.cancel();
+        self.supervisor.intake.stop();
         while connections.join_next().await.is_some() {}
     }
 }
@@ -149,14 +146,6 @@ struct Supervisor {
     intake: Arc<Intake>,
     gauge: Gauge,
     clock: Arc<dyn Clock>,
-}
-
-/// What a connection tells its supervisor.
-#[derive(Debug, PartialEq)]
-enum Notice {
-    Hello,
-    Disconnect(String),
-    Closed,
 }
 
 /// Why a connection is over.
@@ -327,9 +316,9 @@ impl Supervisor {
 
     /// Shuts a connection down; when we stop, after what is in hand is acknowledged.
     async fn let_go(&self, connection: Connection, end: End) -> End {
-        if matches!(end, End::Stopped) || self.intake.stop.is_cancelled() {
-            self.intake.stop.cancel();
-            while self.intake.in_hand.load(Ordering::SeqCst) > 0 {
+        if matches!(end, End::Stopped) || self.intake.is_stopped() {
+            self.intake.stop();
+            while self.intake.is_busy() {
                 sleep(Duration::from_millis(5)).await;
             }
             sleep(LAST_WORDS).await;
@@ -341,89 +330,4 @@ impl Supervisor {
 
 struct Connection {
     manager: Arc<dyn SlackSocketModeClientsManager + Send + Sync>,
-}
-
-/// Takes envelopes, whichever connection they come by.
-struct Intake {
-    sink: Arc<dyn Sink>,
-    us: Identity,
-    /// How many envelopes are being stored.
-    in_hand: AtomicUsize,
-    stop: CancellationToken,
-}
-
-impl Intake {
-    /// Stores an envelope; its acknowledgement, if it is to be acknowledged.
-    async fn on_envelope(&self, envelope: &Value) -> Option<String> {
-        let id = field::text(envelope, "/envelope_id")?;
-        self.in_hand.fetch_add(1, Ordering::SeqCst);
-        let verdict = if self.stop.is_cancelled() {
-            Verdict::Refuse
-        } else {
-            deliver(&self.sink, read(envelope, &self.us), Transport::Socket, retry(envelope)).await
-        };
-        self.in_hand.fetch_sub(1, Ordering::SeqCst);
-        let Verdict::Acknowledge(payload) = verdict else { return None };
-        let accepts = envelope["accepts_response_payload"] == true;
-        Some(match payload.filter(|_| accepts) {
-            Some(payload) => json!({ "envelope_id": id, "payload": payload }).to_string(),
-            None => json!({ "envelope_id": id }).to_string(),
-        })
-    }
-}
-
-/// Reads what an envelope holds.
-fn read(envelope: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
-    let payload = &envelope["payload"];
-    match field::text(envelope, "/type") {
-        Some("events_api") => event::read(payload, us),
-        Some("interactive") => interaction::read(payload),
-        Some("slash_commands") => command::read(payload),
-        _ => Err(Unreadable("envelope type")),
-    }
-}
-
-fn retry(envelope: &Value) -> Option<Retry> {
-    let attempt = envelope["retry_attempt"].as_u64().filter(|attempt| *attempt > 0)?;
-    Some(Retry { attempt, reason: field::text(envelope, "/retry_reason").unwrap_or_default().to_owned() })
-}
-
-/// What the library calls with each frame of one connection.
-struct Listener {
-    intake: Arc<Intake>,
-    notices: mpsc::UnboundedSender<Notice>,
-}
-
-impl Listener {
-    fn tell(&self, notice: Notice) {
-        // Nobody listens any more when the connection is being let go.
-        self.notices.send(notice).ok();
-    }
-}
-
-#[async_trait]
-impl SlackSocketModeClientListener for Listener {
-    async fn on_message(&self, _: &SlackSocketModeWssClientId, frame: String) -> Option<String> {
-        let Ok(frame) = serde_json::from_str::<Value>(&frame) else {
-            metrics::counter!("countersign_slack_unreadable_total", "transport" => "socket").increment(1);
-            warn!(payload_bytes = frame.len(), "Dropped a Socket Mode frame that is not JSON");
-            return None;
-        };
-        match field::text(&frame, "/type") {
-            Some("hello") => self.tell(Notice::Hello),
-            Some("disconnect") => {
-                self.tell(Notice::Disconnect(field::text(&frame, "/reason").unwrap_or("unknown").to_owned()));
-            }
-            _ => return self.intake.on_envelope(&frame).await,
-        }
-        None
-    }
-
-    async fn on_error(&self, _: Box<dyn StdError + Send + Sync>) {
-        debug!("The Socket Mode transport reports an error"); // its text may hold what was received
-    }
-
-    async fn on_disconnect(&self, _: &SlackSocketModeWssClientId) {
-        self.tell(Notice::Closed);
-    }
 }

@@ -28,12 +28,17 @@ fn without_tokens(text: &str) -> String {
     let mut characters = text.char_indices().peekable();
     while let Some((at, c)) = characters.next() {
         let next = characters.peek().map(|(_, c)| *c);
-        let token = matches!(next, Some('!' | '@' | '#'));
-        let inside = text[at + c.len_utf8()..].split(['>', '\n']).next().unwrap_or_default();
-        let labelled = inside.contains('|') && (inside.contains("://") || inside.starts_with("mailto:"));
-        out.push(if c == '<' && (token || labelled) { '‹' } else { c });
+        let broken = c == '<' && (matches!(next, Some('!' | '@' | '#')) || is_labelled_link(&text[at + 1..]));
+        out.push(if broken { '‹' } else { c });
     }
     out
+}
+
+/// Whether `address|words>` follows, Slack's own way to write a link.
+fn is_labelled_link(text: &str) -> bool {
+    let scheme = text.bytes().take(16).take_while(|b| b.is_ascii_alphanumeric()).count();
+    let inside = || text.split(['>', '\n']).next().unwrap_or_default();
+    text[scheme..].starts_with(':') && inside().contains('|')
 }
 
 /// Rewrites `[words](address)` where it would lead elsewhere than it says, or nowhere that a browser goes.

@@ -23,6 +23,7 @@ pub mod mrkdwn;
 pub mod plain;
 pub mod sink;
 pub mod socket_health;
+mod socket_intake;
 
 use crate::ids::{DedupKey, UserId};
 
@@ -31,8 +32,6 @@ use crate::ids::{DedupKey, UserId};
 pub struct Identity {
     /// Our bot's user (`U…`).
     pub user: UserId,
-    /// Our bot (`B…`), where Slack tells it.
-    pub bot: Option<String>,
 }
 
 /// Something Slack told us, read and made plain.

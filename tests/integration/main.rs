@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "all of it is test code")]
 
+mod actions;
 mod contracts;
 mod deploy;
 mod dialogues;

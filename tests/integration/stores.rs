@@ -13,6 +13,7 @@ mod fixture;
 mod leases;
 mod mailbox;
 mod model;
+mod operations;
 mod outbox;
 mod random;
 mod records;
@@ -27,7 +28,7 @@ macro_rules! store_suite {
         mod $store {
             #[test]
             fn random_operations_agree_with_the_model() {
-                $crate::stores::random::agrees_with_the_model::<$fixture>(64);
+                $crate::stores::random::agrees_with_the_model::<$fixture>(24);
             }
 
             $crate::stores::store_suite! { @tests $fixture,

@@ -85,7 +85,7 @@ impl Gather {
                 // A wrong value can be corrected in the next message; what is not allowed is over.
                 match error {
                     ErrorKind::Validation | ErrorKind::NotFound | ErrorKind::UserInput => {
-                        state.keep_draft(Draft { asked: None, ..change });
+                        state.keep_draft(change);
                     }
                     _ => state.draft = None,
                 }

@@ -20,7 +20,7 @@ use crate::{
 /// How many things are read in one turn.
 const READS: usize = 12;
 /// The longest result that is kept for the answer, in bytes of JSON.
-const LONGEST_RESULT: usize = 40_000;
+const LONGEST_RESULT: usize = 100_000;
 /// The longest result that goes back to the model, in bytes of JSON.
 const LONGEST_TOLD: usize = 8_000;
 

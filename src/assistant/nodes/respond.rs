@@ -9,7 +9,7 @@ use super::{
         exchange::{self, Call},
         mind::{Bill, Mind},
         outcomes, replies,
-        state::{AgentState, Phase},
+        state::{AgentState, Phase, Read},
         tools, view,
     },
     close::close,
@@ -114,12 +114,16 @@ fn settled(state: &AgentState, finds_words: bool, context: &Context) -> Option<R
     if !turn.reads.is_empty() && turn.gathered.is_empty() {
         return turn.reads.iter().find_map(|read| read.failed.clone());
     }
-    let situation = view::situation(state, context);
-    let documented = turn.reads.len() == 1 && rules::documented_read(&situation) == Some(turn.reads[0].tool.as_str());
-    if turn.reads.is_empty() || (finds_words && !documented) {
-        return None;
+    let documented = rules::documented_read(&view::situation(state, context));
+    match (turn.reads.as_slice(), documented) {
+        ([], _) => None,
+        // The words say which part was asked for, even where the model's call asked for everything.
+        ([read], Some((tool, arguments))) if read.tool == tool => {
+            replies::of_tool(state, &Read { arguments, ..read.clone() })
+        }
+        _ if finds_words => None,
+        _ => replies::results(state),
     }
-    replies::results(state)
 }
 
 #[async_trait]

@@ -250,7 +250,12 @@ impl Told {
 
 impl Stage {
     pub(super) fn with(model: Arc<dyn Model>) -> Self {
-        let graph = chat_graph(model, Arc::new(RulesModel), registry()).unwrap();
+        Self::on(model, registry())
+    }
+
+    /// With other tools and actions.
+    pub(super) fn on(model: Arc<dyn Model>, registry: Registry) -> Self {
+        let graph = chat_graph(model, Arc::new(RulesModel), registry).unwrap();
         let now = Timestamp(1_700_000_000_000);
         Self { graph, state: AgentState::default(), open: Vec::new(), suspended: Value::Null, now }
     }

@@ -1,17 +1,24 @@
 //! Turns through the whole graph, with a scripted model or none.
 
+use std::{sync::Arc, time::Duration};
+
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::stage::{Script, Stage, Told, calls, finds, is_away, says};
 use crate::{
+    capabilities::experiments,
     clock::Timestamp,
     graph::{
         action::{Decision, ErrorKind, Outcome, Status, Verdict},
         node::State,
     },
-    model::{Block, KnownBlock, rules::situation::Situation},
+    model::{
+        Block, KnownBlock, Model, Purpose, Request, ToolChoice,
+        rules::{RulesModel, situation::Situation},
+    },
     reply::Text,
+    services::upgrade::{UpgradeConfig, client::UpgradeClient},
 };
 
 fn by_bo(verdict: Verdict) -> Vec<Decision> {
@@ -89,6 +96,14 @@ async fn what_is_missing_is_asked_for_and_kept() {
     assert_snapshot!(stage.says("mathstream").await.read(), @"card: Create “Hint Timing” in mathstream?");
     assert_eq!(stage.state.draft, None);
     assert_snapshot!(stage.says("no, use assign-prog").await.read(), @"card: Create “Hint Timing” in assign-prog?");
+}
+
+#[tokio::test]
+async fn a_refused_answer_leaves_the_question_open() {
+    let mut stage = Stage::with_rules();
+    stage.says("start an experiment").await;
+    assert!(stage.says("Zebra").await.read().starts_with("There is no experiment “Zebra”"));
+    assert_snapshot!(stage.says("Math Hints").await.read(), @"card: Start “Math Hints”?");
 }
 
 #[tokio::test]
@@ -176,14 +191,14 @@ async fn each_end_of_a_card_has_its_words() {
     assert_snapshot!(read.join("\n"), @r"
     failed: @ana UpGrade refused it: full.
     Nothing else was tried.
-    [Try again → Start “Math Hints”]
+    [Try again → try again: Start “Math Hints”]
     unknown: @ana I cannot tell whether it started.
     I will not send it again by myself: please look first, then tell me.
     rejected: @ana @bo turned this down. Nothing was changed.
     rejected: @ana @bo turned this down. Nothing was changed.
     The reason given: “not before the exam”
     expired: @ana nobody decided in time about Start “Math Hints”? Nothing was changed.
-    [Ask again → Start “Math Hints”]
+    [Ask again → try again: Start “Math Hints”]
     cancelled: @ana Start “Math Hints”? was withdrawn. Nothing was changed.
     superseded: @ana Start “Math Hints”? gave way to a newer request. Nothing was changed by it.
     ");
@@ -210,6 +225,74 @@ async fn undo_proposes_the_way_back() {
     let told = stage.says("undo: Started “Math Hints”.").await;
     assert_eq!(told.asked.unwrap().action, "update_experiment_status");
     assert_eq!(stage.state.on_card.unwrap().params["status"], "enrollmentComplete");
+}
+
+#[tokio::test]
+async fn what_did_not_come_about_can_be_asked_for_again() {
+    let mut stage = Stage::with_rules();
+    stage.says("start Math Hints").await;
+    let told = stage.ends(Status::Expired, Vec::new(), None).await;
+    let button = told.says[0].choices[0].says.clone();
+    let told = stage.says(&button).await;
+    assert_eq!(told.way, ["analyze", "gather"], "{}", told.read());
+    assert_eq!(stage.state.draft.unwrap().params["experiment"], "id-1", "exactly what was on the card");
+}
+
+#[tokio::test]
+async fn the_grammar_speaks_the_language_of_the_capabilities() {
+    let config = UpgradeConfig {
+        base_url: "http://127.0.0.1:9/api".parse().unwrap(),
+        token: None,
+        timeout: Duration::from_secs(1),
+    };
+    let registry = experiments::registry(Arc::new(UpgradeClient::new(config).unwrap()));
+    let takes = |schema: Value, key: &str| schema["properties"].get(key).is_some();
+    for said in [
+        "is UpGrade running?",
+        "list the running experiments in assign-prog",
+        "list experiment names",
+        "show Math Hints",
+        "start Math Hints",
+        "delete Math Hints",
+        "rename Math Hints to Hints 2",
+        "set the weights of Math Hints to 70/30",
+        "set the post rule of Math Hints to continue",
+        "create experiment Foo in assign-prog with conditions a, b weights 70/30 at S/t assigned by classId, consistency group, tags x, y, description z",
+        "initialize user u1 with groups classId 5B and working group classId 5B in assign-prog",
+        "what condition would u1 get in assign-prog?",
+        "mark S/t for u1 in Math Hints with condition control",
+    ] {
+        let situation = Situation { said: said.to_owned(), ..Situation::default() };
+        let request = Request {
+            purpose: Purpose::Gather,
+            instructions: "",
+            tools: Vec::new(),
+            history: Vec::new(),
+            situation: json!(situation),
+            exchange: Vec::new(),
+            tool_choice: ToolChoice::Auto,
+            max_tokens: 1,
+        };
+        let response = RulesModel.respond(&request).await.unwrap();
+        let mut action = None;
+        for (_, name, input) in response.tool_calls() {
+            let given = input.as_object().unwrap();
+            match name {
+                "set_action_needed" => action = registry.actions.get(input["action"].as_str().unwrap()),
+                "set_action_params" => {
+                    let schema = action.expect("a known action").schema();
+                    for key in given["action_params"].as_object().unwrap().keys() {
+                        assert!(takes(schema.clone(), key), "{said}: {key}");
+                    }
+                }
+                tool => {
+                    let schema = registry.tools.get(tool).expect("a known tool").schema();
+                    assert!(given.keys().all(|key| takes(schema.clone(), key)), "{said}: {given:?}");
+                }
+            }
+        }
+        assert!(response.tool_calls().count() > 0, "{said}");
+    }
 }
 
 #[tokio::test]
@@ -366,7 +449,7 @@ async fn the_five_hundredth_turn_costs_as_much_as_the_tenth() {
 #[tokio::test]
 async fn the_state_stays_small_whatever_is_said() {
     let mut stage = Stage::with_rules();
-    let long = "x".repeat(50_000);
+    let long = "x".repeat(5_000);
     let phrases = ["start Math Hints", "list contexts", "what have we done?", "create an experiment", &long, "asdf"];
     let mut largest = 0;
     for turn in 0..600 {

@@ -54,7 +54,7 @@ pub fn denied(record: &ActionRecord, why: Denied) -> Reply {
         Denied::NotAnApprover => "You cannot decide about this.",
         Denied::Twice => "Your approval is counted already; another person has to approve as well.",
     };
-    Reply::text(text).hint(format!("Who can: {}.", record.policy.deciders()))
+    Reply::text(text).hint(format!("Who may decide: {}.", record.policy.deciders()))
 }
 
 /// A typed yes, where only the button counts.

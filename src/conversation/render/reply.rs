@@ -20,6 +20,10 @@ pub(super) fn draw(reply: &Reply) -> Message {
     let mut canvas = Canvas::keeping(2, 100); // what is missing, and the buttons
     let mut tables = 0;
     for part in &reply.parts {
+        if canvas.left_out() > 0 {
+            canvas.leave_out(1); // full: nothing after it would be drawn
+            continue;
+        }
         draw_part(&mut canvas, part, &mut tables);
         canvas.settle();
     }

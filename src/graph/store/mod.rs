@@ -33,7 +33,7 @@ pub use self::{
     delivery::{Delivery, DeskEntry, Destination, Ingested, Letter, Mail},
     lease::{Acquired, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent},
-    query::{ActionFilter, Durability, ThreadSummary},
+    query::{ActionFilter, Backlog, Durability, ThreadSummary},
 };
 use super::action::ActionRecord;
 use crate::{
@@ -174,6 +174,9 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Threads, the one with the newest change first.
     async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error>;
+
+    /// How much waits to be done, for operators and for whoever waits until nothing does.
+    async fn backlog(&self) -> Result<Backlog, Error>;
 
     /// Keeps bytes under their own hash (SHA-256, hexadecimal), which it returns.
     async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error>;

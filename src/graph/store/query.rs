@@ -35,3 +35,14 @@ pub struct Durability {
     /// What is wrong with its settings, one line each, with what would be right. Empty: nothing is lost.
     pub problems: Vec<String>,
 }
+
+/// How much waits to be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Threads that are ready, leased, or waiting before a retry.
+    pub threads: u64,
+    /// Entries on the desk.
+    pub desk: u64,
+    /// Threads with something to say.
+    pub outbox: u64,
+}

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use super::{
     clauses::{self, clauses},
     names::{self, Named},
-    situation::Situation,
+    situation::{Draft, RecentChange, Situation},
     wish::{Talk, Understood, Wish},
-    words::{Word, after, lower, skip, text, without_last},
+    words::{Word, after, lower, sentence, skip, text, without_last},
 };
 
 pub(super) const CREATE: &str = "create_experiment";
@@ -49,25 +49,36 @@ pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood
         .or_else(|| status(words, situation))
 }
 
+/// “Undo” and “try again”, perhaps with the change that is meant.
 fn undo(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let which = after(words, "undo|revert|take back|put back|roll back|rollback")?;
-    let wanted = lower(which);
-    let mut with_undo =
-        situation.recent_changes.iter().rev().filter_map(|change| Some((change, change.undo.as_ref()?)));
-    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    let pointing = wanted.is_empty()
-        || matches!(
-            wanted.as_str(),
-            "that" | "it" | "this" | "the last change" | "the change" | "last" | "that change" | "the last one"
-        );
-    let found = match pointing {
-        true => with_undo.next(),
-        false => with_undo.find(|(change, _)| plain(&change.what).contains(&plain(&wanted))),
+    if let Some(which) = after(words, "undo|revert|take back|put back|roll back|rollback") {
+        return Some(recent(which, situation, |change| change.undo.as_ref(), Talk::NothingToUndo));
+    }
+    let which = match words {
+        [word] if word.any(&["try", "retry", "repeat", "ask"]) => &[], // “again” at the end is gone already
+        _ => after(words, "try again|ask again|try it again|try that again|retry|repeat|try it|try that")?,
     };
-    Some(match found {
-        Some((_, undo)) => Wish::change(&undo.action, undo.params.clone()).into(),
-        None => Wish::Talk(Talk::NothingToUndo).into(),
-    })
+    Some(recent(which, situation, |change| change.again.as_ref(), Talk::NothingToRepeat))
+}
+
+/// The newest recent change that has such a follow-up, or the one that is named.
+fn recent(
+    which: &[Word],
+    situation: &Situation,
+    follow_up: impl Fn(&RecentChange) -> Option<&Draft>,
+    nothing: Talk,
+) -> Understood {
+    const POINTING: &[&str] =
+        &["", "that", "it", "this", "the last change", "the change", "last", "that change", "the last one"];
+    let wanted = lower(which);
+    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let fits =
+        |change: &RecentChange| POINTING.contains(&wanted.as_str()) || plain(&change.what).contains(&plain(&wanted));
+    let found = situation.recent_changes.iter().rev().filter(|change| fits(change)).find_map(follow_up);
+    match found {
+        Some(draft) => Wish::change(&draft.action, draft.params.clone()).into(),
+        None => Wish::Talk(nothing).into(),
+    }
 }
 
 fn named(params: &mut Map<String, Value>, words: &[Word], situation: &Situation) {
@@ -220,6 +231,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
         }
         "tags" => items().iter().map(|item| text(item)).collect::<Vec<_>>().into(),
         "consistency" | "post_rule" | "unit" => text(words).to_lowercase().into(),
+        "description" => sentence(words).into(),
         _ => text(words).into(),
     }
 }

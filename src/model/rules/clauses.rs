@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::words::{Word, after, skip, text, without_last};
+use super::words::{Word, after, sentence, skip, text, without_last};
 
 /// The parameters found, and the words that belong to none of them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,7 +68,7 @@ fn description(words: &[Word]) -> Taken<'_> {
     let after = skip(skip(after, "of|to|as|is|saying"), ",");
     match after.split_first()? {
         (first, rest) if first.quoted => one("description", first.text.clone(), rest),
-        _ => one("description", text(after), &[]),
+        _ => one("description", sentence(after), &[]),
     }
 }
 

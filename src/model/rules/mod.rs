@@ -28,6 +28,7 @@ mod wish;
 mod words;
 
 use async_trait::async_trait;
+use serde_json::Value;
 
 use self::situation::Situation;
 use super::{Error, Model, Request, Response};
@@ -53,11 +54,11 @@ impl Model for RulesModel {
     }
 }
 
-/// The one tool call that answers these words, where they are a documented question: then what the tool says can be
-/// shown as it is, and no model has to put it into words.
-pub fn documented_read(situation: &Situation) -> Option<&'static str> {
+/// The one tool that answers these words, and with which arguments, where they are a documented question: then what the
+/// tool says can be shown as it is, and no model has to put it into words.
+pub fn documented_read(situation: &Situation) -> Option<(&'static str, Value)> {
     match grammar::understand(situation).wish {
-        wish::Wish::Read { tool, .. } => Some(tool),
+        wish::Wish::Read { tool, arguments } => Some((tool, Value::Object(arguments))),
         _ => None,
     }
 }

@@ -111,4 +111,7 @@ pub struct RecentChange {
     /// The action that puts it back, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Draft>,
+    /// The same action once more, where it did not come about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Draft>,
 }

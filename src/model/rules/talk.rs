@@ -25,6 +25,9 @@ pub(super) fn say(talk: Talk, situation: &Situation) -> (String, Steps) {
             "There is nothing I could put back: the last change here has no way back, or there was none.".to_owned(),
             &[],
         ),
+        Talk::NothingToRepeat => {
+            ("There is nothing here to try again. Tell me in full what you would like.".to_owned(), &[])
+        }
         Talk::NothingAsked => {
             ("I have no open question here. If you mean a card, please press its button.".to_owned(), FIRST)
         }

@@ -190,7 +190,7 @@ fn changes() {
             ),
             (
                 "change the description of Math Hints to Do hints help?",
-                r#"update_experiment {"description":"Do hints help","experiment":"Math Hints"}"#,
+                r#"update_experiment {"description":"Do hints help?","experiment":"Math Hints"}"#,
             ),
             (
                 "update Math Hints with weights 70/30",
@@ -279,6 +279,7 @@ fn what_is_not_understood() {
             ("the weather is nice", "unclear"),
             ("never mind", "drop"),
             ("undo", "talk nothingtoundo"),
+            ("try again", "talk nothingtorepeat"),
             ("yes", "talk nothingasked"),
         ],
     );
@@ -405,12 +406,19 @@ fn undo_finds_the_change_it_names() {
             params: params(json!({ "experiment": "Math Hints", "status": status })),
             asked: None,
         }),
+        again: None,
+    };
+    let failed = RecentChange {
+        again: change("", "stop").undo,
+        undo: None,
+        what: "Stop “Math Hints”: nobody decided in time".into(),
     };
     let situation = Situation {
         recent_changes: vec![
+            failed,
             change("Started “Math Hints”.", "stop"),
             change("Stopped “Reading Pace”.", "start"),
-            RecentChange { what: "Deleted “Tour”.".into(), undo: None },
+            RecentChange { what: "Deleted “Tour”.".into(), undo: None, again: None },
         ],
         ..Situation::default()
     };
@@ -419,6 +427,9 @@ fn undo_finds_the_change_it_names() {
         &[
             ("undo", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
             ("undo that please", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
+            ("undo the weather", "talk nothingtoundo"),
+            ("try again", r#"update_experiment_status {"experiment":"Math Hints","status":"stop"}"#),
+            ("try again: Stop “Math Hints”", r#"update_experiment_status {"experiment":"Math Hints","status":"stop"}"#),
             ("undo: Started “Math Hints”.", r#"update_experiment_status {"experiment":"Math Hints","status":"stop"}"#),
         ],
     );

@@ -51,6 +51,8 @@ pub(super) enum Talk {
     Approval,
     /// “Undo that”, and there is nothing.
     NothingToUndo,
+    /// “Try again”, and there is nothing.
+    NothingToRepeat,
     /// “Yes” or “no”, and nothing was asked.
     NothingAsked,
 }

@@ -9,11 +9,13 @@ pub(super) struct Word {
     pub(super) lower: String,
     /// Whether it stood in quotes: then it is a name and nothing else.
     pub(super) quoted: bool,
+    /// The punctuation that was dropped behind it.
+    pub(super) tail: String,
 }
 
 impl Word {
     fn new(text: &str, quoted: bool) -> Self {
-        Self { text: text.to_owned(), lower: text.to_lowercase(), quoted }
+        Self { text: text.to_owned(), lower: text.to_lowercase(), quoted, tail: String::new() }
     }
 
     /// Whether it is this word, outside quotes.
@@ -73,9 +75,10 @@ fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
     (ends_word && !inside[..end].trim().is_empty()).then_some((&inside[..end], after))
 }
 
-fn push_plain(found: &mut Vec<Word>, word: &str) {
-    let word =
-        word.trim_start_matches(['(', '[', '*', '_']).trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
+fn push_plain(found: &mut Vec<Word>, typed: &str) {
+    let typed = typed.trim_start_matches(['(', '[', '*', '_']);
+    let word = typed.trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
+    let tail = typed[word.len()..].to_owned();
     let lower = word.to_lowercase().replace('’', "'");
     match lower
         .strip_suffix("'s")
@@ -86,7 +89,7 @@ fn push_plain(found: &mut Vec<Word>, word: &str) {
             found.push(Word::new(if stem == "let" { "us" } else { "is" }, false));
         }
         None if word.is_empty() => {}
-        None => found.push(Word { text: word.to_owned(), lower, quoted: false }),
+        None => found.push(Word { text: word.to_owned(), lower, quoted: false, tail }),
     }
 }
 
@@ -149,6 +152,13 @@ pub(super) fn text(words: &[Word]) -> String {
     text.trim_matches([',', ' ']).to_owned()
 }
 
+/// The words as a sentence, with the punctuation in it.
+pub(super) fn sentence(words: &[Word]) -> String {
+    let with_tail = |word: &Word| Word { text: format!("{}{}", word.text, word.tail), ..word.clone() };
+    let words: Vec<Word> = words.iter().map(with_tail).collect();
+    text(&words)
+}
+
 /// The words as one text in lower case, without commas.
 pub(super) fn lower(words: &[Word]) -> String {
     words.iter().filter(|word| word.text != ",").map(|word| word.lower.as_str()).collect::<Vec<_>>().join(" ")
@@ -158,7 +168,7 @@ pub(super) fn lower(words: &[Word]) -> String {
 pub(super) fn polite(mut words: &[Word]) -> &[Word] {
     const BEFORE: &str = "please|pls|hey|hi|hello|ok|okay|so|now|then|and|well|also|countersign|bot|can you|could you|would you|will you|\
         can we|could we|can i|could i|may i|i want to|i would like to|i'd like to|i need to|we need to|we want to|i want you to|\
-        let us|lets|go ahead and|just|,|i want|i'd like|i need|i would like|do|kindly";
+        let us|lets|go ahead and|just|permanently|,|i want|i'd like|i need|i would like|do|kindly";
     while let Some(rest) = after(words, BEFORE).filter(|rest| !rest.is_empty()) {
         words = rest;
     }

@@ -30,6 +30,9 @@ pub enum Change {
         channel: ChannelId,
         /// What is left of it.
         message: Value,
+        /// The only one who saw it, if it was ephemeral.
+        #[serde(skip)]
+        only: Option<UserId>,
     },
     /// One person was told something.
     Ephemeral {
@@ -137,6 +140,7 @@ impl Change {
             | Self::ViewClose { user, .. }
             | Self::Home { user, .. }
             | Self::Read { user, .. } => user == viewer,
+            Self::MessageDeleted { only: Some(user), .. } => user == viewer,
             Self::Message { channel, .. }
             | Self::MessageChanged { channel, .. }
             | Self::MessageDeleted { channel, .. }

@@ -8,11 +8,17 @@ use super::{
 };
 use crate::ids::{ChannelId, MessageTs, UserId};
 
+/// After how many new ones the dead triggers and addresses are swept out: looking at all of them each time would make
+/// a click cost more the more there were.
+const SWEEP: usize = 1_024;
+
 impl Server {
     /// A permission for `user` to be shown one modal, soon.
     pub(super) fn trigger(&self, world: &mut World, user: &UserId) -> String {
         let now = self.now();
-        world.triggers.retain(|_, trigger| now.since(trigger.at).as_secs() < 60);
+        if world.triggers.len() % SWEEP == SWEEP - 1 {
+            world.triggers.retain(|_, trigger| now.since(trigger.at).as_secs() < 60);
+        }
         let id = format!("{}.{}.{}", now.millis(), world.next_id(""), uuid::Uuid::new_v4().simple());
         world.triggers.insert(id.clone(), Trigger { user: user.clone(), at: now, used: false });
         id
@@ -27,7 +33,9 @@ impl Server {
         message: Option<&Message>,
     ) -> String {
         let now = self.now();
-        world.response_urls.retain(|_, url| now.since(url.at).as_secs() < 3_600);
+        if world.response_urls.len() % SWEEP == SWEEP - 1 {
+            world.response_urls.retain(|_, url| now.since(url.at).as_secs() < 3_600);
+        }
         let id = uuid::Uuid::new_v4().simple().to_string();
         let thread = message.filter(|message| !message.is_root()).map(|message| message.root().clone());
         world.response_urls.insert(
@@ -51,6 +59,7 @@ impl Server {
         user: &UserId,
         message: &Message,
         action: Value,
+        values: &Value,
     ) -> Value {
         let mut payload = self.interaction("block_actions", world, user);
         let ephemeral = message.ephemeral_to.is_some();
@@ -64,7 +73,7 @@ impl Server {
         if !ephemeral {
             payload["message"] = whole(message, world);
         }
-        let values = super::values::filled_in(&message.blocks, &Value::Null, &Value::Null);
+        let values = super::values::filled_in(&message.blocks, values, &Value::Null);
         payload["state"] = json!({ "values": with_action(values, &action) });
         payload["response_url"] = json!(self.response_url(world, user, &message.channel, Some(message)));
         payload["actions"] = json!([action]);

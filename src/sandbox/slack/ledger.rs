@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::clock::Timestamp;
 
 /// How many entries of a kind are kept in memory; older ones remain in the file.
-const KEPT: usize = 200_000;
+const KEPT: usize = 50_000;
 
 /// A call that the app made.
 #[derive(Clone, Debug, Serialize)]

@@ -7,13 +7,14 @@
 //!
 //! It must not know the bot: no type of the production code crosses into this room, only bytes.
 //!
-//! Start reading at [`SandboxSlack::start`], then `people` (what a person can do), `timeline` (what becomes of a
+//! Start reading at [`SandboxSlack::start`], then `people` and `acts` (what a person can do), `timeline` (what becomes of a
 //! message), `events` (what the app is told) and `delivery` (how it is told). `web_api` has a file for each family of
 //! methods, `workspace` is the interface of the page, `check` the table of Block Kit limits.
 //!
 //! Not taken: a mock with canned answers. It cannot notice that the bot edited the wrong message.
 
-mod broadcast;
+mod acts;
+pub mod broadcast;
 mod check;
 mod delivery;
 mod events;
@@ -22,7 +23,7 @@ mod http_delivery;
 mod interactions;
 pub mod ledger;
 mod limits;
-mod people;
+pub mod people;
 mod persistence;
 mod response_url;
 mod sandbox_api;
@@ -71,9 +72,28 @@ pub struct Options {
     pub commands: Vec<Command>,
     /// The shortcuts of the app.
     pub shortcuts: Vec<Shortcut>,
+    /// What the bot token is allowed to do; a method that needs more is refused with `missing_scope`.
+    pub scopes: Vec<String>,
     /// Tells the time to timestamps, triggers and signatures.
     pub clock: Arc<dyn Clock>,
 }
+
+/// What a bot like ours asks for when it is installed.
+const SCOPES: [&str; 13] = [
+    "app_mentions:read",
+    "channels:history",
+    "channels:read",
+    "chat:write",
+    "commands",
+    "files:write",
+    "groups:history",
+    "groups:read",
+    "im:history",
+    "im:write",
+    "reactions:write",
+    "usergroups:read",
+    "users:read",
+];
 
 impl Default for Options {
     fn default() -> Self {
@@ -92,6 +112,7 @@ impl Default for Options {
                 Command::new("/countersign", "What waits for you, and your runs", "pending | runs | help"),
             ],
             shortcuts: Vec::new(),
+            scopes: SCOPES.iter().map(|&scope| scope.to_owned()).collect(),
             clock: Arc::new(SystemClock),
         }
     }

@@ -56,14 +56,16 @@ impl Server {
             super::Mode::Http { events_url, .. } => AppAddress { url: events_url.clone(), verified: false },
             super::Mode::Socket => AppAddress::default(),
         };
-        // The client links a TLS library without a default; it never speaks TLS here, but it asks when it is made.
+        // The client links a TLS library without a default provider and asks for one when it is made. It never speaks
+        // TLS here, so reading the machine's certificates (a quarter of a second) would be for nothing.
         rustls::crypto::ring::default_provider().install_default().ok();
+        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build();
         Self {
             url,
             sockets: Sockets::default(),
             ledger,
             app: Mutex::new(app),
-            http: reqwest::Client::builder().no_proxy().build().expect("a TLS provider was just installed"),
+            http: http.expect("a TLS provider was just installed"),
             changed: Notify::new(),
             stopped: CancellationToken::new(),
             ended: CancellationToken::new(),

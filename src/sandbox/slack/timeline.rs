@@ -130,10 +130,14 @@ impl Server {
         let message = world.message_mut(channel, ts).filter(|message| !message.deleted)?;
         message.deleted = true;
         let message = message.clone();
-        if !message.is_root() {
+        if !message.is_root() && message.ephemeral_to.is_none() {
             self.root_changed(&mut world, &message);
         }
-        self.announce(Change::MessageDeleted { channel: channel.clone(), message: message.shown(&world) });
+        self.announce(Change::MessageDeleted {
+            channel: channel.clone(),
+            message: message.shown(&world),
+            only: message.ephemeral_to.clone(),
+        });
         for delivery in events::deleted(&message, &mut world, self.now()) {
             self.send(delivery);
         }

@@ -56,11 +56,14 @@ impl Server {
         Some(shown)
     }
 
-    /// Closes the topmost modal of a person, or all of them.
-    pub(super) fn close_views(&self, user: &UserId, all: bool) {
+    /// Closes a modal of a person and whatever lies above it; all of them if none is named.
+    pub(super) fn close_views(&self, user: &UserId, lowest: Option<&str>) {
         let mut world = self.world();
         let Some(stack) = world.stacks.get_mut(user) else { return };
-        let keep = if all { 0 } else { stack.len().saturating_sub(1) };
+        let keep = match lowest {
+            Some(id) => stack.iter().position(|open| open == id).unwrap_or(stack.len()),
+            None => 0,
+        };
         let closed = stack.split_off(keep);
         for view_id in closed.into_iter().rev() {
             if let Some(view) = world.views.get_mut(&view_id) {

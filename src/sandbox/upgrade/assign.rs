@@ -354,11 +354,11 @@ pub(crate) fn enrol(world: &mut World, experiment: &str, point: &str, user: &str
 }
 
 fn join(world: &mut World, id: &str, point: &str, user: &str, group: Option<String>, condition: Option<String>) {
-    if let (Some(group), Some(condition)) = (&group, &condition) {
-        if !world.group_enrollments.iter().any(|row| row.experiment == id && row.group == *group) {
-            let (experiment, group, condition) = (id.to_owned(), group.clone(), condition.clone());
-            world.group_enrollments.push(GroupEnrollment { experiment, group, condition });
-        }
+    if let (Some(group), Some(condition)) = (&group, &condition)
+        && !world.group_enrollments.iter().any(|row| row.experiment == id && row.group == *group)
+    {
+        let (experiment, group, condition) = (id.to_owned(), group.clone(), condition.clone());
+        world.group_enrollments.push(GroupEnrollment { experiment, group, condition });
     }
     if !world.enrollments.iter().any(|row| row.experiment == id && row.user == user && row.point == point) {
         world.enrollments.push(Enrollment {

@@ -53,6 +53,10 @@ impl Listener for Door {
 
     async fn accept(&mut self) -> (Line, SocketAddr) {
         let (stream, from) = Listener::accept(&mut self.0).await;
+        // Without this every small answer waits for the acknowledgement of the one before.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "cannot send small packets at once");
+        }
         (Line { stream, switch: Switch::default() }, from)
     }
 
@@ -79,6 +83,21 @@ impl AsyncWrite for Line {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
         Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if self.switch.is_cut() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

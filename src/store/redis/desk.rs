@@ -81,7 +81,10 @@ pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<us
 
 /// [`crate::graph::store::Store::sweep`].
 pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Error> {
-    let before = |kept: Duration| now.millis().saturating_sub(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX));
+    let before = |kept: Duration| {
+        let moment = now.millis().saturating_sub(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX));
+        format!("({moment}") // the moment itself not included
+    };
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
         pipeline.cmd("ZREMRANGEBYSCORE").arg(Shelf::Dedup.of(partition)).arg("-inf").arg(before(KEEP_DEDUP)).ignore();

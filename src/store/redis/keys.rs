@@ -71,8 +71,8 @@ places! {
 places! {
     /// One of each thread.
     Drawer {
-        /// Hash of small things: `ours`, `worker`, `fence`, `version`, `snapshot_version`, `mail_seq`, `seen_seq`,
-        /// `outbox_seq`, `in_flight`, `audit_seq`, `audit_hash`.
+        /// Hash of small things: `ours`, `worker`, `fence`, `version`, `snapshot_version`, `mail_seq`, `outbox_seq`,
+        /// `in_flight`, `audit_seq`, `audit_hash`.
         Meta = "meta",
         /// Hash: position → mail.
         Mailbox = "mailbox",

@@ -11,8 +11,7 @@
 //! **Two clocks.** Leases and claims run by the server's `TIME`, read inside the script, so the processes' clocks do
 //! not matter. What people see (timers, waits before a retry, `not_before`) is compared with the `now` that callers
 //! pass. The two never meet in one number: a thread that waits for a retry stands in a set of its own (`waiting`), and
-//! is ready if *either* set says so. New mail makes it ready at once; letters that the worker had seen when it let go
-//! wait with it, otherwise they would turn each wait into none.
+//! is ready if *either* set says so. Mail makes it ready at once.
 //!
 //! **After a lost answer** the write may or may not have happened. The caller repeats it with its commit id, whose
 //! answer is kept for a day.
@@ -49,8 +48,8 @@ use crate::{
     graph::{
         action::ActionRecord,
         store::{
-            Acquired, ActionFilter, AuditEntry, Changes, Claimed, Delivery, DeskEntry, Durability, Error, Ingested,
-            Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
+            Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -180,6 +179,10 @@ impl Store for RedisStore {
 
     async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
         reading::threads(self, limit).await
+    }
+
+    async fn backlog(&self) -> Result<Backlog, Error> {
+        reading::backlog(self).await
     }
 
     async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error> {

@@ -11,7 +11,7 @@ use crate::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Status},
-        store::{ActionFilter, AuditEntry, Error, Posted, StepRecord, ThreadSummary, Version},
+        store::{ActionFilter, AuditEntry, Backlog, Error, Posted, StepRecord, ThreadSummary, Version},
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId},
 };
@@ -90,6 +90,26 @@ pub(super) async fn posted(store: &RedisStore, thread: &ThreadId, slot: &Slot) -
     let text: Option<String> =
         store.link.command(cmd("HGET").arg(Drawer::Posted.of(thread)).arg(slot.as_str())).await?;
     text.map(|text| json::read("where a message is", &text)).transpose()
+}
+
+/// [`crate::graph::store::Store::backlog`].
+pub(super) async fn backlog(store: &RedisStore) -> Result<Backlog, Error> {
+    const SHELVES: [Shelf; 5] = [Shelf::Ready, Shelf::Waiting, Shelf::Desk, Shelf::Outbox, Shelf::Sending];
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        for shelf in SHELVES {
+            pipeline.zcard(shelf.of(partition));
+        }
+    }
+    let counts: Vec<u64> = store.link.pipeline(&pipeline).await?;
+    let mut backlog = Backlog::default();
+    for counts in counts.chunks_exact(SHELVES.len()) {
+        let [ready, waiting, desk, outbox, sending] = counts else { continue };
+        backlog.threads += ready + waiting;
+        backlog.desk += desk;
+        backlog.outbox += outbox + sending;
+    }
+    Ok(backlog)
 }
 
 /// [`crate::graph::store::Store::threads`].

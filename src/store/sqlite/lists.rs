@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    graph::store::{Error, Saved, StepRecord, ThreadSummary, Version},
+    graph::store::{Backlog, Error, Saved, StepRecord, ThreadSummary, Version},
     ids::{ChannelId, MessageTs, TeamId, ThreadId},
 };
 
@@ -80,6 +80,17 @@ pub(super) fn read_steps(steps: Vec<StoredStep>) -> Result<Vec<(Version, StepRec
         Ok((version, StepRecord { delta, ..parse(&record, "a step")? }))
     };
     steps.into_iter().map(read).collect()
+}
+
+/// How much waits to be done.
+pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Error> {
+    let count =
+        |sql: &str| -> Result<i64, Error> { Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?) };
+    Ok(Backlog {
+        threads: uint(count("SELECT count(*) FROM threads WHERE ready_at IS NOT NULL")?),
+        desk: uint(count("SELECT count(*) FROM desk")?),
+        outbox: uint(count("SELECT count(DISTINCT id >> 32) FROM outbox")?),
+    })
 }
 
 /// Threads of ours, the one with the newest change first.

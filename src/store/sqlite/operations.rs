@@ -20,8 +20,9 @@ use crate::{
     graph::{
         action::ActionRecord,
         store::{
-            Acquired, ActionFilter, AuditEntry, Changes, Claimed, Delivery, DeskEntry, Destination, Durability, Error,
-            Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Destination,
+            Durability, Error, Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then,
+            ThreadSummary, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -177,6 +178,10 @@ impl Store for SqliteStore {
     async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
         let clock = self.clock.now();
         self.readers.run(move |connection| lists::threads(connection, limit, clock)).await
+    }
+
+    async fn backlog(&self) -> Result<Backlog, Error> {
+        self.readers.run(lists::backlog).await
     }
 
     async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error> {

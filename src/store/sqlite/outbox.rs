@@ -241,23 +241,20 @@ fn schedule(connection: &Connection, row: &mut ThreadRow) -> Result<(), Error> {
 /// The message that goes next, with its time: the oldest that is not progress, or else the oldest progress. But
 /// progress that was tried goes before what fills the same slot: if its post arrived, it would stand there for ever.
 fn next(connection: &Connection, row: &ThreadRow) -> Result<Option<(i64, Timestamp)>, Error> {
-    const SQL: &str = "SELECT id, not_before, progress, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 \
-                       ORDER BY progress, id LIMIT 1";
-    let first: Option<(i64, i64, bool, Option<String>)> = connection
-        .prepare_cached(SQL)?
-        .query_row(row.keys(), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
-        .optional()?;
-    let Some((id, not_before, progress, slot)) = first else { return Ok(None) };
-    if let (false, Some(slot)) = (progress, slot) {
-        const SQL: &str = "SELECT id, not_before FROM outbox WHERE id BETWEEN ?1 AND ?2 \
-                           AND progress AND attempts > 0 AND slot = ?3 ORDER BY id LIMIT 1";
-        let tried = connection
-            .prepare_cached(SQL)?
-            .query_row(params![row.keys()[0], id, slot], |row| Ok((row.get(0)?, Timestamp(row.get(1)?))))
-            .optional()?;
-        if tried.is_some() {
-            return Ok(tried);
+    // Chosen here: SQLite would compile the choice anew for every thread.
+    const SQL: &str =
+        "SELECT id, not_before, progress, attempts, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+    let mut select = connection.prepare_cached(SQL)?;
+    let mut entries = select.query(row.keys())?;
+    let mut progress: Vec<(i64, Timestamp, bool, Option<String>)> = Vec::new();
+    while let Some(entry) = entries.next()? {
+        let (id, not_before, slot) = (entry.get(0)?, Timestamp(entry.get(1)?), entry.get::<_, Option<String>>(4)?);
+        if entry.get(2)? {
+            progress.push((id, not_before, entry.get::<_, u32>(3)? > 0, slot));
+            continue;
         }
+        let before = progress.iter().find(|(_, _, tried, of)| *tried && slot.is_some() && *of == slot);
+        return Ok(Some(before.map_or((id, not_before), |(id, not_before, ..)| (*id, *not_before))));
     }
-    Ok(Some((id, Timestamp(not_before))))
+    Ok(progress.first().map(|(id, not_before, ..)| (*id, *not_before)))
 }

@@ -1,5 +1,7 @@
 //! The way out, against a workspace that refuses what Slack refuses and loses answers.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::time::Duration;
 
 use countersign::{
@@ -177,4 +179,27 @@ async fn nothing_is_sent_where_nobody_listens() {
     assert_eq!(client.auth_test().await, Err(Error::NotSent));
     let nowhere = client.respond("not an address", Respond::Privately, &words("hi")).await;
     assert_eq!(nowhere, Err(Error::Refused { code: "invalid_url".into() }));
+}
+
+#[tokio::test]
+async fn calls_share_connections() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::{Json, Router, routing::post, serve::ListenerExt};
+
+    static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
+    let answer = || async { Json(serde_json::json!({ "ok": true, "user_id": "U1", "team_id": "T1" })) };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/api", listener.local_addr().unwrap());
+    let counted = listener.tap_io(|_| {
+        CONNECTIONS.fetch_add(1, Ordering::SeqCst);
+    });
+    let router = Router::new().route("/api/auth.test", post(answer));
+    let serving = tokio::spawn(async move { axum::serve(counted, router).await });
+    let client = SlackClient::new(&url, &SecretString::from("xoxb"), SlackClient::TIMEOUT).unwrap();
+    for _ in 0..20 {
+        client.auth_test().await.unwrap();
+    }
+    assert_eq!(CONNECTIONS.load(Ordering::SeqCst), 1);
+    serving.abort();
 }

@@ -1,5 +1,7 @@
 //! Both ways in, against a workspace that redelivers, disconnects and falls silent.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail")]
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -8,10 +10,13 @@ use std::{
 use async_trait::async_trait;
 use countersign::{
     clock::SystemClock,
+    conversation::render,
     ids::DedupKey,
     sandbox::slack::{Mode, Options, SandboxSlack, faults::Fault},
     slack::{
-        Identity, Inbound, ingress_http,
+        Identity, Inbound,
+        client::{Error, Respond},
+        ingress_http,
         ingress_socket::{Settings, SocketHealth, SocketIngress},
         interaction::Kind,
         sink::{Answer, Received, Retry, Sink, SinkError, Transport},
@@ -79,7 +84,7 @@ fn options() -> Options {
 }
 
 fn us(slack: &SandboxSlack) -> Identity {
-    Identity { user: slack.look(|world| world.app.user.clone()), bot: None }
+    Identity { user: slack.look(|world| world.app.user.clone()) }
 }
 
 fn settings(slack: &SandboxSlack) -> Settings {
@@ -255,6 +260,74 @@ async fn a_click_without_a_team_is_stored_too() {
     let Kind::BlockActions { actions, .. } = &click.kind else { panic!() };
     assert_eq!(actions[0].action_id, "approve");
     assert_eq!((click.channel.as_ref(), click.message_ts.as_ref()), (Some(&channel), Some(&ts)));
+    given.finish().await;
+}
+
+#[tokio::test]
+async fn a_modal_is_opened_objected_to_and_sent() {
+    let given = given(&[], Notebook::default()).await;
+    given.connected().await;
+    let client = super::slack_client::client(&given.slack);
+    given.slack.command("ana", "general", "/countersign edit").await.unwrap();
+    let Inbound::Command(command) = given.notebook.all()[0].inbound.clone() else { panic!() };
+    let input = json!({ "type": "input", "block_id": "name", "label": { "type": "plain_text", "text": "Name" },
+        "element": { "type": "plain_text_input", "action_id": "text" } });
+    let title = |text: &str| json!({ "type": "plain_text", "text": text });
+    let modal = json!({ "type": "modal", "callback_id": "edit", "private_metadata": "0a11", "title": title("Edit"),
+        "submit": title("Save"), "blocks": [input] });
+    let view = client.open_view(command.trigger_id.as_deref().unwrap(), &modal).await.unwrap();
+    client.update_view(&view, None, &modal).await.unwrap();
+    let used = client.open_view(command.trigger_id.as_deref().unwrap(), &modal).await;
+    assert!(matches!(used, Err(Error::Gone { .. })), "{used:?}");
+
+    *given.notebook.answer.lock().unwrap() =
+        Some(json!({ "response_action": "errors", "errors": { "name": "is taken" } }));
+    let refused = given.slack.submits("ana", &view, json!({ "name": "Math Hints" })).await;
+    assert!(format!("{refused:?}").contains("is taken"), "{refused:?}");
+    *given.notebook.answer.lock().unwrap() = None;
+    assert!(given.slack.submits("ana", &view, json!({ "name": "Math Hints 2" })).await.unwrap(), "closed");
+
+    let all = given.notebook.all();
+    let sent: Vec<_> = all.iter().filter(|received| received.inbound.kind() == "interaction").collect();
+    assert_ne!(sent[0].inbound.dedup(), sent[1].inbound.dedup());
+    let Inbound::Interaction(sent) = &sent[1].inbound else { panic!() };
+    let Kind::ViewSubmission { view } = &sent.kind else { panic!() };
+    assert_eq!((view.callback_id.as_str(), view.private_metadata.as_str()), ("edit", "0a11"));
+    assert_eq!(view.values["name"], ["Math Hints 2"]);
+    given.finish().await;
+}
+
+#[tokio::test]
+async fn a_click_is_answered_through_its_own_address() {
+    let given = given(&[], Notebook::default()).await;
+    given.connected().await;
+    let client = super::slack_client::client(&given.slack);
+    let (channel, card) = super::slack_client::a_card(&given.slack);
+    let ts = client.post_message(&channel, None, &card, &"n1".into()).await.unwrap();
+    given.slack.clicks("bo", "general", &ts, "Start experiment").await.unwrap();
+    let address = given.notebook.all().into_iter().find_map(|received| match received.inbound {
+        Inbound::Interaction(click) => click.response_url,
+        _ => None,
+    });
+    let address = address.unwrap();
+    client.respond(&address, Respond::Privately, &render::status("Only you see this")).await.unwrap();
+    assert!(given.slack.ephemerals("bo")[0].text.contains("Only you"));
+    client.respond(&address, Respond::ReplaceOriginal, &render::status("Decided")).await.unwrap();
+    assert_eq!(given.slack.messages("general").last().unwrap().text, "Decided");
+    client.respond(&address, Respond::DeleteOriginal, &render::status("")).await.unwrap();
+    assert!(given.slack.messages("general").is_empty());
+    given.finish().await;
+}
+
+#[tokio::test]
+async fn the_home_tab_is_drawn_when_it_is_opened() {
+    let given = given(&[], Notebook::default()).await;
+    given.connected().await;
+    given.slack.opens_home("ana");
+    given.is("told", |given| !given.notebook.all().is_empty()).await;
+    let Inbound::HomeOpened(home) = given.notebook.all()[0].inbound.clone() else { panic!() };
+    let view = json!({ "type": "home", "blocks": render::status("Nothing waits for you.").blocks });
+    super::slack_client::client(&given.slack).publish_home(&home.user, &view).await.unwrap();
     given.finish().await;
 }
 

@@ -1,1 +1,3 @@
 //! The thread as people see it.
+
+mod approvals;

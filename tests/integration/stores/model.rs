@@ -22,7 +22,7 @@ use serde_json::Value;
 pub(crate) enum Refused {
     Fenced,
     Version(Version),
-    Moved(Option<ActionRecord>),
+    Moved(Option<Box<ActionRecord>>),
 }
 
 /// A store in memory.
@@ -225,7 +225,7 @@ impl Thread {
             _ => false,
         };
         if !legal {
-            return Err(Refused::Moved(stored.cloned()));
+            return Err(Refused::Moved(stored.cloned().map(Box::new)));
         }
         self.actions.insert(change.record.id.clone(), change.record.clone());
         Ok(())

@@ -118,20 +118,6 @@ async fn a_lease_runs_out_by_the_clock_of_the_server() {
     assert!(second.lease.fence > first.lease.fence);
 }
 
-#[tokio::test]
-async fn letters_that_were_left_lying_wait_with_their_thread() {
-    let f = Redis::fresh().await;
-    let acquired = f.awake(&thread(1)).await;
-    let later = f.now() + Duration::from_secs(3600);
-    f.store().commit(&acquired.lease, 0, &changes(&thread(1)), Then::ReleaseUntil(later)).await.unwrap();
-    assert!(f.acquire("w2").await.is_none(), "or the wait would be none");
-
-    let acquired = f.store().acquire(&"w1".into(), f.ttl(), later, None).await.unwrap().expect("its time has come");
-    f.hears(&thread(1), "stop").await;
-    f.store().commit(&acquired.lease, 0, &changes(&thread(1)), Then::ReleaseUntil(later + f.ttl())).await.unwrap();
-    assert_eq!(words(&f.acquire("w2").await.expect("this one nobody has seen").letters), ["wake up", "stop"]);
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_processes_advance_every_thread_once() {
     let server = RedisServer::start().await;

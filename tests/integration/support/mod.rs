@@ -1,4 +1,6 @@
 //! The production app wired to the sandbox servers.
 
+pub(crate) mod bot;
 pub(crate) mod proxy;
 pub(crate) mod redis;
+pub(crate) mod thread;

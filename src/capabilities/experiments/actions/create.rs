@@ -284,7 +284,7 @@ fn plan(
     })
 }
 
-/// The request. Below 6.3 both lists must be sent, as objects; from 6.3 on objects are refused and nothing is needed.
+/// The request, in the shape of the server's version.
 fn body(plan: &Plan, version: &Version) -> Value {
     let conditions = plan.conditions.iter().enumerate().map(|(i, condition)| {
         json!({
@@ -315,14 +315,7 @@ fn body(plan: &Plan, version: &Version) -> Value {
     if let Some(group) = &plan.group {
         body["group"] = json!(group);
     }
-    if version.is_below_6_3() {
-        let nobody = json!({
-            "segment": { "type": "private", "individualForSegment": [], "groupForSegment": [], "subSegments": [] },
-        });
-        body["experimentSegmentInclusion"] = nobody.clone();
-        body["experimentSegmentExclusion"] = nobody;
-    }
-    body
+    design::with_lists_for(version, body)
 }
 
 fn result(plan: &Plan) -> Value {

@@ -3,6 +3,7 @@
 //! The server checks hardly any of this, so what passes here is what runs.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
         rules,
     },
     graph::action::{ErrorKind, PrepareError},
-    services::upgrade::context::ContextMetadata,
+    services::upgrade::{context::ContextMetadata, version::Version},
 };
 
 /// A condition with its identity, new or kept.
@@ -92,6 +93,21 @@ pub(super) fn points(
         }
     }
     Ok(points)
+}
+
+/// Below 6.3 an experiment must be sent with both lists, as objects; these are empty ones, where there are none. From 6.3 on
+/// objects are refused and nothing is needed.
+pub(super) fn with_lists_for(version: &Version, mut body: Value) -> Value {
+    if version.is_below_6_3() {
+        for list in ["experimentSegmentInclusion", "experimentSegmentExclusion"] {
+            if !body[list].is_object() {
+                body[list] = json!({
+                    "segment": { "type": "private", "individualForSegment": [], "groupForSegment": [], "subSegments": [] },
+                });
+            }
+        }
+    }
+    body
 }
 
 /// `control, variant` is two conditions.

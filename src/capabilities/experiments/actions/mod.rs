@@ -18,9 +18,6 @@ pub mod update;
 mod design;
 mod fields;
 
-#[cfg(test)]
-mod tests;
-
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;

@@ -153,7 +153,7 @@ impl ActionKind for UpdateStatus {
             Ok(now) if record.preconditions["status"] == json!(now.view.state) => Probed::DidNotHappen,
             Ok(now) => Probed::CannotTell { evidence: outcomes::elsewhere(&now.view.name, &now.view.state.display()) },
             Err(Error::NotFound { .. }) => {
-                Probed::Happened(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name)))
+                Probed::CannotTell { evidence: outcomes::gone_meanwhile(&change.experiment_name) }
             }
             Err(error) => cannot_read_back(&error),
         }

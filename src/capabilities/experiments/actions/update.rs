@@ -150,7 +150,12 @@ impl ActionKind for UpdateExperiment {
             let summary = outcomes::changed_meanwhile(&changes.experiment_name);
             return Performed::Ended(failed(ErrorKind::Execution, summary));
         }
-        match self.0.update(changes.experiment, &apply(&changes, &experiment)).await {
+        let version = match self.0.version().await {
+            Ok(version) => version,
+            Err(error) => return Performed::Ended(unread(&error)),
+        };
+        let body = design::with_lists_for(&version, apply(&changes, &experiment));
+        match self.0.update(changes.experiment, &body).await {
             Ok(_) => Performed::Ended(done(record, result(&changes))),
             Err(Error::NotFound { .. }) => Performed::Ended(gone()),
             Err(error) => ended_badly(self, record, error).await,
@@ -169,7 +174,7 @@ impl ActionKind for UpdateExperiment {
         let now = match self.0.single(changes.experiment).await {
             Ok(experiment) => experiment.view,
             Err(Error::NotFound { .. }) => {
-                return Probed::Happened(failed(ErrorKind::NotFound, outcomes::gone(&changes.experiment_name)));
+                return Probed::CannotTell { evidence: outcomes::gone_meanwhile(&changes.experiment_name) };
             }
             Err(error) => return cannot_read_back(&error),
         };

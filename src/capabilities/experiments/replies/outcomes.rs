@@ -10,6 +10,11 @@ pub fn gone(name: &str) -> Text {
     Text::new().plain("“").bold(name).plain("” does not exist any more, so nothing was changed.")
 }
 
+/// The experiment went away while it was not known whether its change had arrived.
+pub fn gone_meanwhile(name: &str) -> Text {
+    Text::new().plain("Reading back, “").bold(name).plain("” does not exist any more.")
+}
+
 /// A participant who is not known.
 pub fn unknown_user(user: &str) -> Text {
     Text::new()
@@ -147,6 +152,7 @@ mod tests {
     fn every_failure_says_what_is_true_and_what_to_do() {
         let all = [
             gone("Math Hints"),
+            gone_meanwhile("Math Hints"),
             unknown_user("student-9"),
             not_found("Experiment not found!"),
             not_accepted(),
@@ -164,6 +170,7 @@ mod tests {
         ];
         assert_snapshot!(all.map(|text| text.words()).join("\n"), @r"
         “Math Hints” does not exist any more, so nothing was changed.
+        Reading back, “Math Hints” does not exist any more.
         UpGrade does not know the user student-9 yet, so nothing was changed. Initialise the user first.
         UpGrade does not know what was named: Experiment not found!. Nothing was changed.
         UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token.

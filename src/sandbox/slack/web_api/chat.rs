@@ -58,7 +58,7 @@ pub(super) fn delete(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn post_ephemeral(server: &Arc<Server>, args: &Args) -> Answer {
-    let channel = place(server, &args.needed("channel")?, true)?;
+    let channel = place(server, &args.needed("channel")?, false)?;
     let user = args.user("user")?;
     if !server.world().channel(channel.as_str()).is_some_and(|channel| channel.has(&user)) {
         return Err(Refusal::of("user_not_in_channel"));
@@ -91,14 +91,12 @@ pub(super) fn react(server: &Arc<Server>, args: &Args) -> Answer {
     }
 }
 
-/// The conversation that is meant, if the bot may speak there. A user's id means the direct message with them, but
-/// only to speak: an edit needs the conversation's own id.
-pub(super) fn place(server: &Server, name: &str, or_user: bool) -> Result<ChannelId, Refusal> {
+/// The conversation that is meant, if the bot may speak there. A name, or a user's id for the direct message with them,
+/// will do to post and for nothing else: an edit needs the conversation's own id.
+pub(super) fn place(server: &Server, name: &str, or_name: bool) -> Result<ChannelId, Refusal> {
     let world = server.world();
-    let channel = world.channel(name).ok_or_else(|| Refusal::of("channel_not_found"))?;
-    if channel.with.as_ref().is_some_and(|with| with.as_str() == name) && !or_user {
-        return Err(Refusal::of("channel_not_found"));
-    }
+    let found = world.channel(name).filter(|channel| or_name || channel.id.as_str() == name);
+    let channel = found.ok_or_else(|| Refusal::of("channel_not_found"))?;
     if !channel.has(&world.app.user) {
         return Err(Refusal::of("not_in_channel"));
     }

@@ -30,7 +30,9 @@ pub(in crate::sandbox::slack) async fn call(
     let at = server.now();
     let method = method.trim_start_matches('/').to_owned();
     let trouble = server.faults().take(&method);
-    tokio::time::sleep(trouble.delay).await;
+    if !trouble.delay.is_zero() {
+        tokio::time::sleep(trouble.delay).await;
+    }
     let args = Args::read(&headers, query, &body);
     let recorded = args.as_ref().map_or(Value::Null, recorded_without_token);
     let record = |answer: &Value, status: StatusCode, answer_lost: bool| {
@@ -56,6 +58,7 @@ pub(in crate::sandbox::slack) async fn call(
         None => args.and_then(|mut args| {
             let token = args.take_token();
             allowed(&method, &headers, token)?;
+            permitted(&server, &method)?;
             dispatch::call(&server, &method, &args)
         }),
     };
@@ -69,7 +72,21 @@ pub(in crate::sandbox::slack) async fn call(
     record(&answer, StatusCode::OK, trouble.answer_lost.is_some());
     match trouble.answer_lost {
         Some(how) => lost(how, &server).await,
-        None => Json(answer).into_response(),
+        None => ([("x-oauth-scopes", server.options.scopes.join(","))], Json(answer)).into_response(),
+    }
+}
+
+/// Whether the app was given the scope that a method needs.
+fn permitted(server: &Server, method: &str) -> Result<(), Refusal> {
+    let provided = &server.options.scopes;
+    match dispatch::scope(method).filter(|needed| !provided.iter().any(|scope| scope == needed)) {
+        None => Ok(()),
+        Some(needed) => {
+            let mut refusal = Refusal::of("missing_scope");
+            refusal.more.insert("needed".to_owned(), json!(needed));
+            refusal.more.insert("provided".to_owned(), json!(provided.join(",")));
+            Err(refusal)
+        }
     }
 }
 

@@ -16,8 +16,9 @@ use crate::{
     ids::{ChannelId, MessageTs, UserId},
     sandbox::slack::{
         Error,
+        acts::{Pressed, Typed},
         broadcast::Change,
-        people::{Press, Pressed, Typed},
+        people::Press,
         server::Server,
     },
 };
@@ -41,6 +42,8 @@ pub(super) struct Act {
     #[serde(default)]
     values: Value,
     callback_id: Option<String>,
+    #[serde(default)]
+    state: Value,
 }
 
 impl Act {
@@ -93,7 +96,7 @@ pub(super) async fn action(State(server): State<Arc<Server>>, Json(act): Json<Ac
         let button_value = act.value.as_str().map(str::to_owned);
         let press = Press::Action { action_id: act.action_id.clone().unwrap_or_default(), value: button_value };
         let chosen = if act.selected_option.is_null() { act.value.clone() } else { act.selected_option.clone() };
-        let pressed = Pressed { block_id: act.block_id.as_deref(), press, chosen };
+        let pressed = Pressed { block_id: act.block_id.as_deref(), press, chosen, values: act.state["values"].clone() };
         match &act.view_id {
             Some(view) => server.press_on_view(&user, view, pressed).await?,
             None => {

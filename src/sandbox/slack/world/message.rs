@@ -193,21 +193,15 @@ pub(in crate::sandbox::slack) fn interactive(blocks: &[Value]) -> Vec<(String, V
     for block in blocks {
         let block_id = text_of(&block["block_id"]);
         let single = [&block["accessory"], &block["element"]];
-        let several = block["elements"].as_array().into_iter().flatten();
-        for element in single.into_iter().chain(several) {
-            if element["action_id"].is_string() {
-                found.push((block_id.clone(), element.clone()));
+        let several = ["elements", "actions", "child_blocks"].map(|several| block[several].as_array());
+        for inner in single.into_iter().chain(several.into_iter().flatten().flatten()) {
+            if inner["action_id"].is_string() {
+                found.push((block_id.clone(), inner.clone()));
+            } else if inner.is_object() {
+                // Cards and containers hold elements of their own.
+                let own = interactive(std::slice::from_ref(inner)).into_iter();
+                found.extend(own.map(|(id, element)| (if id.is_empty() { block_id.clone() } else { id }, element)));
             }
-        }
-        for inner in ["blocks", "children", "cards", "actions"] {
-            if let Some(inner) = block[inner].as_array() {
-                for (id, element) in interactive(inner) {
-                    found.push((if id.is_empty() { block_id.clone() } else { id }, element));
-                }
-            }
-        }
-        if block["type"] != "actions" && block["type"] == "button" && block["action_id"].is_string() {
-            found.push((block_id, block.clone()));
         }
     }
     found
@@ -229,7 +223,7 @@ fn block_words(block: &Value) -> String {
             let rows = block["rows"].as_array().into_iter().flatten();
             let row = |row: &Value| {
                 let cells = row.as_array().into_iter().flatten();
-                cells.map(|cell| block_words_or_text(cell)).collect::<Vec<_>>().join(" | ")
+                cells.map(block_words_or_text).collect::<Vec<_>>().join(" | ")
             };
             rows.map(row).collect::<Vec<_>>().join("\n")
         }

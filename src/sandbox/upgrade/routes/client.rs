@@ -83,11 +83,11 @@ fn change_groups(world: &mut World, call: &Call, field: &str) -> Outcome {
         answer[field] = call.body[field].clone();
     }
     let sent = json!({ field: call.body[field] });
-    if let Some(user) = world.users.get_mut(&id) {
-        if put_groups(user, &sent) {
-            user.stamp.touch(now);
-            world.changed();
-        }
+    if let Some(user) = world.users.get_mut(&id)
+        && put_groups(user, &sent)
+    {
+        user.stamp.touch(now);
+        world.changed();
     }
     Ok(answer)
 }

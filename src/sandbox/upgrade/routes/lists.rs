@@ -92,10 +92,10 @@ pub(crate) fn replace(world: &mut World, call: &Call) -> Outcome {
         return Err(Failure::error(500, "Error in updating the list", Some("Query Failed")));
     };
     list.segment = Segment { stamp: list.segment.stamp.clone(), ..segment };
-    if let Some(experiment) = world.experiment_mut(&id) {
-        if let Some(kept) = kind.lists_mut(experiment).iter_mut().find(|kept| kept.segment.id == in_path) {
-            *kept = list.clone();
-        }
+    if let Some(experiment) = world.experiment_mut(&id)
+        && let Some(kept) = kind.lists_mut(experiment).iter_mut().find(|kept| kept.segment.id == in_path)
+    {
+        *kept = list.clone();
     }
     log(world, &id, kind.word(), &list, "updated");
     answer(world, &id, &list)

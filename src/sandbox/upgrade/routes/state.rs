@@ -21,10 +21,10 @@ pub(crate) fn change(world: &mut World, call: &Call) -> Outcome {
     if to == State::Enrolling {
         assign::exclude_early_visitors(world, id);
     }
-    if let (State::Scheduled, Value::String(date)) = (to, &call.body["scheduleDate"]) {
-        if let Some(experiment) = world.experiment_mut(id) {
-            experiment.row.start_on = Some(date.clone());
-        }
+    if let (State::Scheduled, Value::String(date)) = (to, &call.body["scheduleDate"])
+        && let Some(experiment) = world.experiment_mut(id)
+    {
+        experiment.row.start_on = Some(date.clone());
     }
     world.change_state(id, to);
     let after = world.experiment(id).expect("nobody else holds the world");

@@ -12,6 +12,5 @@ redis.call('ZADD', READY, server_now + ttl, thread)
 redis.call('ZREM', WAITING, thread)
 local fence = redis.call('HINCRBY', META, 'fence', 1)
 redis.call('HSET', META, 'worker', worker)
-mark_seen()
 local version, snapshot, steps = saved()
 return {fence, version, snapshot, steps, letters_after(0)}

@@ -102,13 +102,13 @@ end
 
 -- The rules of the outbox; `Remove` is the message that takes a slot away.
 local function put_in_outbox(outgoing)
-  local entries, in_flight = read_outbox()
+  local entries = read_outbox()
   local slot, body = outgoing.slot, outgoing.body
   outgoing.body = nil
   if slot then
     local waits, tried
     for _, entry in ipairs(entries) do
-      local untried = entry.attempts == 0 and entry.seq ~= in_flight
+      local untried = entry.attempts == 0
       if untried and entry.progress then
         remove_outgoing(entry.seq)
       elseif entry.slot == slot and untried then
@@ -147,15 +147,10 @@ end
 if plan.lease and plan.lease.release then
   redis.call('HDEL', META, 'worker')
   redis.call('ZREM', READY, thread)
-  if plan.lease.wait_until then
-    -- Letters that the worker has seen and left wait with it; only what came behind its back ends the wait.
-    redis.call('ZADD', WAITING, plan.lease.wait_until, thread)
-    local letters = redis.call('HMGET', META, 'mail_seq', 'seen_seq')
-    if letters[1] ~= letters[2] then
-      wake(thread, server_now)
-    end
-  elseif redis.call('HLEN', MAILBOX) > 0 then
+  if redis.call('HLEN', MAILBOX) > 0 then
     wake(thread, server_now)
+  elseif plan.lease.wait_until then
+    redis.call('ZADD', WAITING, plan.lease.wait_until, thread)
   end
 end
 redis.call('SET', COMMIT, version, 'EX', plan.remember_s)

@@ -33,14 +33,6 @@ local function letters_after(after)
   return found
 end
 
--- Notes that whoever has the lease is told of every letter there is.
-local function mark_seen()
-  local letters = redis.call('HMGET', META, 'mail_seq', 'seen_seq')
-  if letters[1] and letters[1] ~= letters[2] then
-    redis.call('HSET', META, 'seen_seq', letters[1])
-  end
-end
-
 -- The saved checkpoint: version, whole checkpoint or false, steps after it.
 local function saved()
   local meta = redis.call('HMGET', META, 'version', 'snapshot_version')
@@ -66,7 +58,7 @@ local function take_from_desk(seq)
   redis.call('HDEL', DESK_ENTRIES, seq)
 end
 
--- The outbox of the thread, in order, and the position in flight.
+-- The outbox of the thread, in order. What was ever claimed counts as tried: its message may be there.
 local function read_outbox()
   local entries = {}
   local raw = redis.call('HGETALL', OUTBOX_META)
@@ -76,7 +68,7 @@ local function read_outbox()
     entries[#entries + 1] = entry
   end
   table.sort(entries, function(a, b) return a.seq < b.seq end)
-  return entries, tonumber(redis.call('HGET', META, 'in_flight') or 0)
+  return entries
 end
 
 local function write_outgoing(entry)
@@ -107,9 +99,8 @@ end
 
 -- Enters the thread where claimers look, unless something is in flight.
 local function index_outbox(thread)
-  local entries, in_flight = read_outbox()
-  local first = first_to_send(entries)
-  if first and in_flight == 0 then
+  local first = first_to_send(read_outbox())
+  if first and not redis.call('HGET', META, 'in_flight') then
     redis.call('ZADD', OUTBOX, first.not_before, thread)
   else
     redis.call('ZREM', OUTBOX, thread)

@@ -9,7 +9,6 @@ end
 local entry = cjson.decode(raw)
 if what == 'retry' then
   entry.seq = seq
-  entry.attempts = entry.attempts + 1
   entry.not_before = tonumber(detail)
   write_outgoing(entry)
 else

@@ -2,5 +2,4 @@
 if not holds(ARGV[1], ARGV[2]) then
   return false
 end
-mark_seen()
 return letters_after(tonumber(ARGV[3]))

@@ -1,0 +1,134 @@
+//! What is done with the frames of a socket: envelopes are stored and acknowledged, the rest is told to the supervisor.
+//!
+//! Knows nothing of connecting; that is [`super::ingress_socket`].
+
+use std::{
+    error::Error as StdError,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use slack_morphism::{SlackSocketModeClientListener, SlackSocketModeWssClientId};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use super::{
+    Identity, Inbound, Unreadable, command, event, field, interaction,
+    sink::{Retry, Sink, Transport, Verdict, deliver},
+};
+
+/// What a connection tells its supervisor.
+#[derive(Debug, PartialEq)]
+pub(super) enum Notice {
+    Hello,
+    Disconnect(String),
+    Closed,
+}
+
+/// Takes envelopes, whichever connection they come by.
+pub(super) struct Intake {
+    sink: Arc<dyn Sink>,
+    us: Identity,
+    in_hand: AtomicUsize,
+    stop: CancellationToken,
+}
+
+impl Intake {
+    pub(super) fn new(sink: Arc<dyn Sink>, us: Identity) -> Self {
+        Self { sink, us, in_hand: AtomicUsize::new(0), stop: CancellationToken::new() }
+    }
+
+    /// Takes nothing more from now on.
+    pub(super) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Whether nothing more is taken.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// Whether envelopes are being stored.
+    pub(super) fn is_busy(&self) -> bool {
+        self.in_hand.load(Ordering::SeqCst) > 0
+    }
+
+    /// Stores an envelope; its acknowledgement, if it is to be acknowledged.
+    async fn on_envelope(&self, envelope: &Value) -> Option<String> {
+        let id = field::text(envelope, "/envelope_id")?;
+        self.in_hand.fetch_add(1, Ordering::SeqCst);
+        let verdict = if self.stop.is_cancelled() {
+            Verdict::Refuse
+        } else {
+            deliver(&self.sink, read(envelope, &self.us), Transport::Socket, retry(envelope)).await
+        };
+        self.in_hand.fetch_sub(1, Ordering::SeqCst);
+        let Verdict::Acknowledge(payload) = verdict else { return None };
+        let accepts = envelope["accepts_response_payload"] == true;
+        Some(match payload.filter(|_| accepts) {
+            Some(payload) => json!({ "envelope_id": id, "payload": payload }).to_string(),
+            None => json!({ "envelope_id": id }).to_string(),
+        })
+    }
+}
+
+/// Reads what an envelope holds.
+fn read(envelope: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+    let payload = &envelope["payload"];
+    match field::text(envelope, "/type") {
+        Some("events_api") => event::read(payload, us),
+        Some("interactive") => interaction::read(payload),
+        Some("slash_commands") => command::read(payload),
+        _ => Err(Unreadable("envelope type")),
+    }
+}
+
+fn retry(envelope: &Value) -> Option<Retry> {
+    let attempt = envelope["retry_attempt"].as_u64().filter(|attempt| *attempt > 0)?;
+    Some(Retry { attempt, reason: field::text(envelope, "/retry_reason").unwrap_or_default().to_owned() })
+}
+
+/// What the library calls with each frame of one connection.
+pub(super) struct Listener {
+    pub(super) intake: Arc<Intake>,
+    pub(super) notices: mpsc::UnboundedSender<Notice>,
+}
+
+impl Listener {
+    fn tell(&self, notice: Notice) {
+        // Nobody listens any more when the connection is being let go.
+        self.notices.send(notice).ok();
+    }
+}
+
+#[async_trait]
+impl SlackSocketModeClientListener for Listener {
+    async fn on_message(&self, _: &SlackSocketModeWssClientId, frame: String) -> Option<String> {
+        let Ok(frame) = serde_json::from_str::<Value>(&frame) else {
+            metrics::counter!("countersign_slack_unreadable_total", "transport" => "socket").increment(1);
+            warn!(payload_bytes = frame.len(), "Dropped a Socket Mode frame that is not JSON");
+            return None;
+        };
+        match field::text(&frame, "/type") {
+            Some("hello") => self.tell(Notice::Hello),
+            Some("disconnect") => {
+                self.tell(Notice::Disconnect(field::text(&frame, "/reason").unwrap_or("unknown").to_owned()));
+            }
+            _ => return self.intake.on_envelope(&frame).await,
+        }
+        None
+    }
+
+    async fn on_error(&self, _: Box<dyn StdError + Send + Sync>) {
+        debug!("The Socket Mode transport reports an error"); // its text may hold what was received
+    }
+
+    async fn on_disconnect(&self, _: &SlackSocketModeWssClientId) {
+        self.tell(Notice::Closed);
+    }
+}

@@ -1,0 +1,124 @@
+//! Introducing, asking for and marking participants.
+
+use countersign::sandbox::upgrade::Version;
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::{Bench, card, failure};
+
+#[tokio::test]
+async fn introducing_with_groups_says_what_it_replaces() {
+    let bench = Bench::start(Version::V6_5).await;
+    let asked = json!({
+        "user": "student-1", "group": { "classId": ["c1", "c2"], "planet": "mars" }, "working_group": { "classId": "c3" },
+        "context": "assign-prog",
+    });
+    assert_snapshot!(card(&bench.proposes("init_experiment_user", asked.clone()).await.card), @r"
+    Initialise user “student-1”?
+    User: student-1
+    Groups: classId: c1, c2; planet: mars
+    Working group: classId: c3
+    ⚠️ Groups given here replace those the platform knows of this user.
+    ⚠️ The working group c3 is not among the groups, so group experiments will ignore this user.
+    ⚠️ No context knows the group type planet; it has no effect there.
+    [Initialise user] [Don't]
+    ✅ UpGrade knows the user student-1 now.
+    ");
+    assert_eq!(bench.does("init_experiment_user", asked).await, "UpGrade knows the user student-1 now.");
+    assert_snapshot!(bench.refuses("init_experiment_user", json!({})).await, @"user: Which participant? I need the user id. []");
+    assert_snapshot!(
+        bench.refuses("init_experiment_user", json!({ "user": "a\nb" })).await,
+        @"A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends."
+    );
+}
+
+#[tokio::test]
+async fn asking_tells_what_a_known_user_gets_and_enrols_nobody() {
+    for version in [Version::V6_5, Version::V6_2] {
+        let bench = Bench::start(version).await;
+        let asked = json!({ "user": "student-1", "context": "assign-prog" });
+        let record = bench.approved("get_decision_point_assignments", asked.clone()).await;
+        assert_eq!(
+            failure(bench.performs(&record).await),
+            "UpGrade does not know the user student-1 yet, so nothing was changed. Initialise the user first."
+        );
+        bench.does("init_experiment_user", json!({ "user": "student-1" })).await;
+        assert_eq!(
+            bench.does("get_decision_point_assignments", asked.clone()).await,
+            "student-1 gets nothing in assign-prog: the application shows its default everywhere."
+        );
+        bench.upgrade.has("Math Hints", "enrolling");
+        let before = bench.changes();
+        let said = bench.does("get_decision_point_assignments", asked).await;
+        assert!(said.ends_with(" at SelectSection / absolute_value_plot_equality (“Math Hints”)."), "{said}");
+        assert_eq!(bench.changes(), before);
+    }
+}
+
+#[tokio::test]
+async fn asking_needs_a_user_and_a_context() {
+    let bench = Bench::start(Version::V6_5).await;
+    assert_snapshot!(bench.refuses("get_decision_point_assignments", json!({})).await, @r#"
+    user: Which participant? I need the user id. []
+    context: In which context? ["assign-prog", "livehint-ai", "mathstream"]
+    "#);
+}
+
+#[tokio::test]
+async fn marking_finds_the_experiment_and_enrols_once() {
+    for version in [Version::V6_5, Version::V6_2] {
+        let bench = Bench::start(version).await;
+        bench.upgrade.has("Math Hints", "enrolling");
+        let asked = json!({
+            "user": "student-1", "site": "selectsection", "target": "absolute_value_plot_equality", "condition": "Variant",
+        });
+        let record = bench.approved("mark_decision_point", asked).await;
+        reads!(card(&record.card), @r"
+        Mark SelectSection / absolute_value_plot_equality for “student-1”?
+        User: student-1
+        Experiment: Math Hints (enrolling (running), assign-prog)
+        Decision point: SelectSection / absolute_value_plot_equality
+        Condition: variant
+        Status: condition applied
+        The platform enrols by its own draw; the condition given here is only recorded.
+        [Mark] [Don't mark]
+        ✅ Marked SelectSection / absolute_value_plot_equality for “student-1”.
+        ");
+        assert!(failure(bench.performs(&record).await).starts_with("UpGrade does not know the user student-1 yet"));
+
+        bench.does("init_experiment_user", json!({ "user": "student-1" })).await;
+        let once = bench.performs(&record).await;
+        let again = bench.performs(&record).await;
+        assert_eq!(once, again, "the same mark once more is the same record");
+        let details = &bench.registry.tools["get_experiment_details"];
+        let details = details.call(&json!({ "experiment_id": "Math Hints" })).await.unwrap();
+        assert_eq!(details["enrolled_users"], 1);
+    }
+}
+
+#[tokio::test]
+async fn marking_refuses_what_the_experiment_does_not_have() {
+    let bench = Bench::start(Version::V6_5).await;
+    bench.upgrade.has("Math Hints", "enrolling");
+    let at = ("SelectSection", "absolute_value_plot_equality");
+    let mut said = Vec::new();
+    for asked in [
+        json!({ "user": "student-1", "site": at.0 }),
+        json!({ "user": "student-1", "site": at.0, "target": at.1, "condition": "purple" }),
+        json!({ "user": "student-1", "site": at.0, "target": at.1, "status": "done" }),
+        json!({ "user": "student-1", "site": "chat", "target": "chat-tone", "experiment": "Math Hints" }),
+    ] {
+        said.push(bench.refuses("mark_decision_point", asked).await);
+    }
+    assert_snapshot!(said.join("\n"), @r"
+    target: At which target? []
+    “Math Hints” has no condition “purple”. It has: control, variant.
+    The status cannot be “done”, only condition applied, condition not applied, no condition assigned.
+    “Math Hints” has no decision point chat / chat-tone. It has: SelectSection / absolute_value_plot_equality.
+    ");
+    bench.upgrade.has("Math Hints v2", "enrolling");
+    assert_snapshot!(
+        bench.refuses("mark_decision_point", json!({ "user": "student-1", "site": at.0, "target": at.1 })).await,
+        @r#"experiment: Several experiments share SelectSection / absolute_value_plot_equality. Which one is meant? ["Math Hints", "Math Hints v2"]"#
+    );
+}

@@ -1,0 +1,200 @@
+//! The table of limits: what is just within one is taken, what is just over it is refused.
+
+use countersign::sandbox::slack::SandboxSlack;
+use serde_json::{Value, json};
+
+use super::{call, quick};
+
+/// A layout that holds so much of something.
+type Sized = fn(usize) -> Value;
+
+fn words(n: usize) -> String {
+    "é".repeat(n)
+}
+
+fn plain(n: usize) -> Value {
+    json!({ "type": "plain_text", "text": words(n) })
+}
+
+fn section(n: usize) -> Value {
+    json!({ "type": "section", "text": { "type": "mrkdwn", "text": words(n) } })
+}
+
+fn actions(element: Value) -> Value {
+    json!([{ "type": "actions", "elements": [element] }])
+}
+
+fn button(more: Value) -> Value {
+    let mut button = json!({ "type": "button", "text": plain(1) });
+    button.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    actions(button)
+}
+
+fn confirm(field: &str, n: usize) -> Value {
+    let mut confirm = json!({ "title": plain(1), "text": plain(1), "confirm": plain(1), "deny": plain(1) });
+    confirm[field] = plain(n);
+    button(json!({ "confirm": confirm }))
+}
+
+fn options(n: usize) -> Vec<Value> {
+    (0..n).map(|i| json!({ "text": plain(1), "value": format!("{i}") })).collect()
+}
+
+fn select(more: Value) -> Value {
+    let mut select = json!({ "type": "static_select", "options": options(1) });
+    select.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    actions(select)
+}
+
+fn several(n: usize, of: impl Fn(usize) -> Value) -> Vec<Value> {
+    (0..n).map(of).collect()
+}
+
+fn input(more: Value) -> Value {
+    let mut input = json!({ "type": "input", "label": plain(1), "element": { "type": "plain_text_input" } });
+    input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!([input])
+}
+
+const MESSAGE: &[(&str, usize, Sized)] = &[
+    ("blocks", 50, |n| json!(vec![json!({ "type": "divider" }); n])),
+    ("block_id", 255, |n| json!([{ "type": "divider", "block_id": words(n) }])),
+    ("action_id", 255, |n| button(json!({ "action_id": words(n) }))),
+    ("section text", 3_000, |n| json!([section(n)])),
+    ("section fields", 10, |n| json!([{ "type": "section", "fields": several(n, |_| plain(1)) }])),
+    ("field text", 2_000, |n| json!([{ "type": "section", "fields": [plain(n)] }])),
+    ("header", 150, |n| json!([{ "type": "header", "text": plain(n) }])),
+    ("context elements", 10, |n| json!([{ "type": "context", "elements": several(n, |_| plain(1)) }])),
+    (
+        "actions elements",
+        25,
+        |n| json!([{ "type": "actions", "elements": several(n, |i| json!({ "type": "button", "text": plain(1), "action_id": i.to_string() })) }]),
+    ),
+    (
+        "context_actions elements",
+        5,
+        |n| json!([{ "type": "context_actions", "elements": several(n, |_| json!({ "type": "icon_button" })) }]),
+    ),
+    ("button text", 75, |n| button(json!({ "text": plain(n) }))),
+    ("button value", 2_000, |n| button(json!({ "value": words(n) }))),
+    ("button url", 3_000, |n| button(json!({ "url": words(n) }))),
+    ("button label", 75, |n| button(json!({ "accessibility_label": words(n) }))),
+    ("confirm title", 100, |n| confirm("title", n)),
+    ("confirm text", 300, |n| confirm("text", n)),
+    ("confirm confirm", 30, |n| confirm("confirm", n)),
+    ("confirm deny", 30, |n| confirm("deny", n)),
+    ("select options", 100, |n| select(json!({ "options": options(n) }))),
+    ("option text", 75, |n| select(json!({ "options": [{ "text": plain(n), "value": "a" }] }))),
+    ("option value", 150, |n| select(json!({ "options": [{ "text": plain(1), "value": words(n) }] }))),
+    ("placeholder", 150, |n| select(json!({ "placeholder": plain(n) }))),
+    ("overflow", 5, |n| actions(json!({ "type": "overflow", "options": options(n) }))),
+    ("radio buttons", 10, |n| actions(json!({ "type": "radio_buttons", "options": options(n) }))),
+    ("checkboxes", 10, |n| actions(json!({ "type": "checkboxes", "options": options(n) }))),
+    ("input label", 2_000, |n| input(json!({ "label": plain(n) }))),
+    ("input hint", 2_000, |n| input(json!({ "hint": plain(n) }))),
+    ("plain_text_input", 3_000, |n| {
+        input(json!({ "element": { "type": "plain_text_input", "initial_value": words(n) } }))
+    }),
+    ("max_length", 3_000, |n| input(json!({ "element": { "type": "plain_text_input", "max_length": n } }))),
+    ("image url", 3_000, |n| json!([{ "type": "image", "image_url": words(n), "alt_text": "a" }])),
+    ("image alt", 2_000, |n| json!([{ "type": "image", "image_url": "u", "alt_text": words(n) }])),
+    ("image title", 2_000, |n| json!([{ "type": "image", "image_url": "u", "alt_text": "a", "title": plain(n) }])),
+    ("table rows", 100, |n| json!([{ "type": "table", "rows": several(n, |_| json!([plain(1)])) }])),
+    ("table cells", 20, |n| json!([{ "type": "table", "rows": [several(n, |_| plain(1))] }])),
+    (
+        "plan tasks",
+        50,
+        |n| json!([{ "type": "plan", "title": "p", "tasks": several(n, |_| json!({ "title": "t", "status": "pending" })) }]),
+    ),
+    ("card title", 150, |n| json!([{ "type": "card", "title": plain(n) }])),
+    ("card body", 200, |n| json!([{ "type": "card", "body": plain(n) }])),
+    ("carousel", 10, |n| json!([{ "type": "carousel", "elements": several(n, |_| json!({ "type": "card" })) }])),
+    (
+        "container",
+        10,
+        |n| json!([{ "type": "container", "child_blocks": several(n, |_| json!({ "type": "divider" })) }]),
+    ),
+];
+
+#[tokio::test]
+async fn every_limit_of_a_message_holds_to_the_character() {
+    let slack = SandboxSlack::start(quick()).await.unwrap();
+    for (name, limit, layout) in MESSAGE {
+        let post = async |n: usize| {
+            let body = json!({ "channel": "C1", "text": "x", "blocks": layout(n) });
+            call(&slack, "chat.postMessage", body).await
+        };
+        let within = post(*limit).await;
+        assert_eq!(within["ok"], true, "{name}: {limit} are within: {within}");
+        let over = post(limit + 1).await;
+        assert_eq!(over["error"], "invalid_blocks", "{name}: {} are over", limit + 1);
+        assert!(over["errors"][0].as_str().unwrap().contains("json-pointer:/blocks"), "{over}");
+    }
+}
+
+#[tokio::test]
+async fn too_little_and_what_does_not_belong_are_refused_too() {
+    let slack = SandboxSlack::start(quick()).await.unwrap();
+    let same = json!({ "type": "divider", "block_id": "same" });
+    let twice = json!({ "type": "button", "text": plain(1), "action_id": "same" });
+    for (name, blocks, error) in [
+        ("empty text", json!([section(0)]), "invalid_blocks"),
+        ("no elements", json!([{ "type": "actions", "elements": [] }]), "invalid_blocks"),
+        ("no text", json!([{ "type": "section" }]), "invalid_blocks"),
+        (
+            "header in mrkdwn",
+            json!([{ "type": "header", "text": { "type": "mrkdwn", "text": "x" } }]),
+            "invalid_blocks",
+        ),
+        ("unknown style", button(json!({ "style": "gold" })), "invalid_blocks"),
+        ("unknown element", actions(json!({ "type": "lever" })), "invalid_blocks"),
+        ("unknown status", json!([{ "type": "task_card", "title": "t", "status": "lost" }]), "invalid_blocks"),
+        ("same block id", json!([same, same]), "invalid_blocks"),
+        ("same action id", json!([{ "type": "actions", "elements": [twice, twice] }]), "invalid_blocks"),
+        ("two tables", json!(vec![json!({ "type": "table", "rows": [[plain(1)]] }); 2]), "invalid_attachments"),
+        ("markdown", json!(vec![json!({ "type": "markdown", "text": words(6_001) }); 2]), "msg_blocks_too_long"),
+    ] {
+        let answer = call(&slack, "chat.postMessage", json!({ "channel": "C1", "text": "x", "blocks": blocks })).await;
+        assert_eq!(answer["error"], error, "{name}");
+    }
+    let markdown = json!(vec![json!({ "type": "markdown", "text": words(6_000) }); 2]);
+    let answer = call(&slack, "chat.postMessage", json!({ "channel": "C1", "text": "x", "blocks": markdown })).await;
+    assert_eq!(answer["ok"], true, "{answer}");
+}
+
+#[tokio::test]
+async fn a_text_is_cut_where_slack_cuts_it() {
+    let slack = SandboxSlack::start(quick()).await.unwrap();
+    call(&slack, "chat.postMessage", json!({ "channel": "C1", "text": words(40_001) })).await;
+    assert_eq!(slack.messages("C1")[0].text.chars().count(), 40_000);
+}
+
+const VIEW: &[(&str, usize, Sized)] = &[
+    ("title", 24, |n| json!({ "title": plain(n) })),
+    ("submit", 24, |n| json!({ "submit": plain(n) })),
+    ("close", 24, |n| json!({ "close": plain(n) })),
+    ("private_metadata", 3_000, |n| json!({ "private_metadata": words(n) })),
+    ("callback_id", 255, |n| json!({ "callback_id": words(n) })),
+    ("blocks", 100, |n| json!({ "blocks": vec![json!({ "type": "divider" }); n] })),
+];
+
+#[tokio::test]
+async fn every_limit_of_a_view_holds_to_the_character() {
+    let slack = SandboxSlack::start(quick()).await.unwrap();
+    let open = async |more: Value| {
+        let mut view = json!({ "type": "modal", "title": plain(1), "blocks": [] });
+        view.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        // Without a valid trigger a good view gets as far as that.
+        call(&slack, "views.open", json!({ "trigger_id": "none", "view": view })).await["error"].clone()
+    };
+    for (name, limit, view) in VIEW {
+        assert_eq!(open(view(*limit)).await, "invalid_trigger_id", "{name}: {limit} are within");
+        assert_eq!(open(view(limit + 1)).await, "invalid_arguments", "{name}: {} are over", limit + 1);
+    }
+    assert_eq!(open(json!({ "blocks": input(json!({})) })).await, "invalid_arguments", "an input needs a submit");
+    let large: Vec<Value> = several(90, |_| section(3_000));
+    assert_eq!(open(json!({ "blocks": large })).await, "view_too_large");
+    let home = json!({ "type": "home", "blocks": vec![json!({ "type": "divider" }); 101] });
+    let published = call(&slack, "views.publish", json!({ "user_id": "U1", "view": home })).await;
+    assert_eq!(published["error"], "invalid_arguments");
+}

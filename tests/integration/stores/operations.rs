@@ -1,0 +1,78 @@
+//! The operations that random tests are made of.
+
+use countersign::graph::action::Status;
+use proptest::{prelude::*, sample::Index};
+
+/// How many threads there are.
+pub(crate) const THREADS: u32 = 3;
+
+/// One thing to do. Small numbers, so that things meet.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Ingest { thread: u32, addressed: bool, event: u8, message: u8 },
+    IngestDesk { thread: u32, key: u8, claimed: bool },
+    Acquire { thread: Option<u32> },
+    Renew { lease: Index },
+    Letters { lease: Index, skip: usize },
+    Commit { lease: Index, acks: usize, step: bool, snapshot: bool, wrong: bool, writes: Writes, then: u8 },
+    RepeatCommit { lease: Index, which: Index },
+    Apply { thread: u32, desk_ack: bool, writes: Writes },
+    RepeatApply { which: Index },
+    ClaimOutbox { thread: Option<u32> },
+    FinishOutbox { which: Index, sent: u8 },
+    ClaimDesk,
+    FinishDesk { which: Index },
+    FireTimers,
+    Sweep,
+    TimePasses,
+    RunOut,
+}
+
+/// What a write holds beside steps and letters.
+#[derive(Clone, Debug)]
+pub(crate) struct Writes {
+    pub(crate) mail: usize,
+    pub(crate) outbox: Vec<(u8, u8)>,
+    pub(crate) timer: Option<(u8, u8)>,
+    pub(crate) actions: Vec<(u8, Status, bool)>,
+    pub(crate) audit: usize,
+}
+
+fn any_writes() -> impl Strategy<Value = Writes> {
+    let actions =
+        prop::collection::vec((0..2_u8, prop::sample::select(Status::ALL.to_vec()), prop::bool::weighted(0.8)), 0..2);
+    let outbox = prop::collection::vec((0..3_u8, 0..5_u8), 0..4);
+    (0..2_usize, outbox, prop::option::of((0..2_u8, 0..4_u8)), actions, 0..2_usize)
+        .prop_map(|(mail, outbox, timer, actions, audit)| Writes { mail, outbox, timer, actions, audit })
+}
+
+pub(crate) fn any_op() -> impl Strategy<Value = Op> {
+    let thread = || 0..THREADS;
+    let maybe = || prop::option::of(0..THREADS);
+    let index = any::<Index>;
+    prop_oneof![
+        6 => (thread(), any::<bool>(), 0..12_u8, 0..12_u8)
+            .prop_map(|(thread, addressed, event, message)| Op::Ingest { thread, addressed, event, message }),
+        2 => (thread(), 0..6_u8, any::<bool>())
+            .prop_map(|(thread, key, claimed)| Op::IngestDesk { thread, key, claimed }),
+        9 => maybe().prop_map(|thread| Op::Acquire { thread }),
+        1 => index().prop_map(|lease| Op::Renew { lease }),
+        2 => (index(), 0..3_usize).prop_map(|(lease, skip)| Op::Letters { lease, skip }),
+        9 => (index(), 0..4_usize, any::<bool>(), any::<bool>(), prop::bool::weighted(0.1), any_writes(), 0..4_u8)
+            .prop_map(|(lease, acks, step, snapshot, wrong, writes, then)| {
+                Op::Commit { lease, acks, step, snapshot, wrong, writes, then }
+            }),
+        1 => (index(), index()).prop_map(|(lease, which)| Op::RepeatCommit { lease, which }),
+        5 => (thread(), any::<bool>(), any_writes())
+            .prop_map(|(thread, desk_ack, writes)| Op::Apply { thread, desk_ack, writes }),
+        1 => index().prop_map(|which| Op::RepeatApply { which }),
+        5 => maybe().prop_map(|thread| Op::ClaimOutbox { thread }),
+        5 => (index(), 0..6_u8).prop_map(|(which, sent)| Op::FinishOutbox { which, sent }),
+        2 => Just(Op::ClaimDesk),
+        2 => index().prop_map(|which| Op::FinishDesk { which }),
+        1 => Just(Op::FireTimers),
+        1 => Just(Op::Sweep),
+        2 => Just(Op::TimePasses),
+        2 => Just(Op::RunOut),
+    ]
+}

@@ -1,0 +1,113 @@
+//! One thread, as people see it.
+
+use std::collections::HashMap;
+
+use countersign::{ids::MessageTs, sandbox::slack};
+
+use super::bot::TestBot;
+
+/// A thread of the workspace.
+pub(crate) struct Thread<'a> {
+    bot: &'a TestBot,
+    channel: String,
+    pub(crate) root: MessageTs,
+    /// What was heard of each message of the bot.
+    heard: HashMap<MessageTs, String>,
+    told: HashMap<String, usize>,
+}
+
+impl<'a> Thread<'a> {
+    pub(crate) fn new(bot: &'a TestBot, channel: &str, root: MessageTs) -> Self {
+        Self { bot, channel: channel.to_owned(), root, heard: HashMap::new(), told: HashMap::new() }
+    }
+
+    /// What the bot has said or changed since this was last asked, as a reader sees it now.
+    pub(crate) fn heard(&mut self) -> String {
+        let mut new = Vec::new();
+        for message in self.messages() {
+            let words = message.words();
+            if self.heard.insert(message.ts.clone(), words.clone()).as_ref() != Some(&words) {
+                new.push(words);
+            }
+        }
+        normalised(&new.join("\n---\n"))
+    }
+
+    /// The newest message of the bot.
+    pub(crate) fn last(&self) -> String {
+        self.messages().last().map(|message| normalised(&message.words())).unwrap_or_default()
+    }
+
+    /// What only `name` was told since this was last asked.
+    pub(crate) fn told(&mut self, name: &str) -> String {
+        let all: Vec<_> = self.bot.slack.ephemerals(name).iter().map(|m| normalised(&m.words())).collect();
+        let known = self.told.insert(name.to_owned(), all.len()).unwrap_or_default();
+        all[known..].join("\n---\n")
+    }
+
+    /// Somebody writes in the thread, without a mention; returns when the bot is done.
+    pub(crate) async fn says(&self, name: &str, text: &str) {
+        let ts = self.bot.slack.says(name, &self.channel, text, Some(&self.root)).unwrap();
+        self.bot.delivered(&ts).await;
+        self.bot.settled().await;
+    }
+
+    /// Somebody presses the newest button with this label; returns when the bot is done.
+    pub(crate) async fn clicks(&self, name: &str, label: &str) {
+        self.press(name, label).await;
+        self.bot.settled().await;
+    }
+
+    /// Somebody presses, and nobody waits.
+    pub(crate) async fn press(&self, name: &str, label: &str) {
+        let message = self.with_button(label);
+        self.bot.slack.clicks(name, &self.channel, &message, label).await.unwrap();
+    }
+
+    /// The newest message that has, or had, this button.
+    pub(crate) fn with_button(&self, label: &str) -> MessageTs {
+        let has = |message: &slack::world::message::Message| {
+            message.button(label).is_some()
+                || message.earlier.iter().any(|blocks| serde_json::json!(blocks).to_string().contains(label))
+        };
+        let found = self.messages().into_iter().rev().find(has);
+        found.unwrap_or_else(|| panic!("no message has a button `{label}`; the last one says: {}", self.last())).ts
+    }
+
+    /// The messages of the bot, oldest first.
+    pub(crate) fn messages(&self) -> Vec<slack::world::message::Message> {
+        let all = self.bot.slack.thread(&self.channel, &self.root);
+        all.into_iter().filter(|message| message.by_app && !message.deleted).collect()
+    }
+}
+
+/// Without what differs from run to run: times, dates, ids and digests.
+pub(crate) fn normalised(text: &str) -> String {
+    let mut words = Vec::new();
+    for line in text.lines() {
+        let mut out = String::new();
+        let mut rest = line;
+        while let Some(start) = rest.find("<!date^") {
+            out.push_str(&rest[..start]);
+            out.push_str("‹time›");
+            rest = rest[start..].split_once('>').map_or("", |(_, after)| after);
+        }
+        out.push_str(rest);
+        words.push(without_hex(&out));
+    }
+    words.join("\n")
+}
+
+/// Digests (8 hexadecimal digits) and UUIDs become `‹id›`.
+fn without_hex(line: &str) -> String {
+    let is_id = |word: &str| {
+        let hex = word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+        hex && (word.len() == 36 || (word.len() == 8 && word.bytes().any(|b| b.is_ascii_digit())))
+    };
+    line.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .map(|piece| {
+            let word = piece.trim_end_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+            if is_id(word) { piece.replace(word, "‹id›") } else { piece.to_owned() }
+        })
+        .collect()
+}
