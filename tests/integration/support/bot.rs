@@ -9,7 +9,7 @@ use countersign::{
     graph::store::{Backlog, Store},
     ids::MessageTs,
     sandbox::{
-        slack::{self, SandboxSlack},
+        slack::{self, SandboxSlack, world::World},
         upgrade::{self, SandboxUpgrade},
     },
 };
@@ -189,8 +189,10 @@ impl<'a> Person<'a> {
 
     /// Writes to the bot directly.
     pub(crate) async fn writes(self, text: &str) -> Thread<'a> {
-        let channel = self.bot.slack.look(|world| world.direct(&self.bot.slack.user(self.name)));
-        self.says_in(&channel, text).await
+        let user = self.bot.slack.user(self.name);
+        let with_us = |world: &World| world.channels.iter().find(|c| c.with.as_ref() == Some(&user)).map(|c| c.id.clone());
+        let channel = self.bot.slack.look(with_us).expect("everybody can write to the bot");
+        self.says_in(channel.as_str(), text).await
     }
 
     async fn says_in(self, channel: &str, text: &str) -> Thread<'a> {
