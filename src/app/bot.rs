@@ -86,7 +86,7 @@ impl Bot {
         let us = who_are_we(&slack).await?;
 
         let registry = parts::capabilities(config)?;
-        let (model, rules) = parts::models(config);
+        let (model, rules) = parts::models(config)?;
         let quick = QuickAnswers::new(registry.clone());
         let approvals = config.approvals.clone();
         let engine = Engine::new(engine::Parts {
