@@ -178,8 +178,9 @@ impl<S: State> Engine<S> {
     /// Says that nothing of this thread is remembered.
     async fn tell_of_a_new_beginning(&self, session: &mut Session<S>) -> Result<(), Error> {
         let mut changes = session.changes();
-        let reply = Reply::text("I can no longer read my notes of this thread, so I begin anew here. Nothing was changed.")
-            .hint("Buttons of older cards here do nothing; please ask again.");
+        let reply =
+            Reply::text("I can no longer read my notes of this thread, so I begin anew here. Nothing was changed.")
+                .hint("Buttons of older cards here do nothing; please ask again.");
         let slot = Slot::new(format!("anew:{}", session.lease.fence));
         changes.outbox.push(outgoing(slot, self.clock.now(), Outbound::Reply { reply }));
         self.save(session, changes, Then::Keep).await
