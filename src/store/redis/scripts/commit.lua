@@ -147,10 +147,10 @@ end
 if plan.lease and plan.lease.release then
   redis.call('HDEL', META, 'worker')
   redis.call('ZREM', READY, thread)
-  if redis.call('HLEN', MAILBOX) > 0 then
-    wake(thread, server_now)
-  elseif plan.lease.wait_until then
+  if plan.lease.wait_until then
     redis.call('ZADD', WAITING, plan.lease.wait_until, thread)
+  elseif redis.call('HLEN', MAILBOX) > 0 then
+    wake(thread, server_now)
   end
 end
 redis.call('SET', COMMIT, version, 'EX', plan.remember_s)
