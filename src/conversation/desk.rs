@@ -26,8 +26,8 @@ use crate::{
     },
 };
 
-/// How long a claimed entry is left alone before somebody else may handle it.
-const CLAIM: Duration = Duration::from_secs(30);
+/// For how many Slack calls' time a claimed entry is left alone before somebody else may handle it.
+const CLAIM: u32 = 3;
 
 /// How many entries are claimed at a time when looking for what was left behind.
 const BATCH: usize = 32;
@@ -62,6 +62,11 @@ impl Desk {
         Self(Arc::new(parts))
     }
 
+    /// How long an entry is claimed for. After that it is anybody's: the process that claimed it is gone.
+    pub fn claim(&self) -> Duration {
+        self.0.slack.timeout() * CLAIM
+    }
+
     /// Handles an entry that this process has claimed.
     pub fn take(&self, entry: DeskEntry) {
         let desk = self.clone();
@@ -74,7 +79,7 @@ impl Desk {
 
     /// Looks for entries that nobody handles.
     pub async fn sweep(&self) -> Result<(), Error> {
-        for entry in self.0.store.claim_desk(self.0.workers.name(), CLAIM, BATCH).await? {
+        for entry in self.0.store.claim_desk(self.0.workers.name(), self.claim(), BATCH).await? {
             self.take(entry);
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! Messages and pressed choices go into their thread's mailbox. Clicks on cards, plain yes and no, commands and visits
 //! to the Home tab go on the desk, since they must be answered even while the thread is busy.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -26,9 +26,6 @@ use crate::{
         sink::{Answer, Received, Sink, SinkError},
     },
 };
-
-/// How long an entry that this process stored is its own to handle; after that anybody's.
-const CLAIM: Duration = Duration::from_secs(30);
 
 /// Takes deliveries in.
 pub struct Dispatch {
@@ -59,7 +56,7 @@ impl Dispatch {
     }
 
     async fn put_on_desk(&self, partition: Partition, entry: &Entry, dedup: DedupKey) -> Result<(), SinkError> {
-        let claim = Some((self.workers.name().clone(), CLAIM));
+        let claim = Some((self.workers.name().clone(), self.desk.claim()));
         self.store(Destination::Desk { partition, entry: entry.to_value(), claim }, vec![dedup]).await
     }
 
@@ -73,7 +70,7 @@ impl Dispatch {
         if let (Some(means), Some(_)) = (consent::typed(&text), thread_ts) {
             let partition = thread.partition();
             let typed = Entry::Typed(Typed { thread, by, text, ts, means, addressed });
-            let claim = Some((self.workers.name().clone(), CLAIM));
+            let claim = Some((self.workers.name().clone(), self.desk.claim()));
             return self.store(Destination::Desk { partition, entry: typed.to_value(), claim }, dedup).await;
         }
         let mail = Mail::Said { by, text, ts };

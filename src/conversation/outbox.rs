@@ -16,8 +16,12 @@ use crate::{
     slack::{blocks::Message, client::SlackClient, client_error::Error},
 };
 
-/// How long a claimed message is left alone before somebody else may send it; longer than a call may take.
-const CLAIM: Duration = Duration::from_secs(45);
+/// For how many calls' time a claimed message is left alone before somebody else may send it.
+const CLAIM: u32 = 3;
+
+/// For how many calls' time an attempt may go on: one to look for the message, one to post it. Less than [`CLAIM`], or
+/// two would send the same message.
+const ATTEMPT: u32 = 2;
 
 /// How many threads' messages are claimed at a time when looking for what is due.
 const BATCH: usize = 64;
@@ -37,7 +41,7 @@ struct Inner {
     slack: SlackClient,
     clock: Arc<dyn Clock>,
     name: WorkerId,
-    seats: Semaphore,
+    seats: Arc<Semaphore>,
     tasks: TaskTracker,
 }
 
@@ -51,35 +55,44 @@ impl Sender {
         seats: usize,
         tasks: TaskTracker,
     ) -> Self {
-        Self(Arc::new(Inner { store, slack, clock, name, seats: Semaphore::new(seats), tasks }))
+        Self(Arc::new(Inner { store, slack, clock, name, seats: Arc::new(Semaphore::new(seats)), tasks }))
     }
 
     /// Sends what a thread has to say now.
     pub fn flush(&self, thread: ThreadId) {
         let sender = self.clone();
         self.0.tasks.spawn(async move {
-            while let Some(claimed) = sender.claim(Some(&thread), 1).await.pop() {
-                sender.send(claimed).await;
-            }
+            // A seat comes before a claim: the time of a claim is for sending, not for queueing.
+            let Ok(_seat) = sender.0.seats.acquire().await else { return };
+            sender.send_all(&thread).await;
         });
     }
 
-    /// Sends whatever is due anywhere.
+    /// Sends whatever is due anywhere, as far as there are seats.
     pub async fn sweep(&self) {
-        for claimed in self.claim(None, BATCH).await {
-            let sender = self.clone();
+        let free = self.0.seats.available_permits().min(BATCH);
+        let many = u32::try_from(free).unwrap_or(0);
+        let Ok(mut seats) = self.0.seats.clone().try_acquire_many_owned(many) else { return };
+        for claimed in self.claim(None, free).await {
+            let (sender, seat) = (self.clone(), seats.split(1));
             self.0.tasks.spawn(async move {
                 let thread = claimed.thread.clone();
                 sender.send(claimed).await;
-                while let Some(claimed) = sender.claim(Some(&thread), 1).await.pop() {
-                    sender.send(claimed).await;
-                }
+                sender.send_all(&thread).await;
+                drop(seat);
             });
         }
     }
 
+    async fn send_all(&self, thread: &ThreadId) {
+        while let Some(claimed) = self.claim(Some(thread), 1).await.pop() {
+            self.send(claimed).await;
+        }
+    }
+
     async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Claimed> {
-        let claimed = self.0.store.claim_outbox(&self.0.name, CLAIM, self.0.clock.now(), limit, only).await;
+        let ttl = self.0.slack.timeout() * CLAIM;
+        let claimed = self.0.store.claim_outbox(&self.0.name, ttl, self.0.clock.now(), limit, only).await;
         claimed.unwrap_or_else(|error| {
             tracing::warn!(error = %error, "Cannot claim outgoing messages");
             Vec::new()
@@ -87,8 +100,8 @@ impl Sender {
     }
 
     async fn send(&self, claimed: Claimed) {
-        let Ok(_seat) = self.0.seats.acquire().await else { return };
-        let sent = match self.attempt(&claimed).await {
+        let attempt = tokio::time::timeout(self.0.slack.timeout() * ATTEMPT, self.attempt(&claimed));
+        let sent = match attempt.await.unwrap_or(Err(Error::NoAnswer("too slow"))) {
             Ok(posted) => Sent::Delivered(posted),
             Err(error) => self.after(&claimed, &error),
         };

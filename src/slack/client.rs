@@ -104,6 +104,11 @@ impl SlackClient {
         Ok(Self { library, token: token(bot_token), timeout })
     }
 
+    /// How long a call takes at most.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Whose token this is.
     pub async fn auth_test(&self) -> Result<Account, Error> {
         let answer = self.post("auth.test", &json!({})).await?;

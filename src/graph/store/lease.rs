@@ -48,7 +48,7 @@ pub enum Then {
     Keep,
     /// The worker lets go. The thread is ready again at once if its mailbox is not empty.
     Release,
-    /// The worker lets go, and the thread is ready at this time: a wait before a retry. Letters that are unread then
-    /// wait as well; mail that arrives later ends the wait.
+    /// The worker lets go, and the thread is ready at this time, or as soon as more mail arrives (a wait before a
+    /// retry). What lies unread in its mailbox waits with it: it could not be taken up before the retry anyway.
     ReleaseUntil(Timestamp),
 }

@@ -74,17 +74,13 @@ pub(super) fn held(connection: &Connection, lease: &Lease) -> Result<ThreadRow, 
 
 /// Does with the lease what the worker wants.
 pub(super) fn settle(connection: &Connection, row: &mut ThreadRow, then: Then, clock: Timestamp) -> Result<(), Error> {
-    let wait = match then {
+    row.ready_at = match then {
         Then::Keep => return Ok(()),
-        Then::Release => None,
+        Then::Release if mailbox::is_empty(connection, row)? => None,
+        Then::Release => Some(clock),
         Then::ReleaseUntil(until) => Some(until),
     };
     row.worker = None;
     row.lease_until = Timestamp(0);
-    row.ready_at = match wait {
-        Some(until) => Some(until),
-        None if mailbox::is_empty(connection, row)? => None,
-        None => Some(clock),
-    };
     Ok(())
 }

@@ -1,1 +1,12 @@
-//! What survives what.
+//! What survives what: killed processes, a network that misbehaves, stores that go away.
+
+mod crash_matrix;
+mod crashing_bot;
+mod crashing_store;
+mod deliveries;
+mod gate;
+// mod lease_loss;
+mod process;
+// mod processes;
+// mod redis_down;
+mod script;

@@ -131,13 +131,13 @@ impl Model {
             thread.deltas.clear();
         }
         thread.version = version;
-        let wait = match then {
+        thread.ready_at = match then {
             Then::Keep => return Ok(version),
-            Then::Release => None,
+            Then::Release if thread.mailbox.is_empty() => None,
+            Then::Release => Some(Timestamp(0)),
             Then::ReleaseUntil(at) => Some(at),
         };
         thread.lease = Claim::Free;
-        thread.ready_at = wait.or((!thread.mailbox.is_empty()).then_some(Timestamp(0)));
         Ok(version)
     }
 

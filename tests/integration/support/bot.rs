@@ -110,7 +110,8 @@ impl TestBot {
         let Running { store, stop, task } = self.running.take().expect("it runs");
         stop.cancel();
         tokio::time::timeout(BOUND, task).await.expect("it drains in time").unwrap().unwrap();
-        drop(store);
+        // A socket's last task ends a moment later; a process would be gone, and its lock on the file with it.
+        eventually("everybody to let go of the store", || Arc::strong_count(&store) == 1).await;
     }
 
     /// The process dies and returns.

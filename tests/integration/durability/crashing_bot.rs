@@ -1,0 +1,56 @@
+//! The production bot around a [`CrashingStore`], as a process of its own: this test binary, started again.
+//!
+//! So there is no further program to link, and none that could be out of date.
+
+use std::{collections::HashMap, path::Path, process::Command, sync::Arc};
+
+use countersign::{
+    app::{Bot, parts, telemetry},
+    clock::SystemClock,
+    config::{Config, environment},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::crashing_store::{CrashingStore, Point};
+
+/// Where the process dies, as JSON.
+const POINT: &str = "CRASHING_BOT_POINT";
+/// Where the names of its writes go. Without it the process is no bot.
+const NAMES: &str = "CRASHING_BOT_NAMES";
+
+/// The bot with these settings that dies at `point`, if one is given, and writes down what it wrote.
+pub(super) fn command(settings: &HashMap<String, String>, point: Option<&Point>, names: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--ignored", "--exact", "--nocapture", "durability::crashing_bot::the_bot_that_crashes"])
+        .env_clear()
+        .envs(settings)
+        .env(NAMES, names);
+    if let Some(point) = point {
+        command.env(POINT, serde_json::to_string(point).unwrap());
+    }
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "no test: the process that the crash matrix starts"]
+async fn the_bot_that_crashes() {
+    let environment = environment();
+    let Some(names) = environment.get(NAMES) else { return };
+    let point = environment.get(POINT).map(|point| serde_json::from_str(point).unwrap());
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let config = Config::load(None, &environment).unwrap();
+    telemetry::log(&config.server.log, config.server.log_format);
+    let clock = Arc::new(SystemClock);
+    let store = parts::store(&config, clock.clone()).await.unwrap();
+    let store = Arc::new(CrashingStore::new(store, point, Path::new(names)));
+    let stop = CancellationToken::new();
+    let bot = Bot::with_store(store, &config, clock, stop.clone()).await.unwrap();
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).unwrap();
+    let stopped = stop.clone();
+    tokio::spawn(async move {
+        terminate.recv().await;
+        stopped.cancel();
+    });
+    bot.run(stop).await.unwrap();
+}

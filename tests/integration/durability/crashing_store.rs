@@ -1,0 +1,226 @@
+//! A store that takes its process down at a chosen write.
+//!
+//! Writes that change something are counted; looking in vain for work, renewing a lease and housekeeping are not.
+
+use std::{
+    fs::File,
+    io::Write as _,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use countersign::{
+    clock::Timestamp,
+    graph::{
+        action::ActionRecord,
+        store::{
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
+            Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+        },
+    },
+    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+};
+use serde::{Deserialize, Serialize};
+
+/// Where the process is to die.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Point {
+    /// At which write, counted from 1.
+    pub(super) at: usize,
+    /// Its name. For a claim, of which nobody knows beforehand whether it finds something.
+    pub(super) name: String,
+    pub(super) side: Side,
+}
+
+/// On which side of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Side {
+    /// Nothing is written yet.
+    Before,
+    /// It is written, and nobody knows.
+    After,
+}
+
+/// Counts the writes of another store, writes their names down, and dies at one of them.
+#[derive(Debug)]
+pub(super) struct CrashingStore {
+    inner: Arc<dyn Store>,
+    point: Option<Point>,
+    written: AtomicUsize,
+    names: Mutex<File>,
+}
+
+impl CrashingStore {
+    /// Dies at `point`, if one is given. The names of writes go to a file, a line each.
+    pub(super) fn new(inner: Arc<dyn Store>, point: Option<Point>, names: &Path) -> Self {
+        let names = Mutex::new(File::create(names).unwrap());
+        Self { inner, point, written: AtomicUsize::new(0), names }
+    }
+
+    /// A write begins. A `certain` one changes something for sure.
+    fn begins(&self, name: &str, certain: bool) {
+        let Some(point) = &self.point else { return };
+        // At the next chance, if another write was faster.
+        let is_next = self.written.load(Ordering::SeqCst) + 1 >= point.at;
+        if point.side == Side::Before && is_next && (certain || point.name == name) {
+            std::process::abort();
+        }
+    }
+
+    /// A write that changed something is done.
+    fn done(&self, name: &str) {
+        let mut names = self.names.lock().unwrap();
+        let written = self.written.fetch_add(1, Ordering::SeqCst) + 1;
+        if self.point.as_ref().is_some_and(|point| point.side == Side::After && written >= point.at) {
+            std::process::abort();
+        }
+        writeln!(names, "{name}").unwrap();
+    }
+
+    async fn certain<T>(&self, name: &str, write: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        self.begins(name, true);
+        let result = write.await;
+        if result.is_ok() {
+            self.done(name);
+        }
+        result
+    }
+
+    async fn claim<T>(
+        &self,
+        name: &str,
+        found: impl FnOnce(&T) -> bool,
+        write: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        self.begins(name, false);
+        let result = write.await;
+        if result.as_ref().is_ok_and(found) {
+            self.done(name);
+        }
+        result
+    }
+}
+
+#[async_trait]
+impl Store for CrashingStore {
+    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
+        let new = |ingested: &Ingested| *ingested != Ingested::Duplicate;
+        self.claim("ingest", new, self.inner.ingest(delivery)).await
+    }
+
+    async fn acquire(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        now: Timestamp,
+        only: Option<&ThreadId>,
+    ) -> Result<Option<Acquired>, Error> {
+        self.claim("acquire", Option::is_some, self.inner.acquire(worker, ttl, now, only)).await
+    }
+
+    async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
+        self.inner.renew(lease, ttl).await
+    }
+
+    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
+        self.inner.letters(lease, after).await
+    }
+
+    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
+        self.certain("commit", self.inner.commit(lease, expected, changes, then)).await
+    }
+
+    async fn apply(&self, changes: &Changes) -> Result<(), Error> {
+        self.certain("apply", self.inner.apply(changes)).await
+    }
+
+    async fn claim_desk(&self, worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
+        self.claim("claim_desk", |found| !found.is_empty(), self.inner.claim_desk(worker, ttl, limit)).await
+    }
+
+    async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
+        self.certain("finish_desk", self.inner.finish_desk(partition, seq)).await
+    }
+
+    async fn claim_outbox(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        now: Timestamp,
+        limit: usize,
+        only: Option<&ThreadId>,
+    ) -> Result<Vec<Claimed>, Error> {
+        let claim = self.inner.claim_outbox(worker, ttl, now, limit, only);
+        self.claim("claim_outbox", |found| !found.is_empty(), claim).await
+    }
+
+    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
+        self.certain("finish_outbox", self.inner.finish_outbox(thread, seq, sent)).await
+    }
+
+    async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {
+        self.claim("fire_timers", |fired| *fired > 0, self.inner.fire_timers(now)).await
+    }
+
+    async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
+        self.inner.sweep(now).await
+    }
+
+    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
+        self.inner.action_by_approval(approval).await
+    }
+
+    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
+        self.inner.action(thread, id).await
+    }
+
+    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
+        self.inner.actions(filter).await
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
+        self.inner.load(thread).await
+    }
+
+    async fn steps(
+        &self,
+        thread: &ThreadId,
+        after: Version,
+        limit: usize,
+    ) -> Result<Vec<(Version, StepRecord)>, Error> {
+        self.inner.steps(thread, after, limit).await
+    }
+
+    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
+        self.inner.audit(thread).await
+    }
+
+    async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {
+        self.inner.posted(thread, slot).await
+    }
+
+    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
+        self.inner.threads(limit).await
+    }
+
+    async fn backlog(&self) -> Result<Backlog, Error> {
+        self.inner.backlog().await
+    }
+
+    async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error> {
+        self.certain("put_blob", self.inner.put_blob(bytes)).await
+    }
+
+    async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
+        self.inner.get_blob(hash).await
+    }
+
+    async fn durability(&self) -> Result<Durability, Error> {
+        self.inner.durability().await
+    }
+}

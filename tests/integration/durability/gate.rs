@@ -1,0 +1,134 @@
+//! A gate on the way to an outside system: counts the calls that pass and, at a chosen one, has the caller killed.
+
+use std::sync::{Arc, Mutex};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    extract::{Request, State},
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+};
+use tokio::task::JoinHandle;
+
+use super::process::Kill;
+
+/// How late a call is that was still on its way when its caller died.
+const LATE: std::time::Duration = std::time::Duration::from_millis(700);
+
+/// What happens to the call at which the caller is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// It never arrives.
+    Before,
+    /// It is done, and the answer finds nobody.
+    After,
+    /// It is still on its way, and arrives after the caller has died.
+    Late,
+}
+
+/// Where the caller is killed.
+#[derive(Clone, Debug)]
+pub(super) struct Point {
+    /// At which call, counted from 1.
+    pub(super) at: usize,
+    pub(super) side: Side,
+}
+
+/// The calls that passed several gates, in order.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    seen: Mutex<Vec<String>>,
+    point: Option<Point>,
+    /// Kills the caller.
+    pub(super) kill: Kill,
+}
+
+impl Calls {
+    pub(super) fn with(point: Option<Point>) -> Arc<Self> {
+        Arc::new(Self { point, ..Self::default() })
+    }
+
+    /// `METHOD /path` of each.
+    pub(super) fn seen(&self) -> Vec<String> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// Counts a call. The side on which its caller dies, if it does.
+    fn count(&self, call: String) -> Option<Side> {
+        let mut seen = self.seen.lock().unwrap();
+        seen.push(call);
+        self.point.as_ref().filter(|point| point.at == seen.len()).map(|point| point.side)
+    }
+}
+
+/// One gate, open until it is dropped.
+#[derive(Debug)]
+pub(super) struct Gate {
+    url: String,
+    serving: JoinHandle<()>,
+}
+
+impl Gate {
+    /// A gate before the server at `target`, such as `http://127.0.0.1:4711`.
+    pub(super) async fn before(target: &str, calls: Arc<Calls>) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+        let app = Router::new().fallback(pass).with_state((client, target.to_owned(), calls));
+        let serving = tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+        Self { url, serving }
+    }
+
+    /// Where callers knock.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+type Passage = (reqwest::Client, String, Arc<Calls>);
+
+async fn pass(State((client, target, calls)): State<Passage>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let side = calls.count(format!("{} {}", head.method, head.uri.path()));
+    let body = to_bytes(body, usize::MAX).await.unwrap();
+    let mut headers = head.headers;
+    headers.remove("host");
+    let forward = client.request(head.method, format!("{target}{path}")).headers(headers).body(body);
+    // A task of its own: the call goes on although its caller hangs up.
+    let passed = tokio::spawn(async move {
+        match side {
+            None => {}
+            Some(Side::Before) => {
+                calls.kill.now();
+                return None;
+            }
+            Some(Side::After) => {
+                forward.send().await.ok();
+                calls.kill.now();
+                return None;
+            }
+            Some(Side::Late) => {
+                calls.kill.now();
+                tokio::time::sleep(LATE).await;
+                forward.send().await.ok();
+                return None;
+            }
+        }
+        let answer = forward.send().await.ok()?;
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let mut response = Response::new(Body::from(answer.bytes().await.ok()?));
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        response.headers_mut().remove("transfer-encoding");
+        Some(response)
+    });
+    passed.await.unwrap().unwrap_or_else(|| StatusCode::BAD_GATEWAY.into_response())
+}

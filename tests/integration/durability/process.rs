@@ -1,0 +1,105 @@
+//! A bot as a process: started, told to stop, killed.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use crate::support::bot::BOUND;
+
+/// The program itself.
+pub(super) const COUNTERSIGN: &str = env!("CARGO_BIN_EXE_countersign");
+
+/// `countersign serve` with these settings.
+pub(super) fn serve(settings: &HashMap<String, String>) -> Command {
+    let mut command = Command::new(COUNTERSIGN);
+    command.arg("serve").env_clear().envs(settings);
+    command
+}
+
+/// A running process. Dropping it kills it.
+#[derive(Debug)]
+pub(super) struct Process {
+    kill: Kill,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts it; what it says goes to a file.
+    pub(super) fn start(mut command: Command, log: &Path) -> Self {
+        let process = Self { kill: Kill::default(), log: log.to_owned() };
+        process.kill.takes(spawn(&mut command, log));
+        process
+    }
+
+    /// The same, to be killed by somebody who was waiting for it.
+    pub(super) fn start_for(kill: &Kill, mut command: Command, log: &Path) -> Self {
+        kill.takes(spawn(&mut command, log));
+        Self { kill: kill.clone(), log: log.to_owned() }
+    }
+
+    /// How it ended, if it did.
+    pub(super) fn ended(&self) -> Option<ExitStatus> {
+        self.kill.0.lock().unwrap().as_mut().and_then(|child| child.try_wait().unwrap())
+    }
+
+    /// Asks it to end, as an operator does, and waits.
+    pub(super) async fn stop(&self) -> ExitStatus {
+        let pid = self.kill.0.lock().unwrap().as_ref().unwrap().id().to_string();
+        if self.ended().is_none() {
+            assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        }
+        let deadline = tokio::time::Instant::now() + BOUND;
+        loop {
+            if let Some(status) = self.ended() {
+                return status;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "it does not end:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// What it said.
+    pub(super) fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Kills it without a word.
+    pub(super) fn kill(&self) {
+        self.kill.now();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill.now();
+    }
+}
+
+fn spawn(command: &mut Command, log: &Path) -> Child {
+    let log = File::options().create(true).append(true).open(log).unwrap();
+    let also = log.try_clone().unwrap();
+    command.stdin(Stdio::null()).stdout(also).stderr(log).spawn().unwrap()
+}
+
+/// Kills a process without a word (SIGKILL).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kill(Arc<Mutex<Option<Child>>>);
+
+impl Kill {
+    fn takes(&self, child: Child) {
+        *self.0.lock().unwrap() = Some(child);
+    }
+
+    /// Now. A process that has ended already stays so.
+    pub(super) fn now(&self) {
+        if let Some(child) = &mut *self.0.lock().unwrap() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
