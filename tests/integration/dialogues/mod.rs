@@ -2,3 +2,11 @@
 
 mod approvals;
 mod scripted;
+mod commands;
+mod create;
+mod delete;
+mod lookups;
+mod restarts;
+mod status;
+mod trouble;
+mod update;
