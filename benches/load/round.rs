@@ -131,7 +131,7 @@ impl Person {
                 if heard.approve.is_none() && heard.text.contains("✅") {
                     outcome = Some(heard.at);
                 }
-            } else if heard.text.starts_with("<@U0ANA>") {
+            } else if heard.text.contains("@U0ANA") {
                 reply = Some(heard.at);
             } else if !heard.text.ends_with('…') {
                 bail!("“{words}” ended with: {}", heard.text);
