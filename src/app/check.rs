@@ -57,7 +57,7 @@ async fn store(config: &Config) -> Result<String, String> {
 }
 
 async fn model(config: &Config) -> Result<String, String> {
-    let (model, _) = parts::models(config);
+    let (model, _) = parts::models(config).map_err(|error| format!("{error:#}"))?;
     if !model.is_remote() {
         return Ok("none (ANTHROPIC_API_KEY is not set): the documented phrases are understood".to_owned());
     }

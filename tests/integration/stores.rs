@@ -55,6 +55,7 @@ macro_rules! store_suite {
                     a_released_thread_sleeps,
                     a_thread_released_with_mail_is_ready_at_once,
                     a_thread_waits_until_its_time,
+                    letters_that_are_there_already_wait_too,
                     mail_ends_a_wait,
                     the_longest_ready_goes_first,
                     many_workers_share_the_threads,

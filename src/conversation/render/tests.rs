@@ -1,3 +1,5 @@
+//! What is drawn, by example, and that nothing anybody writes breaks it.
+
 use std::collections::HashSet;
 
 use insta::assert_snapshot;

@@ -48,6 +48,7 @@ pub enum Then {
     Keep,
     /// The worker lets go. The thread is ready again at once if its mailbox is not empty.
     Release,
-    /// The worker lets go, and the thread is ready at this time at the latest (a wait before a retry).
+    /// The worker lets go, and the thread is ready at this time: a wait before a retry. Letters that are unread then
+    /// wait as well; mail that arrives later ends the wait.
     ReleaseUntil(Timestamp),
 }

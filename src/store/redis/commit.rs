@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use redis::Value;
 use serde::Serialize;
 
-use super::{RedisStore, json, keys, lease::read, scripts::Call};
+use super::{RedisStore, json, keys, scripts::Call};
 use crate::{
     graph::{
         action::Status,
@@ -125,12 +125,12 @@ impl Answer {
     fn read(answer: Vec<Value>) -> Result<Self, Error> {
         let mut parts = answer.into_iter();
         let mut next = || parts.next().unwrap_or(Value::Nil);
-        match read::<String>(next())?.as_str() {
-            "ok" => Ok(Self::Written(read(next())?)),
+        match json::answer::<String>(next())?.as_str() {
+            "ok" => Ok(Self::Written(json::answer(next())?)),
             "fenced" => Ok(Self::Fenced),
-            "conflict" => Ok(Self::Conflict(read(next())?)),
-            "moved" => Ok(Self::Moved(read(next())?, read(next())?)),
-            "chain" => Ok(Self::ChainMoved((read(next())?, read(next())?))),
+            "conflict" => Ok(Self::Conflict(json::answer(next())?)),
+            "moved" => Ok(Self::Moved(json::answer(next())?, json::answer(next())?)),
+            "chain" => Ok(Self::ChainMoved((json::answer(next())?, json::answer(next())?))),
             other => Err(json::corrupt(format!("a write is `{other}`"))),
         }
     }
@@ -139,6 +139,8 @@ impl Answer {
 #[derive(Serialize)]
 struct Plan<'a> {
     thread: String,
+    /// What [`keys::parked`] puts behind the position.
+    parked: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeasePlan<'a>>,
     acks: &'a [u64],
@@ -208,6 +210,7 @@ impl<'a> Plan<'a> {
     fn new(changes: &'a Changes, lease: Option<LeasePlan<'a>>) -> Self {
         Self {
             thread: changes.thread.to_string(),
+            parked: keys::parked("", &changes.thread),
             lease,
             acks: &changes.acks,
             desk_acks: &changes.desk_acks,

@@ -10,7 +10,6 @@ use redis::Value;
 use super::{
     RedisStore, json,
     keys::{self, Shelf},
-    lease::{read, server_time},
     scripts::Call,
 };
 use crate::{
@@ -109,10 +108,10 @@ async fn due_desks(store: &RedisStore) -> Result<Vec<Partition>, Error> {
         pipeline.zrange_withscores(Shelf::Desk.of(partition), 0, 0);
     }
     let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
-    let now = server_time(answers.next())?;
+    let now = json::server_time(answers.next())?;
     let mut due = Vec::new();
     for (partition, answer) in Partition::all().zip(answers) {
-        let first = read::<Vec<(String, f64)>>(answer)?;
+        let first = json::answer::<Vec<(String, f64)>>(answer)?;
         due.extend(first.first().map(|(_, from)| (*from as i64, partition)).filter(|(from, _)| *from <= now));
     }
     due.sort_unstable();

@@ -1,9 +1,10 @@
-//! Records as the strings that are stored.
+//! Records as the strings that are stored, and answers as the values they must be.
 //!
-//! They are made and read here and nowhere else; the server only keeps them.
+//! Records are made and read here and nowhere else; the server only keeps them.
 
 use std::time::Duration;
 
+use redis::{FromRedisValue, Value};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::graph::store::Error;
@@ -27,4 +28,15 @@ pub(super) fn corrupt(what: impl Into<String>) -> Error {
 pub(super) fn micros(duration: Duration) -> u64 {
     // Lua counts exactly up to 2⁵³; half of that is 142 years, and leaves room for the time it is added to.
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).min(1 << 52)
+}
+
+/// One answer of a pipeline or script, as what it has to be.
+pub(super) fn answer<T: FromRedisValue>(answer: Value) -> Result<T, Error> {
+    redis::from_redis_value(answer).map_err(|error| corrupt(error.to_string()))
+}
+
+/// The server's clock in microseconds, from its answer to `TIME`.
+pub(super) fn server_time(time: Option<Value>) -> Result<i64, Error> {
+    let (seconds, micros): (i64, i64) = answer(time.unwrap_or(Value::Nil))?;
+    Ok(seconds * 1_000_000 + micros)
 }

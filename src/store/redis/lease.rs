@@ -1,23 +1,15 @@
 //! Leases: who may advance a thread.
 //!
-//! To find a ready thread, all partitions are asked for their first few in one round trip; then a script leases the
-//! one that has been ready longest, if it still is ready. Whoever loses such a race tries the next.
+//! A script leases a thread if it is ready, and tells all that is needed to go on with it.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use redis::Value;
-
-use super::{RedisStore, json, keys::Shelf, scripts::Call};
+use super::{RedisStore, json, scripts::Call};
 use crate::{
     clock::Timestamp,
     graph::store::{Acquired, Error, Lease, Letter, Saved, Seq, StepRecord, Version},
-    ids::{Partition, ThreadId, WorkerId},
+    ids::{ThreadId, WorkerId},
 };
-
-/// How many ready threads of each partition are looked at: as many as may be lost to others at a time.
-const CANDIDATES: isize = 4;
-/// How often to look again after all of them were lost.
-const LOOKS: usize = 3;
 
 /// What the scripts say of a thread's checkpoint: version, whole checkpoint, steps after it.
 type SavedAnswer = (Version, Option<String>, Vec<String>);
@@ -33,15 +25,10 @@ pub(super) async fn acquire(
     if let Some(thread) = only {
         return acquire_one(store, worker, ttl, now, thread).await;
     }
-    for _ in 0..LOOKS {
-        let candidates = ready_threads(store, now).await?;
-        if candidates.is_empty() {
-            return Ok(None);
-        }
-        for thread in &candidates {
-            if let Some(acquired) = acquire_one(store, worker, ttl, now, thread).await? {
-                return Ok(Some(acquired));
-            }
+    let mut search = store.finder.search();
+    while let Some(thread) = store.finder.next(&mut search, &store.link, now).await? {
+        if let Some(acquired) = acquire_one(store, worker, ttl, now, &thread).await? {
+            return Ok(Some(acquired));
         }
     }
     Ok(None)
@@ -92,48 +79,6 @@ async fn acquire_one(
         saved: read_saved((version, snapshot, steps))?,
         letters: read_letters(letters)?,
     }))
-}
-
-/// Threads that are ready in any partition, the one that has been so for longest first.
-async fn ready_threads(store: &RedisStore, now: Timestamp) -> Result<Vec<ThreadId>, Error> {
-    let mut pipeline = redis::pipe();
-    pipeline.cmd("TIME");
-    for partition in Partition::all() {
-        for shelf in [Shelf::Ready, Shelf::Waiting] {
-            pipeline.zrange_withscores(shelf.of(partition), 0, CANDIDATES - 1);
-        }
-    }
-    let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
-    let server_now = server_time(answers.next())?;
-
-    // For how long, in microseconds; a thread that is on both shelves counts with the longer.
-    let mut ready_for: BTreeMap<String, i64> = BTreeMap::new();
-    for (n, answer) in answers.enumerate() {
-        for (thread, from) in read::<Vec<(String, f64)>>(answer)? {
-            let since = match n % 2 {
-                0 => server_now.saturating_sub(from as i64),
-                _ => now.millis().saturating_sub(from as i64).saturating_mul(1000),
-            };
-            if since >= 0 {
-                let longest = ready_for.entry(thread).or_insert(since);
-                *longest = since.max(*longest);
-            }
-        }
-    }
-    let mut threads: Vec<_> = ready_for.into_iter().collect();
-    threads.sort_by_key(|(_, since)| std::cmp::Reverse(*since));
-    threads.into_iter().map(|(thread, _)| thread.parse().map_err(json::corrupt)).collect()
-}
-
-/// The server's clock in microseconds, from its answer to `TIME`.
-pub(super) fn server_time(answer: Option<Value>) -> Result<i64, Error> {
-    let (seconds, micros): (i64, i64) = read(answer.unwrap_or(Value::Nil))?;
-    Ok(seconds * 1_000_000 + micros)
-}
-
-/// An answer of a pipeline, as what it has to be.
-pub(super) fn read<T: redis::FromRedisValue>(answer: Value) -> Result<T, Error> {
-    redis::from_redis_value(answer).map_err(|error| json::corrupt(error.to_string()))
 }
 
 fn read_saved((version, snapshot, steps): SavedAnswer) -> Result<Saved, Error> {

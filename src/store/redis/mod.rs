@@ -30,6 +30,7 @@ mod commit;
 mod connection;
 mod desk;
 pub mod durability;
+mod finder;
 mod ingest;
 mod json;
 mod keys;
@@ -42,7 +43,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use self::{commit::Heads, connection::Link, durability::OpenError, scripts::Scripts};
+use self::{commit::Heads, connection::Link, durability::OpenError, finder::Finder, scripts::Scripts};
 use crate::{
     clock::Timestamp,
     graph::{
@@ -61,6 +62,7 @@ pub struct RedisStore {
     link: Link,
     scripts: Scripts,
     heads: Heads,
+    finder: Finder,
 }
 
 impl RedisStore {
@@ -77,7 +79,7 @@ impl RedisStore {
         if !found.problems.is_empty() && !allow_lossy {
             return Err(OpenError::Lossy(found));
         }
-        Ok(Self { link, scripts: Scripts::new(), heads: Heads::default() })
+        Ok(Self { link, scripts: Scripts::new(), heads: Heads::default(), finder: Finder::default() })
     }
 }
 

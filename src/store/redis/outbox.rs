@@ -9,12 +9,7 @@ use std::{collections::BTreeMap, time::Duration};
 use futures_util::future::join_all;
 use redis::Value;
 
-use super::{
-    RedisStore, json,
-    keys::Shelf,
-    lease::{read, server_time},
-    scripts::Call,
-};
+use super::{RedisStore, json, keys::Shelf, scripts::Call};
 use crate::{
     clock::Timestamp,
     graph::store::{Claimed, Error, Outgoing, Sent, Seq},
@@ -95,12 +90,12 @@ async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result
         pipeline.zrange_withscores(Shelf::Sending.of(partition), 0, limit.saturating_sub(1));
     }
     let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
-    let server_now = server_time(answers.next())?;
+    let server_now = json::server_time(answers.next())?;
 
     // For how long, in microseconds.
     let mut due_for: BTreeMap<String, i64> = BTreeMap::new();
     for (n, answer) in answers.enumerate() {
-        for (thread, from) in read::<Vec<(String, f64)>>(answer)? {
+        for (thread, from) in json::answer::<Vec<(String, f64)>>(answer)? {
             let due = match n % 2 {
                 0 => now.millis().saturating_sub(from as i64).saturating_mul(1000),
                 _ => server_now.saturating_sub(from as i64),

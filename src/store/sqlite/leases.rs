@@ -81,6 +81,10 @@ pub(super) fn settle(connection: &Connection, row: &mut ThreadRow, then: Then, c
     };
     row.worker = None;
     row.lease_until = Timestamp(0);
-    row.ready_at = if mailbox::is_empty(connection, row)? { wait } else { Some(clock) };
+    row.ready_at = match wait {
+        Some(until) => Some(until),
+        None if mailbox::is_empty(connection, row)? => None,
+        None => Some(clock),
+    };
     Ok(())
 }

@@ -1,3 +1,4 @@
 //! The thread as people see it.
 
 mod approvals;
+mod scripted;

@@ -119,6 +119,16 @@ pub(crate) async fn a_thread_waits_until_its_time(f: impl Fixture) {
     assert_eq!(acquired.letters, []);
 }
 
+pub(crate) async fn letters_that_are_there_already_wait_too(f: impl Fixture) {
+    let acquired = f.awake(&thread(1)).await;
+    f.hears(&thread(1), "and another thing").await;
+    let then = f.now() + Duration::from_secs(3600);
+    finish(&f, &acquired, Then::ReleaseUntil(then)).await;
+    assert!(f.acquire("w1").await.is_none(), "a retry is not hurried by what was said before it");
+    let acquired = f.store().acquire(&"w1".into(), f.ttl(), then, None).await.unwrap().expect("its time has come");
+    assert_eq!(words(&acquired.letters), ["and another thing"]);
+}
+
 pub(crate) async fn mail_ends_a_wait(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     finish(&f, &acquired, Then::ReleaseUntil(f.now() + Duration::from_secs(3600))).await;

@@ -137,7 +137,7 @@ impl Model {
             Then::ReleaseUntil(at) => Some(at),
         };
         thread.lease = Claim::Free;
-        thread.ready_at = if thread.mailbox.is_empty() { wait } else { Some(Timestamp(0)) };
+        thread.ready_at = wait.or((!thread.mailbox.is_empty()).then_some(Timestamp(0)));
         Ok(version)
     }
 

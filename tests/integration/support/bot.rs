@@ -190,7 +190,8 @@ impl<'a> Person<'a> {
     /// Writes to the bot directly.
     pub(crate) async fn writes(self, text: &str) -> Thread<'a> {
         let user = self.bot.slack.user(self.name);
-        let with_us = |world: &World| world.channels.iter().find(|c| c.with.as_ref() == Some(&user)).map(|c| c.id.clone());
+        let with_us =
+            |world: &World| world.channels.iter().find(|c| c.with.as_ref() == Some(&user)).map(|c| c.id.clone());
         let channel = self.bot.slack.look(with_us).expect("everybody can write to the bot");
         self.says_in(channel.as_str(), text).await
     }

@@ -66,7 +66,7 @@ for _, mail in ipairs(plan.mail) do
   redis.call('HSET', MAILBOX, redis.call('HINCRBY', META, 'mail_seq', 1), mail)
 end
 if #plan.mail > 0 then
-  redis.call('HSET', META, 'ours', 1)
+  make_ours(plan.parked)
   wake(thread, server_now)
 end
 
@@ -147,10 +147,10 @@ end
 if plan.lease and plan.lease.release then
   redis.call('HDEL', META, 'worker')
   redis.call('ZREM', READY, thread)
-  if redis.call('HLEN', MAILBOX) > 0 then
-    wake(thread, server_now)
-  elseif plan.lease.wait_until then
+  if plan.lease.wait_until then
     redis.call('ZADD', WAITING, plan.lease.wait_until, thread)
+  elseif redis.call('HLEN', MAILBOX) > 0 then
+    wake(thread, server_now)
   end
 end
 redis.call('SET', COMMIT, version, 'EX', plan.remember_s)

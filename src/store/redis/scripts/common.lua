@@ -13,6 +13,19 @@ local function wake(thread, at)
   redis.call('ZADD', READY, 'NX', at, thread)
 end
 
+-- Makes the thread one of ours, and its parked mail unread mail; `parked` stands behind a position in PARKED.
+local function make_ours(parked)
+  if redis.call('HSETNX', META, 'ours', 1) == 0 then
+    return
+  end
+  local raw = redis.call('HGETALL', ASIDE)
+  for i = 1, #raw, 2 do
+    redis.call('HSET', MAILBOX, raw[i], raw[i + 1])
+    redis.call('ZREM', PARKED, raw[i] .. parked)
+  end
+  redis.call('DEL', ASIDE)
+end
+
 -- Whether the lease is that of the thread.
 local function holds(worker, fence)
   local stored = redis.call('HMGET', META, 'worker', 'fence')

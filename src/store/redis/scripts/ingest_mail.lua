@@ -17,15 +17,7 @@ if not (plan.addressed or ours) then
   return {'parked', seq}
 end
 
-if not ours then
-  redis.call('HSET', META, 'ours', 1)
-  local raw = redis.call('HGETALL', ASIDE)
-  for i = 1, #raw, 2 do
-    redis.call('HSET', MAILBOX, raw[i], raw[i + 1])
-    redis.call('ZREM', PARKED, raw[i] .. plan.parked)
-  end
-  redis.call('DEL', ASIDE)
-end
+make_ours(plan.parked)
 redis.call('HSET', MAILBOX, seq, plan.mail)
 local now = server_time()
 redis.call('ZADD', RECENT, now, plan.thread)

@@ -1,0 +1,324 @@
+//! The events of a streamed answer, put together.
+//!
+//! Kinds of events, deltas and blocks are open sets: what is not known is kept where it can be and passed over where it
+//! cannot. Arguments that are no JSON become a string, which no tool accepts, so the model is told and tries again.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::model::{Block, Response, Usage};
+
+/// The longest piece of unreadable arguments that is kept, in characters.
+const LONGEST_ODD: usize = 300;
+
+/// Why an answer that had begun does not end.
+#[derive(Debug, PartialEq)]
+pub(super) enum Broken {
+    /// The API says so in the middle of it.
+    Reported {
+        /// Such as `overloaded_error`.
+        kind: String,
+        /// Its own words.
+        message: String,
+    },
+    /// It is not what the API sends.
+    Unreadable(String),
+}
+
+/// An answer as far as it was heard.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    model: String,
+    pieces: BTreeMap<u64, Piece>,
+    stop_reason: Option<String>,
+    tokens: Tokens,
+}
+
+/// A block as far as it was heard.
+#[derive(Debug, Default)]
+struct Piece {
+    block: Map<String, Value>,
+    arguments: String,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event {
+    MessageStart {
+        message: Start,
+    },
+    ContentBlockStart {
+        index: u64,
+        content_block: Map<String, Value>,
+    },
+    ContentBlockDelta {
+        index: u64,
+        delta: Value,
+    },
+    MessageDelta {
+        delta: End,
+        #[serde(default)]
+        usage: Tokens,
+    },
+    MessageStop,
+    Error {
+        error: Fault,
+    },
+    /// `ping`, `content_block_stop`, and whatever comes to be.
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    #[serde(default)]
+    model: String,
+    #[serde(default)]
+    usage: Tokens,
+}
+
+#[derive(Deserialize)]
+struct End {
+    #[serde(default)]
+    stop_reason: Option<String>,
+}
+
+/// What the API says went wrong.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Fault {
+    #[serde(default, rename = "type")]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) message: String,
+}
+
+/// Counts so far; later ones replace earlier ones.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct Tokens {
+    input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}
+
+impl Tokens {
+    fn then(self, later: Self) -> Self {
+        Self {
+            input_tokens: later.input_tokens.or(self.input_tokens),
+            cache_creation_input_tokens: later.cache_creation_input_tokens.or(self.cache_creation_input_tokens),
+            cache_read_input_tokens: later.cache_read_input_tokens.or(self.cache_read_input_tokens),
+            output_tokens: later.output_tokens.or(self.output_tokens),
+        }
+    }
+}
+
+impl Answer {
+    /// Takes one event up. Returns whether it was the last.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`], if there will be no answer.
+    pub(super) fn hear(&mut self, event: &str) -> Result<bool, Broken> {
+        match serde_json::from_str(event).map_err(|error| Broken::Unreadable(unreadable(&error)))? {
+            Event::MessageStart { message } => {
+                self.model = message.model;
+                self.tokens = self.tokens.then(message.usage);
+            }
+            Event::ContentBlockStart { index, content_block } => {
+                self.pieces.insert(index, Piece { block: content_block, arguments: String::new() });
+            }
+            Event::ContentBlockDelta { index, delta } => {
+                let unknown = || Broken::Unreadable(format!("block {index} goes on before it begins"));
+                self.pieces.get_mut(&index).ok_or_else(unknown)?.add(delta);
+            }
+            Event::MessageDelta { delta, usage } => {
+                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+                self.tokens = self.tokens.then(usage);
+            }
+            Event::MessageStop => return Ok(true),
+            Event::Error { error: Fault { kind, message } } => return Err(Broken::Reported { kind, message }),
+            Event::Other => {}
+        }
+        Ok(false)
+    }
+
+    /// The whole, after the last event.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken::Unreadable`], if it does not say why it ended.
+    pub(super) fn finish(self) -> Result<Response, Broken> {
+        let Self { model, pieces, stop_reason, tokens } = self;
+        let stop_reason = stop_reason.ok_or_else(|| Broken::Unreadable("it ends without a reason".to_owned()))?;
+        let content = pieces.into_values().map(Piece::finish).collect();
+        let count = |tokens: Option<u64>| tokens.unwrap_or_default();
+        let usage = Usage {
+            model,
+            input_tokens: count(tokens.input_tokens) + count(tokens.cache_creation_input_tokens),
+            cached_tokens: count(tokens.cache_read_input_tokens),
+            output_tokens: count(tokens.output_tokens),
+        };
+        Ok(Response { content, stop_reason, usage })
+    }
+}
+
+impl Piece {
+    fn add(&mut self, delta: Value) {
+        let text = |member: &str| delta[member].as_str().unwrap_or_default();
+        match delta["type"].as_str().unwrap_or_default() {
+            "text_delta" => self.append("text", text("text")),
+            "input_json_delta" => self.arguments.push_str(text("partial_json")),
+            "thinking_delta" => self.append("thinking", text("thinking")),
+            "signature_delta" => self.append("signature", text("signature")),
+            "citations_delta" => match self.block.entry("citations").or_insert(Value::Null) {
+                Value::Array(citations) => citations.push(delta["citation"].clone()),
+                none => *none = json!([delta["citation"]]),
+            },
+            _ => {}
+        }
+    }
+
+    fn append(&mut self, member: &str, more: &str) {
+        match self.block.entry(member).or_insert(Value::Null) {
+            Value::String(text) => text.push_str(more),
+            none => *none = Value::from(more),
+        }
+    }
+
+    fn finish(mut self) -> Block {
+        if !self.arguments.trim().is_empty() {
+            let input = serde_json::from_str(&self.arguments).unwrap_or_else(|_| {
+                let kept: String = self.arguments.chars().take(LONGEST_ODD).collect();
+                Value::from(kept)
+            });
+            self.block.insert("input".to_owned(), input);
+        }
+        let block = Value::Object(self.block);
+        serde_json::from_value(block.clone()).unwrap_or(Block::Other(block))
+    }
+}
+
+/// What is wrong with JSON, without quoting it.
+fn unreadable(error: &serde_json::Error) -> String {
+    match error.classify() {
+        serde_json::error::Category::Data => "an event lacks what it must have".to_owned(),
+        _ => "an event is no JSON".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::KnownBlock;
+
+    fn heard(events: &[Value]) -> Result<Response, Broken> {
+        let mut answer = Answer::default();
+        for event in events {
+            if answer.hear(&event.to_string())? {
+                return answer.finish();
+            }
+        }
+        panic!("no event was the last");
+    }
+
+    fn block(index: u64, start: Value, deltas: &[Value]) -> Vec<Value> {
+        let mut events = vec![json!({ "type": "content_block_start", "index": index, "content_block": start })];
+        events.extend(
+            deltas.iter().map(|delta| json!({ "type": "content_block_delta", "index": index, "delta": delta })),
+        );
+        events.push(json!({ "type": "content_block_stop", "index": index }));
+        events
+    }
+
+    fn whole(blocks: Vec<Vec<Value>>) -> Vec<Value> {
+        let usage = json!({
+            "input_tokens": 7, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 500, "output_tokens": 1,
+        });
+        let mut events = vec![
+            json!({ "type": "message_start", "message": { "model": "m-1", "content": [], "usage": usage } }),
+            json!({ "type": "ping" }),
+            json!({ "type": "weather", "sky": "blue" }),
+        ];
+        events.extend(blocks.into_iter().flatten());
+        events.push(json!({ "type": "message_delta", "delta": { "stop_reason": "tool_use", "stop_sequence": null }, "usage": { "output_tokens": 42 } }));
+        events.push(json!({ "type": "message_stop" }));
+        events
+    }
+
+    fn arguments(pieces: &[&str]) -> Value {
+        let deltas: Vec<_> =
+            pieces.iter().map(|piece| json!({ "type": "input_json_delta", "partial_json": piece })).collect();
+        let start = json!({ "type": "tool_use", "id": "a", "name": "look", "input": {} });
+        let response = heard(&whole(vec![block(0, start, &deltas)])).unwrap();
+        response.tool_calls().next().unwrap().2.clone()
+    }
+
+    #[test]
+    fn pieces_become_an_answer() {
+        let text = [json!({ "type": "text_delta", "text": "I " }), json!({ "type": "text_delta", "text": "look." })];
+        let response = heard(&whole(vec![
+            block(0, json!({ "type": "text", "text": "" }), &text),
+            block(1, json!({ "type": "tool_use", "id": "a", "name": "look", "input": {} }), &[]),
+        ]))
+        .unwrap();
+        assert_eq!(response.text(), "I look.");
+        assert_eq!(response.tool_calls().collect::<Vec<_>>(), [("a", "look", &json!({}))]);
+        assert_eq!(response.stop_reason, "tool_use");
+        let usage = Usage { model: "m-1".into(), input_tokens: 37, cached_tokens: 500, output_tokens: 42 };
+        assert_eq!(response.usage, usage);
+    }
+
+    #[test]
+    fn arguments_come_in_pieces_or_not_at_all() {
+        assert_eq!(arguments(&["", "{\"at\": \"the", " sky\"}"]), json!({ "at": "the sky" }));
+        assert_eq!(arguments(&[]), json!({}));
+        assert_eq!(arguments(&[""]), json!({}));
+    }
+
+    #[test]
+    fn arguments_that_are_no_json_become_a_string() {
+        assert_eq!(arguments(&["{\"at\": "]), json!("{\"at\": "));
+        assert_eq!(arguments(&["x".repeat(5_000).as_str()]).as_str().unwrap().len(), LONGEST_ODD);
+    }
+
+    #[test]
+    fn blocks_of_other_kinds_are_kept_as_they_are() {
+        let odd = json!({ "type": "musing", "depth": [1, { "of": null }] });
+        let strange = json!({ "type": "riddle_delta", "riddle": "?" });
+        let thought = [
+            json!({ "type": "thinking_delta", "thinking": "hm" }),
+            json!({ "type": "signature_delta", "signature": "s1" }),
+        ];
+        let response = heard(&whole(vec![
+            block(0, odd.clone(), &[strange]),
+            block(1, json!({ "type": "thinking", "thinking": "", "signature": "" }), &thought),
+            block(2, json!({ "type": "text", "text": "so" }), &[]),
+        ]))
+        .unwrap();
+        let expected = [
+            Block::Other(odd),
+            Block::Other(json!({ "type": "thinking", "thinking": "hm", "signature": "s1" })),
+            KnownBlock::Text { text: "so".into() }.into(),
+        ];
+        assert_eq!(response.content, expected);
+    }
+
+    #[test]
+    fn a_reported_error_ends_it() {
+        let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
+        let broken = Broken::Reported { kind: "overloaded_error".into(), message: "Overloaded".into() };
+        assert_eq!(heard(&[error]), Err(broken));
+    }
+
+    #[test]
+    fn nonsense_is_unreadable_and_not_quoted() {
+        let mut answer = Answer::default();
+        assert_eq!(answer.hear("<html>"), Err(Broken::Unreadable("an event is no JSON".into())));
+        let early =
+            json!({ "type": "content_block_delta", "index": 3, "delta": { "type": "text_delta", "text": "!" } });
+        assert!(matches!(answer.hear(&early.to_string()), Err(Broken::Unreadable(_))));
+        assert!(matches!(heard(&[json!({ "type": "message_stop" })]), Err(Broken::Unreadable(_))));
+    }
+}

@@ -1,0 +1,279 @@
+//! Sends a question, listens to the answer, and tries again when that may help.
+//!
+//! One attempt ends with an answer, with a [`Failure`] that another attempt may mend, or with an error that it cannot.
+//! Neither the question nor the key is ever part of what is said about a failure.
+
+use std::{fmt, pin::pin, time::Duration};
+
+use async_trait::async_trait;
+use backon::{ExponentialBuilder, Retryable as _};
+use eventsource_stream::Eventsource as _;
+use futures_util::StreamExt as _;
+use reqwest::{Client, StatusCode, header, redirect, retry};
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use tokio::time::{Instant, timeout};
+use tracing::{Instrument as _, debug, info_span, warn};
+use url::{Host, Url};
+
+use super::{
+    AnthropicModel, Settings,
+    answer::{Answer, Broken, Fault},
+    request,
+};
+use crate::model::{Error, Model, Request, Response};
+
+/// Which edition of the API we speak.
+const VERSION: &str = "2023-06-01";
+/// No answer is longer, in bytes.
+const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
+/// No refusal is read further, in bytes.
+const LONGEST_REFUSAL: usize = 64 * 1024;
+/// The longest piece of the API's own words in an error, in characters.
+const LONGEST_REASON: usize = 240;
+
+/// Why an attempt failed.
+#[derive(Debug)]
+enum Failure {
+    /// Another attempt may do better.
+    Passing {
+        /// What was seen.
+        reason: String,
+        /// How long the API wants us to wait.
+        at_least: Option<Duration>,
+    },
+    /// It would fail again.
+    Lasting(Error),
+}
+
+impl Failure {
+    fn passing(reason: impl Into<String>) -> Self {
+        Self::Passing { reason: reason.into(), at_least: None }
+    }
+}
+
+impl AnthropicModel {
+    /// A client for the API that `settings` name. Asks nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Auth`] for a key that cannot be sent, [`Error::Unavailable`] if there is no TLS on this machine.
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        let Settings { base_url, api_key, model, timeout, attempts } = settings;
+        // Needed once per process, also where no `main` has run; a second time changes nothing.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder =
+            Client::builder().connect_timeout(timeout / 4).redirect(redirect::Policy::none()).retry(retry::never()); // it would not know how long to wait
+        let client = if is_here(&base_url) { builder.no_proxy() } else { builder }
+            .build()
+            .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;
+        let mut key = header::HeaderValue::from_str(api_key.expose_secret().trim()).map_err(|_| Error::Auth)?;
+        key.set_sensitive(true);
+        let endpoint = format!("{}/v1/messages", base_url.as_str().trim_end_matches('/'));
+        Ok(Self { client, endpoint, key, model, timeout, attempts: attempts.max(1) })
+    }
+
+    /// One attempt, which takes no longer than `longest`.
+    async fn attempt(&self, body: &[u8], longest: Duration) -> Result<Response, Failure> {
+        match timeout(longest, self.ask(body)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Failure::passing(format!("no complete answer in {longest:.1?}"))),
+        }
+    }
+
+    async fn ask(&self, body: &[u8]) -> Result<Response, Failure> {
+        let sent = self
+            .client
+            .post(&self.endpoint)
+            .header("x-api-key", self.key.clone())
+            .header("anthropic-version", VERSION)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "text/event-stream")
+            .body(body.to_vec());
+        let response = sent.send().await.map_err(|error| Failure::passing(innermost(error)))?;
+        if !response.status().is_success() {
+            return Err(refusal(response).await);
+        }
+        self.listen(response).await
+    }
+
+    async fn listen(&self, response: reqwest::Response) -> Result<Response, Failure> {
+        let mut heard = 0;
+        let bytes = response.bytes_stream().map(move |chunk| {
+            let chunk = chunk.map_err(|error| Failure::passing(innermost(error)))?;
+            heard += chunk.len();
+            if heard > LONGEST_ANSWER { Err(decode("it does not end")) } else { Ok(chunk) }
+        });
+        let mut events = pin!(bytes.eventsource());
+        let patience = self.timeout / 4;
+        let mut answer = Answer::default();
+        loop {
+            let event = match timeout(patience, events.next()).await {
+                Ok(Some(Ok(event))) => event,
+                Ok(Some(Err(eventsource_stream::EventStreamError::Transport(failure)))) => return Err(failure),
+                Ok(Some(Err(_))) => return Err(decode("it is no stream of events")),
+                Ok(None) => return Err(Failure::passing("the answer broke off")),
+                Err(_) => return Err(Failure::passing(format!("silent for {patience:.1?}"))),
+            };
+            if answer.hear(&event.data).map_err(broken)? {
+                return answer.finish().map_err(broken);
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Model for AnthropicModel {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    async fn respond(&self, request: &Request) -> Result<Response, Error> {
+        let body = request::body(&self.model, request)?;
+        let body = serde_json::to_vec(&body).expect("a body is plain data");
+        let span = info_span!("model_call", model.name = self.model, purpose = ?request.purpose);
+        async {
+            let begun = Instant::now();
+            let budget = self.timeout + self.timeout / 2;
+            let attempt = || self.attempt(&body, self.timeout.min(budget.saturating_sub(begun.elapsed())));
+            // A wait that does not leave time for another attempt is not worth waiting.
+            let wait = |failure: &Failure, wait: Option<Duration>| match failure {
+                Failure::Passing { at_least, .. } => {
+                    let wait = wait?.max(at_least.unwrap_or_default());
+                    (begun.elapsed() + wait < budget).then_some(wait)
+                }
+                Failure::Lasting(_) => None,
+            };
+            let outcome = attempt
+                .retry(self.waits())
+                .when(|failure| matches!(failure, Failure::Passing { .. }))
+                .adjust(wait)
+                .notify(|failure, wait| {
+                    if let Failure::Passing { reason, .. } = failure {
+                        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+                        warn!(wait_ms, "The language model did not answer, so it is asked again: {reason}");
+                    }
+                })
+                .await;
+            let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            debug!(duration_ms, payload_bytes = body.len(), answered = outcome.is_ok(), "Asked the language model");
+            outcome.map_err(|failure| match failure {
+                Failure::Passing { reason, .. } => Error::Unavailable { reason },
+                Failure::Lasting(error) => error,
+            })
+        }
+        .instrument(span)
+        .await
+    }
+}
+
+impl AnthropicModel {
+    /// The waits between attempts: from half a second on, shorter where a call may not take long, each a little different
+    /// so that those who were turned away together do not come back together.
+    fn waits(&self) -> ExponentialBuilder {
+        let times = usize::try_from(self.attempts - 1).unwrap_or(usize::MAX);
+        ExponentialBuilder::default()
+            .with_min_delay((self.timeout / 100).min(Duration::from_millis(500)))
+            .with_factor(2.0)
+            .with_max_delay(Duration::from_secs(10))
+            .with_max_times(times)
+            .with_jitter()
+            .with_jitter_seed(rand::random())
+    }
+}
+
+impl fmt::Debug for AnthropicModel {
+    /// Only the name: the address may carry a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnthropicModel").field("model", &self.model).finish_non_exhaustive()
+    }
+}
+
+/// Whether a server is on this machine, where no proxy leads.
+fn is_here(base: &Url) -> bool {
+    match base.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// What an answer means that is none.
+async fn refusal(mut response: reqwest::Response) -> Failure {
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: Fault,
+    }
+    let status = response.status();
+    let text = |name: &str| Some(response.headers().get(name)?.to_str().ok()?.to_owned());
+    let at_least = text("retry-after").and_then(|seconds| seconds.trim().parse().ok());
+    let at_least = at_least.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let hopeless = text("x-should-retry").is_some_and(|answer| answer == "false");
+    let id = text("request-id");
+
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk);
+        if body.len() > LONGEST_REFUSAL {
+            break;
+        }
+    }
+    let fault = serde_json::from_slice(&body).map_or_else(|_| Fault::default(), |Refusal { error }| error);
+    let mut reason = [status.as_str(), &fault.kind, &fault.message].join(" ");
+    if let Some(id) = id {
+        reason = format!("{} ({})", shortened(&reason), id.chars().take(64).collect::<String>());
+    } else {
+        reason = shortened(&reason);
+    }
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Lasting(Error::Auth),
+        _ if hopeless && is_passing(status) => Failure::Lasting(Error::Unavailable { reason }),
+        _ if is_passing(status) => Failure::Passing { reason, at_least },
+        _ => Failure::Lasting(Error::Refused { reason }),
+    }
+}
+
+fn is_passing(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 409 | 429) || status.is_server_error()
+}
+
+/// What it means that an answer broke off.
+fn broken(broken: Broken) -> Failure {
+    match broken {
+        Broken::Unreadable(reason) => decode(&reason),
+        Broken::Reported { kind, message } => {
+            let reason = shortened(&format!("{kind} {message}"));
+            match kind.as_str() {
+                "authentication_error" | "permission_error" => Failure::Lasting(Error::Auth),
+                "invalid_request_error" | "not_found_error" | "request_too_large" | "billing_error" => {
+                    Failure::Lasting(Error::Refused { reason })
+                }
+                _ => Failure::passing(reason),
+            }
+        }
+    }
+}
+
+fn decode(reason: &str) -> Failure {
+    Failure::Lasting(Error::Decode { reason: reason.to_owned() })
+}
+
+/// One line of bounded length.
+fn shortened(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST_REASON) {
+        None => line,
+        Some((end, _)) => format!("{}…", &line[..end]),
+    }
+}
+
+/// The last link of the chain, `Connection refused (os error 111)`, and never the address.
+fn innermost(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut deepest: &dyn std::error::Error = &error;
+    while let Some(cause) = deepest.source() {
+        deepest = cause;
+    }
+    deepest.to_string()
+}

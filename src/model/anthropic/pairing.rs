@@ -1,0 +1,114 @@
+//! Every call of a model is answered directly after it, in one message, before anything else is said.
+//!
+//! The API refuses a conversation that breaks this, and would refuse it again each time. Knowing it here turns a fault of
+//! ours into a sentence that names it, and costs no round trip.
+
+use serde_json::Value;
+
+use super::request::Said;
+use crate::model::Role;
+
+/// Checks a conversation in which speakers alternate.
+///
+/// # Errors
+///
+/// What is broken, without what was said.
+pub(super) fn check(messages: &[Said]) -> Result<(), String> {
+    match (messages.first(), messages.last()) {
+        (Some(first), Some(last)) if first.role == Role::User && last.role == Role::User => {}
+        _ => return Err("the conversation must begin and end with a person or a tool".to_owned()),
+    }
+    let mut asked: Vec<&str> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let answered = leading_results(message);
+        let results = ids(message, "tool_result", "tool_use_id").count();
+        if results != answered.len() {
+            return Err(format!("message {at}: results of tools must come before anything else"));
+        }
+        for id in &asked {
+            match answered.iter().filter(|answer| *answer == id).count() {
+                1 => {}
+                0 => return Err(format!("message {at}: the call {id} has no result")),
+                _ => return Err(format!("message {at}: the call {id} has two results")),
+            }
+        }
+        if let Some(stray) = answered.iter().find(|id| !asked.contains(id)) {
+            return Err(format!("message {at}: {stray} answers no call of the message before"));
+        }
+        asked = ids(message, "tool_use", "id").collect();
+        if !asked.is_empty() && message.role == Role::User {
+            return Err(format!("message {at}: only the model calls tools"));
+        }
+        if let Some(twice) = asked.iter().enumerate().find(|(n, id)| asked[..*n].contains(id)) {
+            return Err(format!("message {at}: two calls are named {}", twice.1));
+        }
+    }
+    Ok(()) // the last message is no model's, so no call is left open
+}
+
+fn ids<'a>(message: &'a Said, kind: &'a str, member: &'a str) -> impl Iterator<Item = &'a str> {
+    message.content.iter().filter(move |block| block["type"] == kind).filter_map(move |block| block[member].as_str())
+}
+
+/// What is answered before anything else is said.
+fn leading_results(message: &Said) -> Vec<&str> {
+    let results = message.content.iter().take_while(|block| block["type"] == "tool_result");
+    results.filter_map(|block| block.get("tool_use_id").and_then(Value::as_str)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn user(content: Value) -> Said {
+        Said { role: Role::User, content: content.as_array().unwrap().clone() }
+    }
+
+    fn model(content: Value) -> Said {
+        Said { role: Role::Assistant, content: content.as_array().unwrap().clone() }
+    }
+
+    fn text() -> Value {
+        json!({ "type": "text", "text": "…" })
+    }
+
+    fn call(id: &str) -> Value {
+        json!({ "type": "tool_use", "id": id, "name": "look", "input": {} })
+    }
+
+    fn result(id: &str) -> Value {
+        json!({ "type": "tool_result", "tool_use_id": id, "content": "seen" })
+    }
+
+    #[test]
+    fn answered_calls_are_sound() {
+        let sound = [
+            user(json!([text()])),
+            model(json!([text(), call("a"), call("b")])),
+            user(json!([result("b"), result("a"), text()])),
+            model(json!([text()])),
+            user(json!([text()])),
+        ];
+        assert_eq!(check(&sound), Ok(()));
+    }
+
+    #[test]
+    fn whatever_is_broken_is_named() {
+        let broken = |messages: &[Said]| check(messages).unwrap_err();
+        let hello = || user(json!([text()]));
+        assert!(broken(&[]).contains("begin and end"));
+        assert!(broken(&[hello(), model(json!([text()]))]).contains("begin and end"));
+        assert!(broken(&[model(json!([text()])), hello()]).contains("begin and end"));
+        assert!(broken(&[hello(), model(json!([call("a")])), hello()]).contains("a has no result"));
+        let twice = user(json!([result("a"), result("a")]));
+        assert!(broken(&[hello(), model(json!([call("a")])), twice]).contains("two results"));
+        let late = user(json!([text(), result("a")]));
+        assert!(broken(&[hello(), model(json!([call("a")])), late]).contains("before anything else"));
+        assert!(broken(&[user(json!([result("a")]))]).contains("answers no call"));
+        assert!(broken(&[user(json!([call("a")]))]).contains("only the model"));
+        let same = model(json!([call("a"), call("a")]));
+        assert!(broken(&[hello(), same, user(json!([result("a")]))]).contains("two calls"));
+    }
+}

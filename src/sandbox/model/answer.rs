@@ -1,0 +1,112 @@
+//! A scripted answer on the wire: whole, or as the events of a stream.
+//!
+//! The events come in pieces that end anywhere, in the middle of a character too, as they do on a real connection.
+
+use axum::body::Bytes;
+use serde_json::{Value, json};
+
+use super::script::{Fault, Scripted};
+
+/// How many characters one delta has.
+const DELTA: usize = 9;
+/// How many bytes one piece of the stream has.
+const PIECE: usize = 101;
+
+/// Which answer this is, and what it costs.
+#[derive(Debug)]
+pub(super) struct Envelope {
+    /// `msg_…`.
+    pub(super) id: String,
+    /// As it was asked for.
+    pub(super) model: String,
+    /// The question's share.
+    pub(super) usage: Value,
+}
+
+/// The whole answer.
+pub(super) fn whole(envelope: &Envelope, answer: &Scripted) -> Value {
+    let mut message = start(envelope);
+    message["content"] = json!(answer.content);
+    message["stop_reason"] = json!(answer.stop_reason);
+    message["usage"]["output_tokens"] = json!(output_tokens(answer));
+    message
+}
+
+/// The answer as pieces of a stream. An answer with a fault ends before its time.
+pub(super) fn pieces(envelope: &Envelope, answer: &Scripted, fault: Option<&Fault>) -> Vec<Bytes> {
+    let mut events = vec![json!({ "type": "message_start", "message": start(envelope) })];
+    for (index, block) in answer.content.iter().enumerate() {
+        events.extend(block_events(index, block, fault == Some(&Fault::BadJson)));
+        if index == 0 {
+            events.insert(2, json!({ "type": "ping" }));
+        }
+    }
+    events.push(json!({
+        "type": "message_delta",
+        "delta": { "stop_reason": answer.stop_reason, "stop_sequence": null },
+        "usage": { "output_tokens": output_tokens(answer) },
+    }));
+    events.push(json!({ "type": "message_stop" }));
+    let half = events.len() / 2;
+    match fault {
+        Some(Fault::BreakOff { kind }) => {
+            events.truncate(half);
+            events.push(json!({ "type": "error", "error": { "type": kind, "message": "The sandbox breaks off." } }));
+        }
+        Some(Fault::Stall | Fault::Cut) => events.truncate(half),
+        Some(Fault::BadJson | Fault::Fail { .. }) | None => {}
+    }
+    let frame = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default());
+    let stream: String = events.iter().map(frame).collect();
+    stream.as_bytes().chunks(PIECE).map(Bytes::copy_from_slice).collect()
+}
+
+fn start(envelope: &Envelope) -> Value {
+    json!({
+        "id": envelope.id,
+        "type": "message",
+        "role": "assistant",
+        "model": envelope.model,
+        "content": [],
+        "stop_reason": null,
+        "stop_sequence": null,
+        "usage": envelope.usage,
+    })
+}
+
+fn block_events(index: usize, block: &Value, bad_json: bool) -> Vec<Value> {
+    let mut begin = block.clone();
+    let deltas: Vec<Value> = match block["type"].as_str() {
+        Some("text") => {
+            let text = begin["text"].take();
+            begin["text"] = json!("");
+            let delta = |piece: String| json!({ "type": "text_delta", "text": piece });
+            split(text.as_str().unwrap_or_default()).into_iter().map(delta).collect()
+        }
+        Some("tool_use") => {
+            let mut arguments = begin["input"].take().to_string();
+            begin["input"] = json!({});
+            if bad_json {
+                arguments.pop();
+            }
+            let delta = |piece: String| json!({ "type": "input_json_delta", "partial_json": piece });
+            std::iter::once(String::new()).chain(split(&arguments)).map(delta).collect()
+        }
+        _ => Vec::new(),
+    };
+    let mut events = vec![json!({ "type": "content_block_start", "index": index, "content_block": begin })];
+    events.extend(
+        deltas.into_iter().map(|delta| json!({ "type": "content_block_delta", "index": index, "delta": delta })),
+    );
+    events.push(json!({ "type": "content_block_stop", "index": index }));
+    events
+}
+
+fn split(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    characters.chunks(DELTA).map(|piece| piece.iter().collect()).collect()
+}
+
+fn output_tokens(answer: &Scripted) -> usize {
+    json!(answer.content).to_string().len().div_ceil(4)
+}

@@ -1,0 +1,301 @@
+//! The rules of the Messages API, on a request as it came.
+//!
+//! Written from what the API refuses, not from what the bot sends: unknown members, speakers that do not alternate, calls
+//! that are not answered directly, tools without a schema, more than four marks for the cache. The newest models refuse a
+//! conversation that ends with the model's own words, so it is refused here as well.
+
+use axum::http::HeaderMap;
+use serde_json::{Map, Value};
+
+/// How many marks for the cache a request may have.
+const MARKS: usize = 4;
+
+/// Why a request is refused.
+#[derive(Debug, PartialEq)]
+pub(super) struct Refusal {
+    /// The status.
+    pub(super) status: u16,
+    /// In the words of the API, roughly.
+    pub(super) message: String,
+}
+
+/// Checks who asks, then what is asked. `odd` are the blocks of other kinds that the stand-in sent, which may come back.
+pub(super) fn check(headers: &HeaderMap, key: &str, body: &Value, odd: &[Value]) -> Result<(), Refusal> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if header("x-api-key") != Some(key) {
+        return Err(Refusal { status: 401, message: "invalid x-api-key".to_owned() });
+    }
+    let wrong = |message: String| Refusal { status: 400, message };
+    if header("anthropic-version") != Some("2023-06-01") {
+        return Err(wrong("anthropic-version: header is required".to_owned()));
+    }
+    if !header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
+        return Err(wrong("content-type: must be application/json".to_owned()));
+    }
+    request(body, odd).map_err(wrong)
+}
+
+fn request(body: &Value, odd: &[Value]) -> Result<(), String> {
+    let known = [
+        "model",
+        "max_tokens",
+        "messages",
+        "system",
+        "tools",
+        "tool_choice",
+        "stream",
+        "temperature",
+        "top_p",
+        "top_k",
+        "stop_sequences",
+        "metadata",
+    ];
+    let request = object(body, "request", &known)?;
+    if body["model"].as_str().is_none_or(str::is_empty) {
+        return Err("model: Field required".to_owned());
+    }
+    if body["max_tokens"].as_u64().is_none_or(|most| most == 0) {
+        return Err("max_tokens: must be at least 1".to_owned());
+    }
+    if request.get("stream").is_some_and(|stream| !stream.is_boolean()) {
+        return Err("stream: must be a boolean".to_owned());
+    }
+    let mut marks = 0;
+    let names = tools(request.get("tools"), &mut marks)?;
+    choice(request.get("tool_choice"), &names)?;
+    system(request.get("system"), &mut marks)?;
+    messages(&body["messages"], odd, &mut marks)?;
+    if marks > MARKS {
+        return Err(format!("A maximum of {MARKS} blocks with cache_control may be provided. Found {marks}."));
+    }
+    Ok(())
+}
+
+/// The members of an object, all of them known.
+fn object<'a>(value: &'a Value, place: &str, known: &[&str]) -> Result<&'a Map<String, Value>, String> {
+    let members = value.as_object().ok_or_else(|| format!("{place}: must be an object"))?;
+    match members.keys().find(|member| !known.contains(&member.as_str())) {
+        Some(extra) => Err(format!("{place}.{extra}: Extra inputs are not permitted")),
+        None => Ok(members),
+    }
+}
+
+fn mark(block: &Value, place: &str, marks: &mut usize) -> Result<(), String> {
+    let Some(mark) = block.get("cache_control") else { return Ok(()) };
+    object(mark, &format!("{place}.cache_control"), &["type", "ttl"])?;
+    if mark["type"] != "ephemeral" {
+        return Err(format!("{place}.cache_control.type: must be ephemeral"));
+    }
+    *marks += 1;
+    Ok(())
+}
+
+fn tools<'a>(tools: Option<&'a Value>, marks: &mut usize) -> Result<Vec<&'a str>, String> {
+    let mut names = Vec::new();
+    let Some(tools) = tools else { return Ok(names) };
+    for (at, tool) in tools.as_array().ok_or("tools: must be a list")?.iter().enumerate() {
+        let place = format!("tools.{at}");
+        object(tool, &place, &["name", "description", "input_schema", "cache_control", "type"])?;
+        let name = tool["name"].as_str().unwrap_or_default();
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if !(1..=64).contains(&name.len()) || !name.chars().all(plain) {
+            return Err(format!("{place}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,64}}$'"));
+        }
+        if names.contains(&name) {
+            return Err("tools: Tool names must be unique.".to_owned());
+        }
+        if tool["input_schema"]["type"] != "object" {
+            return Err(format!("{place}.input_schema.type: Input should be 'object'"));
+        }
+        mark(tool, &place, marks)?;
+        names.push(name);
+    }
+    Ok(names)
+}
+
+fn choice(choice: Option<&Value>, names: &[&str]) -> Result<(), String> {
+    let Some(choice) = choice else { return Ok(()) };
+    object(choice, "tool_choice", &["type", "name", "disable_parallel_tool_use"])?;
+    if names.is_empty() {
+        return Err("tool_choice: may only be specified while providing tools".to_owned());
+    }
+    match choice["type"].as_str() {
+        Some("auto" | "any" | "none") => Ok(()),
+        Some("tool") if names.iter().any(|name| choice["name"] == **name) => Ok(()),
+        Some("tool") => Err(format!("Tool '{}' not found in provided tools", choice["name"])),
+        _ => Err("tool_choice.type: must be auto, any, tool or none".to_owned()),
+    }
+}
+
+fn system(system: Option<&Value>, marks: &mut usize) -> Result<(), String> {
+    match system {
+        None | Some(Value::String(_)) => Ok(()),
+        Some(Value::Array(blocks)) => {
+            for (at, block) in blocks.iter().enumerate() {
+                text(block, &format!("system.{at}"), marks)?;
+            }
+            Ok(())
+        }
+        Some(_) => Err("system: must be a string or a list".to_owned()),
+    }
+}
+
+fn text(block: &Value, place: &str, marks: &mut usize) -> Result<(), String> {
+    object(block, place, &["type", "text", "cache_control", "citations"])?;
+    if block["type"] != "text" {
+        return Err(format!("{place}.type: must be text"));
+    }
+    if block["text"].as_str().is_none_or(|text| text.trim().is_empty()) {
+        return Err(format!("{place}: text content blocks must contain non-whitespace text"));
+    }
+    mark(block, place, marks)
+}
+
+fn messages(messages: &Value, odd: &[Value], marks: &mut usize) -> Result<(), String> {
+    let messages = messages.as_array().filter(|list| !list.is_empty());
+    let messages = messages.ok_or("messages: at least one message is required")?;
+    let mut open: Vec<&str> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        let place = format!("messages.{at}");
+        object(message, &place, &["role", "content"])?;
+        let expected = if at % 2 == 0 { "user" } else { "assistant" };
+        if message["role"] != expected {
+            return Err(match at {
+                0 => "messages: first message must use the \"user\" role".to_owned(),
+                _ => format!("{place}: roles must alternate between \"user\" and \"assistant\""),
+            });
+        }
+        let content = match &message["content"] {
+            Value::String(text) if !text.trim().is_empty() => &[][..],
+            Value::Array(blocks) if !blocks.is_empty() => blocks,
+            _ => return Err(format!("{place}: all messages must have non-empty content")),
+        };
+        let mut asked = Vec::new();
+        let mut answered = Vec::new();
+        for (n, block) in content.iter().enumerate() {
+            let inside = format!("{place}.content.{n}");
+            match (block["type"].as_str(), expected) {
+                (Some("text"), _) => text(block, &inside, marks)?,
+                (Some("tool_use"), "assistant") => {
+                    object(block, &inside, &["type", "id", "name", "input", "cache_control"])?;
+                    if !block["input"].is_object() {
+                        return Err(format!("{inside}.input: Input should be a valid dictionary"));
+                    }
+                    let name = |member: &str| block[member].as_str().filter(|name| !name.is_empty());
+                    let (Some(id), Some(_)) = (name("id"), name("name")) else {
+                        return Err(format!("{inside}: id and name are required"));
+                    };
+                    if asked.contains(&id) {
+                        return Err("messages: `tool_use` ids must be unique".to_owned());
+                    }
+                    asked.push(id);
+                    mark(block, &inside, marks)?;
+                }
+                (Some("tool_result"), "user") => {
+                    object(block, &inside, &["type", "tool_use_id", "content", "is_error", "cache_control"])?;
+                    let id = block["tool_use_id"].as_str().unwrap_or_default();
+                    if !open.contains(&id) {
+                        return Err(format!("{inside}: unexpected `tool_use_id` found in `tool_result` blocks: {id}"));
+                    }
+                    if answered.len() != n {
+                        return Err(format!("{place}: `tool_result` blocks must come first"));
+                    }
+                    if answered.contains(&id) {
+                        return Err(format!(
+                            "{place}: each tool_use must have a single result. Found multiple for {id}"
+                        ));
+                    }
+                    answered.push(id);
+                    mark(block, &inside, marks)?;
+                }
+                _ if expected == "assistant" && odd.contains(block) => {}
+                _ => return Err(format!("{inside}: a block of this type is not allowed here")),
+            }
+        }
+        if let Some(id) = open.iter().find(|id| !answered.contains(id)) {
+            return Err(format!(
+                "{place}: `tool_use` ids were found without `tool_result` blocks directly after: {id}"
+            ));
+        }
+        open = asked;
+    }
+    if messages.len() % 2 == 0 {
+        return Err("messages: the conversation must end with a user message".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sound() -> Value {
+        json!({
+            "model": "m",
+            "max_tokens": 10,
+            "stream": true,
+            "tools": [{ "name": "look", "input_schema": { "type": "object" }, "cache_control": { "type": "ephemeral" } }],
+            "tool_choice": { "type": "tool", "name": "look" },
+            "system": [{ "type": "text", "text": "Be brief." }],
+            "messages": [
+                { "role": "user", "content": "hi" },
+                { "role": "assistant", "content": [
+                    { "type": "tool_use", "id": "a", "name": "look", "input": {} },
+                    { "type": "tool_use", "id": "b", "name": "look", "input": {} },
+                ] },
+                { "role": "user", "content": [
+                    { "type": "tool_result", "tool_use_id": "b", "content": "" },
+                    { "type": "tool_result", "tool_use_id": "a", "content": "", "is_error": true },
+                    { "type": "text", "text": "go on" },
+                ] },
+            ],
+        })
+    }
+
+    #[test]
+    fn a_sound_request_passes() {
+        assert_eq!(request(&sound(), &[]), Ok(()));
+    }
+
+    #[test]
+    fn each_broken_rule_is_named() {
+        let broken = |place: &str, value: Value| {
+            let mut body = sound();
+            let (parent, member) = place.rsplit_once('/').unwrap();
+            match body.pointer_mut(parent).unwrap() {
+                Value::Array(list) => list[member.parse::<usize>().unwrap()] = value,
+                parent => parent[member] = value,
+            }
+            request(&body, &[]).expect_err(place)
+        };
+        assert!(broken("/thinking", json!({})).contains("Extra inputs"));
+        assert!(broken("/max_tokens", json!(0)).contains("max_tokens"));
+        assert!(broken("/tools/0/input_schema", Value::Null).contains("input_schema"));
+        assert!(broken("/tools/0/name", json!("two words")).contains("pattern"));
+        assert!(broken("/tool_choice/name", json!("sing")).contains("not found"));
+        assert!(broken("/system/0/text", json!(" ")).contains("non-whitespace"));
+        assert!(broken("/messages", json!([])).contains("at least one"));
+        assert!(broken("/messages/0/role", json!("assistant")).contains("first message"));
+        assert!(broken("/messages/1/role", json!("user")).contains("alternate"));
+        assert!(broken("/messages/1/content/0", json!({ "type": "musing" })).contains("not allowed"));
+        assert!(broken("/messages/1/content/0/input", json!("x")).contains("dictionary"));
+        assert!(broken("/messages/1/content/1/id", json!("a")).contains("unique"));
+        assert!(broken("/messages/2/content/0", json!({ "type": "text", "text": "so" })).contains("come first"));
+        assert!(broken("/messages/2/content/0/tool_use_id", json!("c")).contains("unexpected"));
+        assert!(broken("/messages/2/content/0/tool_use_id", json!("a")).contains("multiple"));
+        assert!(broken("/messages/2/content", json!("never mind")).contains("without `tool_result`"));
+        let marked = json!({ "type": "text", "text": "x", "cache_control": { "type": "ephemeral" } });
+        assert!(broken("/system", json!(vec![marked; 4])).contains("maximum of 4"));
+    }
+
+    #[test]
+    fn odd_blocks_may_come_back_unchanged_only() {
+        let odd = json!({ "type": "musing", "depth": 3 });
+        let mut body = sound();
+        body["messages"][1]["content"].as_array_mut().unwrap().push(odd.clone());
+        assert_eq!(request(&body, std::slice::from_ref(&odd)), Ok(()));
+        assert!(request(&body, &[json!({ "type": "musing", "depth": 4 })]).is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! What is to be answered, and what is to go wrong first.
+//!
+//! A fault takes one request and leaves the answers alone, so that the attempt after it gets what was meant for the first
+//! one. Only bad arguments are a fault of the answer itself and use it up.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+/// One answer.
+#[derive(Clone, Debug)]
+pub(super) struct Scripted {
+    /// Its blocks.
+    pub(super) content: Vec<Value>,
+    /// Why it ends.
+    pub(super) stop_reason: String,
+}
+
+/// Something that goes wrong with one request.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Fault {
+    /// It is answered with this status.
+    Fail { status: u16, retry_after: Option<f64> },
+    /// The answer begins and goes silent.
+    Stall,
+    /// The answer begins and the connection is cut.
+    Cut,
+    /// The answer begins and ends in an error.
+    BreakOff { kind: String },
+    /// The arguments are no JSON.
+    BadJson,
+}
+
+/// What a request meets.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// An answer, perhaps with a fault in it.
+    Answer(Scripted, Option<Fault>),
+    /// No answer.
+    Fail { status: u16, retry_after: Option<f64> },
+    /// Nothing was scripted.
+    Unscripted,
+}
+
+/// Everything that waits.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    answers: VecDeque<Scripted>,
+    faults: VecDeque<Fault>,
+    calls: u64,
+    /// Whether every request is answered 529.
+    pub(super) down: bool,
+    /// How often there was nothing to say.
+    pub(super) unscripted: usize,
+}
+
+impl Script {
+    /// Queues an answer; its calls get their names here.
+    pub(super) fn add(&mut self, mut answer: Scripted) {
+        for block in &mut answer.content {
+            if block["type"] == "tool_use" && block["id"].is_null() {
+                self.calls += 1;
+                block["id"] = Value::from(format!("toolu_sandbox_{:04}", self.calls));
+            }
+        }
+        self.answers.push_back(answer);
+    }
+
+    /// Queues a fault.
+    pub(super) fn fail(&mut self, fault: Fault) {
+        self.faults.push_back(fault);
+    }
+
+    /// How many answers wait.
+    pub(super) fn unasked(&self) -> usize {
+        self.answers.len()
+    }
+
+    /// What the next sound request meets.
+    pub(super) fn next(&mut self) -> Turn {
+        if self.down {
+            return Turn::Fail { status: 529, retry_after: None };
+        }
+        match self.faults.pop_front() {
+            Some(Fault::Fail { status, retry_after }) => Turn::Fail { status, retry_after },
+            Some(fault) => {
+                let answer =
+                    if fault == Fault::BadJson { self.answers.pop_front() } else { self.answers.front().cloned() };
+                self.or_unscripted(answer, Some(fault))
+            }
+            None => {
+                let answer = self.answers.pop_front();
+                self.or_unscripted(answer, None)
+            }
+        }
+    }
+
+    fn or_unscripted(&mut self, answer: Option<Scripted>, fault: Option<Fault>) -> Turn {
+        match answer {
+            Some(answer) => Turn::Answer(answer, fault),
+            None => {
+                self.unscripted += 1;
+                Turn::Unscripted
+            }
+        }
+    }
+}

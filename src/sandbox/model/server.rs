@@ -1,0 +1,156 @@
+//! The stand-in on the wire: checks a request, lets faults happen, answers from the script.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{DefaultBodyLimit, State},
+    http::{HeaderMap, header},
+    response::Response,
+    routing::post,
+};
+use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Received,
+    answer::{self, Envelope},
+    cache::Cache,
+    check::{self, Refusal},
+    script::{Fault, Script, Turn},
+};
+
+/// No request is larger, as at the API.
+const BODY_LIMIT: usize = 32 * 1024 * 1024;
+
+/// What the server and its owner both hold.
+#[derive(Debug)]
+pub(super) struct Shared {
+    key: &'static str,
+    script: Mutex<Script>,
+    ledger: Mutex<Ledger>,
+    pub(super) stop: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Ledger {
+    received: Vec<Received>,
+    cache: Cache,
+    odd: Vec<Value>,
+}
+
+impl Shared {
+    pub(super) fn new(key: &'static str) -> Self {
+        Self { key, script: Mutex::default(), ledger: Mutex::default(), stop: CancellationToken::new() }
+    }
+
+    pub(super) fn script(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().expect("nobody panics with the lock")
+    }
+
+    pub(super) fn received(&self) -> Vec<Received> {
+        self.ledger().received.clone()
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().expect("nobody panics with the lock")
+    }
+}
+
+/// Serves until it is stopped.
+pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    let stop = shared.stop.clone();
+    let app = Router::new()
+        .route("/v1/messages", post(messages))
+        .fallback(async || failure(404, "Not found", 0, None))
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .with_state(shared);
+    if let Err(error) = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned()).await {
+        tracing::error!(%error, "the sandbox model stopped");
+    }
+}
+
+async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: Bytes) -> Response {
+    let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let mut ledger = shared.ledger();
+    let number = ledger.received.len() + 1;
+    let (violation, response) = match check::check(&headers, shared.key, &body, &ledger.odd) {
+        Err(Refusal { status, message }) => {
+            let response = failure(status, &message, number, None);
+            (Some(message), response)
+        }
+        Ok(()) => (None, respond(&shared, &mut ledger, &body, number)),
+    };
+    ledger.received.push(Received { body, violation, status: response.status().as_u16() });
+    response
+}
+
+fn respond(shared: &Shared, ledger: &mut Ledger, body: &Value, number: usize) -> Response {
+    let (answer, fault) = match shared.script().next() {
+        Turn::Answer(answer, fault) => (answer, fault),
+        Turn::Fail { status, retry_after } => return failure(status, "The sandbox fails.", number, retry_after),
+        Turn::Unscripted => return failure(500, "The sandbox has nothing scripted to say.", number, None),
+    };
+    let kinds = ["text", "tool_use"];
+    let odd = answer.content.iter().filter(|block| kinds.iter().all(|kind| block["type"] != *kind));
+    ledger.odd.extend(odd.cloned());
+    let model = body["model"].as_str().unwrap_or_default().to_owned();
+    let envelope = Envelope { id: format!("msg_sandbox_{number:04}"), model, usage: ledger.cache.count(body) };
+    let builder = Response::builder().header("request-id", request_id(number));
+    let response = if body["stream"] == true {
+        let pieces = answer::pieces(&envelope, &answer, fault.as_ref());
+        builder.header(header::CONTENT_TYPE, "text/event-stream; charset=utf-8").body(streamed(
+            pieces,
+            fault.as_ref(),
+            shared.stop.clone(),
+        ))
+    } else {
+        let message = answer::whole(&envelope, &answer).to_string();
+        builder.header(header::CONTENT_TYPE, "application/json").body(Body::from(message))
+    };
+    response.expect("two plain headers")
+}
+
+/// The pieces, then the end, an abrupt end, or nothing at all.
+fn streamed(pieces: Vec<Bytes>, fault: Option<&Fault>, stop: CancellationToken) -> Body {
+    let pieces = stream::iter(pieces.into_iter().map(Ok::<_, std::io::Error>));
+    match fault {
+        Some(Fault::Cut) => {
+            let cut = stream::once(async { Err(std::io::Error::other("cut by the sandbox")) });
+            Body::from_stream(pieces.chain(cut))
+        }
+        Some(Fault::Stall) => {
+            let silence = stream::once(async move { stop.cancelled().await }).filter_map(async |()| None);
+            Body::from_stream(pieces.chain(silence))
+        }
+        _ => Body::from_stream(pieces),
+    }
+}
+
+fn failure(status: u16, message: &str, number: usize, retry_after: Option<f64>) -> Response {
+    let kind = match status {
+        400 => "invalid_request_error",
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        _ => "api_error",
+    };
+    let id = request_id(number);
+    let body = json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": id });
+    let mut builder =
+        Response::builder().status(status).header(header::CONTENT_TYPE, "application/json").header("request-id", id);
+    if let Some(seconds) = retry_after {
+        builder = builder.header(header::RETRY_AFTER, seconds.to_string());
+    }
+    builder.body(Body::from(body.to_string())).expect("a status of ours and plain headers")
+}
+
+fn request_id(number: usize) -> String {
+    format!("req_sandbox_{number:04}")
+}

@@ -1,0 +1,108 @@
+//! Which thread to lease next, when any will do.
+//!
+//! All partitions are asked for their first few ready threads in one round trip, and what is found is shared by all
+//! workers of the process: each takes the next one, the longest ready first. Whether it still is ready, the script
+//! decides; another process may have been faster.
+//!
+//! The design we did not take: every worker looks for itself. They all find the same threads and race for them: with 64
+//! workers most calls then lose, again and again.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, VecDeque},
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use redis::Value;
+use tokio::{sync::Mutex, time::Instant};
+
+use super::{connection::Link, json, keys::Shelf};
+use crate::{clock::Timestamp, graph::store::Error, ids::Partition, ids::ThreadId};
+
+/// How many ready threads of each partition are looked at.
+const OF_EACH: isize = 4;
+/// How long what was found is good for: then others may have been ready for longer.
+const FRESH: Duration = Duration::from_millis(50);
+
+/// What was found and nobody took yet.
+#[derive(Debug, Default)]
+pub(super) struct Finder {
+    found: Mutex<Found>,
+    /// Counts the looks; a look that began after a call did is good enough for that call.
+    looks: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    threads: VecDeque<ThreadId>,
+    at: Option<Instant>,
+    /// The last look found nothing at all.
+    nothing: bool,
+}
+
+/// How a call stands with the looks that were taken.
+#[derive(Debug)]
+pub(super) struct Search {
+    looks_before: u64,
+}
+
+impl Finder {
+    /// A search that begins now.
+    pub(super) fn search(&self) -> Search {
+        Search { looks_before: self.looks.load(Ordering::SeqCst) }
+    }
+
+    /// A thread that was ready a moment ago and that no other worker of this process was told of; `None` if a look
+    /// that began after the search did found nothing.
+    pub(super) async fn next(
+        &self,
+        search: &mut Search,
+        link: &Link,
+        now: Timestamp,
+    ) -> Result<Option<ThreadId>, Error> {
+        let mut found = self.found.lock().await;
+        if found.at.is_none_or(|at| at.elapsed() > FRESH) {
+            found.threads.clear();
+        }
+        let looked_meanwhile = self.looks.load(Ordering::SeqCst) > search.looks_before;
+        if found.threads.is_empty() && !(looked_meanwhile && found.nothing) {
+            search.looks_before = self.looks.fetch_add(1, Ordering::SeqCst);
+            *found = Found { at: Some(Instant::now()), ..Found::default() };
+            found.threads = ready_threads(link, now).await?;
+            found.nothing = found.threads.is_empty();
+        }
+        Ok(found.threads.pop_front())
+    }
+}
+
+/// Threads that are ready in any partition, the one that has been so for longest first.
+async fn ready_threads(link: &Link, now: Timestamp) -> Result<VecDeque<ThreadId>, Error> {
+    let mut pipeline = redis::pipe();
+    pipeline.cmd("TIME");
+    for partition in Partition::all() {
+        for shelf in [Shelf::Ready, Shelf::Waiting] {
+            pipeline.zrange_withscores(shelf.of(partition), 0, OF_EACH - 1);
+        }
+    }
+    let mut answers = link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
+    let server_now = json::server_time(answers.next())?;
+
+    // For how long, in microseconds; a thread that is on both shelves counts with the longer.
+    let mut ready_for: BTreeMap<String, i64> = BTreeMap::new();
+    for (n, answer) in answers.enumerate() {
+        for (thread, from) in json::answer::<Vec<(String, f64)>>(answer)? {
+            let since = match n % 2 {
+                0 => server_now.saturating_sub(from as i64),
+                _ => now.millis().saturating_sub(from as i64).saturating_mul(1000),
+            };
+            if since >= 0 {
+                let longest = ready_for.entry(thread).or_insert(since);
+                *longest = since.max(*longest);
+            }
+        }
+    }
+    let mut threads: Vec<_> = ready_for.into_iter().collect();
+    threads.sort_by_key(|(_, since)| Reverse(*since));
+    threads.into_iter().map(|(thread, _)| thread.parse().map_err(json::corrupt)).collect()
+}
