@@ -33,7 +33,8 @@ pub(crate) struct TestBot {
     pub(crate) upgrade: SandboxUpgrade,
     pub(crate) clock: ManualClock,
     pub(crate) config: Config,
-    folder: TempDir,
+    /// Holds the store's file; gone with the bot.
+    _folder: TempDir,
     running: Option<Running>,
 }
 
@@ -88,7 +89,7 @@ impl TestBot {
         // Without a real model nothing takes long; a status line would come and go by chance.
         config.workers.status_after = Duration::from_secs(20);
         (setup.settings)(&mut config);
-        let mut bot = Self { slack, upgrade, clock, config, folder, running: None };
+        let mut bot = Self { slack, upgrade, clock, config, _folder: folder, running: None };
         bot.run().await;
         bot
     }
@@ -138,10 +139,6 @@ impl TestBot {
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         self.running.as_ref().expect("it runs").store.clone()
-    }
-
-    pub(crate) fn folder(&self) -> &std::path::Path {
-        self.folder.path()
     }
 
     /// A person of the workspace: `ana`, `bo` or `cy`.
