@@ -263,6 +263,7 @@ pub enum CardState {
         /// Who asked.
         asked_by: UserId,
         /// Who may press, in words.
+        #[serde(with = "plain_or_text")]
         deciders: Text,
         /// Until when.
         expires_at: Timestamp,
@@ -292,4 +293,32 @@ pub enum CardState {
         /// The first characters of the digest.
         digest: String,
     },
+}
+
+/// A text that was a plain string in earlier versions, and still is where it is nothing more.
+mod plain_or_text {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Span, Text};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Saved {
+        Plain(String),
+        Text(Text),
+    }
+
+    pub(super) fn serialize<S: Serializer>(text: &Text, serializer: S) -> Result<S::Ok, S::Error> {
+        match text.0.as_slice() {
+            [Span::Plain(words)] => words.serialize(serializer),
+            _ => text.serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
+        Ok(match Saved::deserialize(deserializer)? {
+            Saved::Plain(words) => Text::from(words),
+            Saved::Text(text) => text,
+        })
+    }
 }
