@@ -3,10 +3,19 @@
 //! A model may call nothing, several tools at once, a tool that does not exist, or one with arguments of any shape. Each
 //! call gets exactly one result, in one message, so that the conversation stays one a provider accepts.
 
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, Mutex},
+};
+
+use jsonschema::Validator;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::model::{Block, KnownBlock, Message, Response, Role};
+
+/// How many compiled schemas are kept; more than there are tools.
+const COMPILED_SCHEMAS: usize = 256;
 
 /// The arguments of a call, without the members a model set to null because it had nothing to say.
 ///
@@ -22,7 +31,7 @@ pub(super) fn checked(input: &Value, schema: &Value) -> Result<Value, String> {
         _ => return Err("the arguments must be a JSON object".to_owned()),
     };
     let arguments = Value::Object(arguments);
-    let validator = jsonschema::validator_for(schema).map_err(|error| format!("the tool is broken: {error}"))?;
+    let validator = validator(schema)?;
     let mistakes: Vec<String> = validator
         .iter_errors(&arguments)
         .take(3)
@@ -32,6 +41,22 @@ pub(super) fn checked(input: &Value, schema: &Value) -> Result<Value, String> {
         })
         .collect();
     if mistakes.is_empty() { Ok(arguments) } else { Err(mistakes.join("; ")) }
+}
+
+/// The schema, compiled. Compiling one costs far more than checking a call, and there are few.
+fn validator(schema: &Value) -> Result<Arc<Validator>, String> {
+    static COMPILED: LazyLock<Mutex<HashMap<Value, Arc<Validator>>>> = LazyLock::new(Mutex::default);
+    let mut compiled = COMPILED.lock().expect("nothing panics while it is held");
+    if let Some(known) = compiled.get(schema) {
+        return Ok(known.clone());
+    }
+    let new = jsonschema::validator_for(schema).map_err(|error| format!("the tool is broken: {error}"))?;
+    if compiled.len() >= COMPILED_SCHEMAS {
+        compiled.clear();
+    }
+    let new = Arc::new(new);
+    compiled.insert(schema.clone(), new.clone());
+    Ok(new)
 }
 
 /// The arguments of a call as a type, after [`checked`].

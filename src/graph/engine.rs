@@ -139,7 +139,7 @@ impl<S: State> Engine<S> {
                 checkpoint.voice = Voice::of(format!("turn:{}", checkpoint.turns));
                 checkpoint.state.begin_turn(&said);
                 checkpoint.cursor = Cursor::At { node: self.graph.start().to_owned(), attempt: 0, ended: None };
-                self.show_status(session, self.graph.start()).await?;
+                session.status_due = None;
                 Ok(Held::Yes)
             }
             Mail::Decided { action, approval, decision: _ } => {
@@ -167,6 +167,7 @@ impl<S: State> Engine<S> {
         })?;
         checkpoint.run = Some(suspended.run);
         checkpoint.voice = Voice::of(format!("after:{action}"));
+        session.status_due = None;
         checkpoint.cursor = if record.status == super::action::Status::Approved {
             Cursor::Performing { action: action.clone(), node: suspended.node }
         } else {

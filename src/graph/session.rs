@@ -34,8 +34,8 @@ pub(super) struct Session<S: State> {
     pub(super) input: Option<Value>,
     /// Whether the lease was given back.
     pub(super) released: bool,
-    /// When the status line last changed.
-    pub(super) status_at: Option<Timestamp>,
+    /// When the status line may appear or change; not known before the first step of a run.
+    pub(super) status_due: Option<Timestamp>,
     version: Version,
     /// The checkpoint as it is in the store.
     saved: Value,
@@ -74,7 +74,7 @@ impl<S: State> Session<S> {
             acks: Vec::new(),
             input: None,
             released: false,
-            status_at: None,
+            status_due: None,
             version,
             saved,
             snapshot_version,

@@ -1,5 +1,7 @@
 //! One node, run and saved.
 
+use std::{pin::pin, time::Duration};
+
 use serde_json::json;
 
 use super::{
@@ -33,7 +35,19 @@ impl<S: State> Engine<S> {
         };
         let context = self.context(session, attempt, ended.clone()).await?;
         let run = node.run(session.checkpoint.state.clone(), &context);
-        match tokio::time::timeout(self.settings.step_timeout, run).await {
+        let mut run = pin!(tokio::time::timeout(self.settings.step_timeout, run));
+        let result = match node.status() {
+            None => run.await,
+            Some(text) => tokio::select! {
+                biased;
+                result = &mut run => result,
+                () = tokio::time::sleep(self.until_status(session)) => {
+                    self.show_status(session, text).await?;
+                    run.await
+                }
+            },
+        };
+        match result {
             Ok(Ok(step)) => self.keep(session, name, began, step).await,
             Ok(Err(NodeError::Permanent { reply, source })) => {
                 self.give_up(session, Failure { node: name, began, reply, cause: chain(&*source) }).await
@@ -51,14 +65,20 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Shows that the node at the cursor is at work, if it takes time. Used where no step is saved before it runs.
-    pub(super) async fn show_status(&self, session: &mut Session<S>, node: &str) -> Result<(), Error> {
+    /// How long the run may stay silent from now on.
+    fn until_status(&self, session: &mut Session<S>) -> Duration {
+        let now = self.clock.now();
+        session.status_due.get_or_insert(now + self.settings.status_after).since(now)
+    }
+
+    /// Tells what the node at the cursor is doing. Written only once it has taken long: most steps never need it.
+    async fn show_status(&self, session: &mut Session<S>, text: &str) -> Result<(), Error> {
+        let now = self.clock.now();
+        session.status_due = Some(now + self.settings.status_every);
         let mut changes = session.changes();
         changes.acks.clear(); // the letter is dealt with when its first step is saved
-        self.status_line(session, node, &mut changes);
-        if changes.outbox.is_empty() {
-            return Ok(());
-        }
+        let status = Outbound::Status { text: text.to_owned() };
+        changes.outbox.push(outgoing(session.checkpoint.voice.slot(), now, status));
         let acks = std::mem::take(&mut session.acks);
         self.save(session, changes, Then::Keep).await?;
         session.acks = acks;
@@ -93,7 +113,6 @@ impl<S: State> Engine<S> {
         let word = match next {
             Next::Go(target) => {
                 session.checkpoint.cursor = Cursor::At { node: target.to_owned(), attempt: 0, ended: None };
-                self.status_line(session, target, &mut extra);
                 target
             }
             Next::Ask(ask) => {
@@ -138,20 +157,6 @@ impl<S: State> Engine<S> {
         let slot = session.checkpoint.voice.slot();
         session.checkpoint.voice.said += 1;
         changes.outbox.push(outgoing(slot, self.clock.now(), Outbound::Reply { reply }));
-    }
-
-    /// Tells what the node is doing, after a while and not too often.
-    fn status_line(&self, session: &mut Session<S>, node: &str, changes: &mut Changes) {
-        let Some(text) = self.graph.node(node).and_then(super::node::Node::status) else { return };
-        let now = self.clock.now();
-        let at = match session.status_at {
-            None => now + self.settings.status_after,
-            Some(due) if due > now => due, // nobody has seen that line yet: this one takes its place
-            Some(last) => last + self.settings.status_every,
-        };
-        session.status_at = Some(at.max(now));
-        let status = Outbound::Status { text: text.to_owned() };
-        changes.outbox.push(outgoing(session.checkpoint.voice.slot(), at.max(now), status));
     }
 
     /// Stores the question with its card; the card is posted after that, from the outbox.
