@@ -199,6 +199,8 @@ impl World {
                 return self.verify(&*store, root).await;
             }
             drop(store);
+            // A process that some other test is starting holds copies of our files, and the lock, until it runs.
+            tokio::time::sleep(LOOK * 5).await;
             bot = Process::start(serve(&self.settings()), &self.log());
             tokio::time::sleep(CLEARING).await;
         }
