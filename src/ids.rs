@@ -51,6 +51,14 @@ string_id! {
     /// A Slack conversation: channel (`C…`), private channel (`G…`) or direct message (`D…`).
     ChannelId
 }
+
+impl ChannelId {
+    /// Whether it is a direct message: nobody else reads it.
+    pub fn is_direct(&self) -> bool {
+        self.as_str().starts_with('D')
+    }
+}
+
 string_id! {
     /// A Slack user (`U…` or `W…`).
     UserId

@@ -83,6 +83,12 @@ impl Text {
         self
     }
 
+    /// Adds another text.
+    pub fn join(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// The words alone: for notifications, logs of tests and models. People are `@` and their id.
     pub fn words(&self) -> String {
         self.0
@@ -257,7 +263,7 @@ pub enum CardState {
         /// Who asked.
         asked_by: UserId,
         /// Who may press, in words.
-        deciders: String,
+        deciders: Text,
         /// Until when.
         expires_at: Timestamp,
         /// The first characters of the digest.

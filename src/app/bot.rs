@@ -32,7 +32,6 @@ use crate::{
         client_error, ingress_http,
         ingress_socket::{self, SocketIngress},
         sink::Sink,
-        socket_health::SocketHealth,
     },
 };
 
@@ -245,6 +244,3 @@ async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Identity> {
     }
     unreachable!("the loop ends by returning")
 }
-
-/// Whether the way in is open, for readiness.
-pub type Health = tokio::sync::watch::Receiver<SocketHealth>;

@@ -5,8 +5,13 @@ use std::sync::Arc;
 use axum::{Json, Router, extract::State, http::StatusCode, routing::get};
 use serde_json::{Value, json};
 
-use super::{bot::Health, telemetry};
+use tokio::sync::watch;
+
+use super::telemetry;
 use crate::{graph::store::Store, slack::socket_health::SocketHealth};
+
+/// Whether the way in is open.
+pub type Health = watch::Receiver<SocketHealth>;
 
 /// `/healthz`: the process runs. `/readyz`: store and Slack answer. `/metrics`: for Prometheus.
 pub fn router(store: Arc<dyn Store>, slack: Option<Health>) -> Router {

@@ -66,6 +66,7 @@ pub fn capabilities(config: &Config) -> anyhow::Result<Registry> {
 /// The model that the settings name, and the one that is always there. Without a key they are the same.
 pub fn models(config: &Config) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>)> {
     let rules: Arc<dyn Model> = Arc::new(RulesModel);
+    let step_timeout = config.workers.step_timeout;
     let config = &config.model;
     let Some(api_key) = config.api_key.clone().filter(|key| !key.expose_secret().trim().is_empty()) else {
         return Ok((rules.clone(), rules));
@@ -74,7 +75,8 @@ pub fn models(config: &Config) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>
         base_url: config.base_url.parse().context("model.base_url is no address")?,
         api_key,
         model: config.name.clone(),
-        timeout: config.timeout,
+        // All attempts take one and a half times this: a step that asks in vain must have time left for the other one.
+        timeout: config.timeout.min(step_timeout / 2),
         attempts: config.attempts,
     });
     Ok((Arc::new(model.context("cannot set up the client for the language model")?), rules))

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::log::Log;
 use crate::{
-    graph::action::{ActionRecord, Decision, Outcome, Status, Verdict},
+    graph::action::{ActionRecord, Decision, ErrorKind, Outcome, Status, Verdict},
     ids::UserId,
     reply::{Part, Reply, Span, Text},
 };
@@ -16,24 +16,39 @@ const LISTED: usize = 15;
 pub fn outcome(record: &ActionRecord) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
-        Status::Done => next_steps(Reply::text(join(to(), summary(record))), record),
-        Status::Failed => Reply::text(join(to(), summary(record)))
-            .choice("Try again", format!("try again: {}", act(record)))
-            .hint("Nothing else was tried."),
-        Status::Unknown => Reply::text(join(to(), summary(record)))
-            .hint("I will not send it again by myself: please look first, then tell me."),
+        Status::Done => next_steps(Reply::text(to().join(summary(record))), record),
+        Status::Failed => failed(Reply::text(to().join(summary(record))), record),
+        Status::Unknown => {
+            let reply = Reply::text(to().join(summary(record))).hint("I will not send it again by myself.");
+            match experiment_of(record) {
+                Some(experiment) => reply.choice("Show details", format!("show “{experiment}”")),
+                None => reply,
+            }
+        }
         Status::Rejected => rejected(record),
         Status::Expired => {
-            Reply::text(to().plain("nobody decided in time about ").bold(title(record)).plain(" Nothing was changed."))
-                .choice("Ask again", format!("try again: {}", act(record)))
+            let text =
+                to().plain("nobody decided in time about ").bold(record.act()).plain(", so nothing was changed.");
+            Reply::text(text).choice("Ask again", format!("try again: {}", record.act()))
         }
-        Status::Cancelled => Reply::text(to().bold(title(record)).plain(" was withdrawn. Nothing was changed.")),
+        Status::Cancelled => Reply::text(to().bold(record.act()).plain(" was withdrawn, so nothing was changed.")),
         Status::Superseded => {
-            Reply::text(to().bold(title(record)).plain(" gave way to a newer request. Nothing was changed by it."))
+            Reply::text(to().bold(record.act()).plain(" gave way to a newer request. Nothing was changed by it."))
         }
         Status::Proposed | Status::Pending | Status::Approved | Status::Intent => {
-            Reply::text(to().bold(title(record)).plain(" is still under way."))
+            Reply::text(to().bold(record.act()).plain(" is still under way."))
         }
+    }
+}
+
+/// Offers to try again, unless what it is about is not there.
+fn failed(reply: Reply, record: &ActionRecord) -> Reply {
+    match (&record.outcome, experiment_of(record)) {
+        (Some(Outcome::Failed { error: ErrorKind::NotFound, .. }), Some(_)) => {
+            reply.choice("List experiments", "list experiments")
+        }
+        (Some(Outcome::Failed { error: ErrorKind::NotFound, .. }), None) => reply,
+        _ => reply.choice("Try again", format!("try again: {}", record.act())),
     }
 }
 
@@ -44,15 +59,17 @@ fn rejected(record: &ActionRecord) -> Reply {
     });
     let asked_by = &record.requested_by;
     let Some((by, reason)) = no else {
-        return Reply::text(Text::new().person(asked_by.clone()).plain(" this was turned down. Nothing was changed."));
+        return Reply::text(
+            Text::new().person(asked_by.clone()).plain(" this was turned down, so nothing was changed."),
+        );
     };
     let text = match by == asked_by {
         true => Text::new().plain("All right, nothing was changed."),
         false => Text::new()
             .person(asked_by.clone())
-            .plain(" ")
+            .plain(", ")
             .person(by.clone())
-            .plain(" turned this down. Nothing was changed."),
+            .plain(" turned this down, so nothing was changed."),
     };
     let reply = Reply::text(text);
     match reason.as_deref().map(str::trim) {
@@ -78,15 +95,6 @@ fn next_steps(mut reply: Reply, record: &ActionRecord) -> Reply {
     reply.choice("Show details", format!("show “{experiment}”"))
 }
 
-/// What the card asks about, without the question.
-fn act(record: &ActionRecord) -> String {
-    title(record).trim_end_matches('?').to_owned()
-}
-
-fn title(record: &ActionRecord) -> &str {
-    record.card.title.trim()
-}
-
 fn summary(record: &ActionRecord) -> Text {
     match &record.outcome {
         Some(outcome) => outcome.summary().clone(),
@@ -94,17 +102,12 @@ fn summary(record: &ActionRecord) -> Text {
     }
 }
 
-fn join(mut first: Text, second: Text) -> Text {
-    first.0.extend(second.0);
-    first
-}
-
 /// One line about it for the log.
 pub fn log_line(record: &ActionRecord) -> Text {
-    let ended = |words: &str| Text::new().plain(act(record)).plain(words.to_owned());
+    let ended = |words: &str| Text::new().plain(record.act()).plain(words.to_owned());
     match record.status {
         Status::Done | Status::Unknown => summary(record),
-        Status::Failed => join(Text::new().plain(act(record)).plain(": "), summary(record)),
+        Status::Failed => Text::new().plain(record.act()).plain(": ").join(summary(record)),
         Status::Rejected => ended(": turned down"),
         Status::Expired => ended(": nobody decided in time"),
         Status::Cancelled => ended(": withdrawn"),
@@ -120,8 +123,9 @@ pub fn experiment_of(record: &ActionRecord) -> Option<String> {
         _ => &Value::Null,
     };
     let parameters = &record.parameters;
+    // What the platform calls it now comes first: it may have been renamed.
     let places =
-        [parameters.get("experiment_name"), result.get("name"), parameters.get("name"), parameters.get("experiment")];
+        [result.get("name"), parameters.get("experiment_name"), parameters.get("name"), parameters.get("experiment")];
     places.into_iter().flatten().find_map(Value::as_str).map(str::to_owned)
 }
 
@@ -139,7 +143,7 @@ pub fn accomplished(log: &Log) -> Reply {
             Status::Failed => "❌ ",
             _ => "❔ ",
         };
-        let mut point = join(Text::from(mark), entry.what.clone()).plain(" · ").moment(entry.at);
+        let mut point = Text::from(mark).join(entry.what.clone()).plain(" · ").moment(entry.at);
         point = people(point, " · asked by ", std::slice::from_ref(&entry.requested_by));
         people(point, ", approved by ", &entry.decided_by)
     });

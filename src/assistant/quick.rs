@@ -35,7 +35,13 @@ impl QuickAnswers {
         let arguments = match rules::status_meant(filter) {
             _ if filter.is_empty() => json!({}),
             Some(status) => json!({ "status": status }),
-            None => json!({ "context": filter }),
+            None => match self.read("get_context_metadata", json!({})).await {
+                Ok(contexts) if contexts.get(filter).is_none() => {
+                    return answers::contexts_reply(&contexts, Some(filter));
+                }
+                Ok(_) => json!({ "context": filter }),
+                Err(error) => return error.reply,
+            },
         };
         match self.read("get_all_experiments", arguments).await {
             Ok(answer) => {

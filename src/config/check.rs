@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Config, load::Problem};
+use super::{Config, Problem};
 
 /// Everything that is wrong with the values, in the order of the sections.
 pub(super) fn problems(config: &Config) -> Vec<Problem> {

@@ -3,13 +3,13 @@
 //! A section that does not parse is tried again with the default in place of the wrong value, so that one start tells
 //! of all wrong values rather than of the first.
 
-use std::{collections::HashMap, fmt, path::Path};
+use std::{collections::HashMap, path::Path};
 
 use config::{Config as Tree, ConfigError, Environment, File, FileFormat, Value};
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 
-use super::{Config, SlackMode, StoreKind, check};
+use super::{Config, Problem, Problems, SlackMode, StoreKind, check};
 
 /// The settings that the program comes with.
 const DEFAULTS: &str = include_str!("../../config/default.toml");
@@ -21,26 +21,6 @@ const USUAL_NAMES: &[(&str, &str)] = &[
     ("UPGRADE_API_URL", "upgrade.api_url"),
     ("PORT", "server.port"),
 ];
-
-/// Something that is set wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The setting: `server.port`, `SLACK_BOT_TOKEN`.
-    pub key: String,
-    /// What was found and what would be right.
-    pub what: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.key, self.what)
-    }
-}
-
-/// Everything that is set wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
-pub struct Problems(pub Vec<Problem>);
 
 /// The environment of the process.
 pub fn environment() -> HashMap<String, String> {

@@ -8,6 +8,7 @@ mod approvals;
 mod check;
 mod load;
 mod model;
+mod problem;
 mod server;
 mod slack;
 mod store;
@@ -16,8 +17,9 @@ mod workers;
 
 pub use self::{
     approvals::{Approvals, Rule},
-    load::{Problem, Problems, environment},
+    load::environment,
     model::Model,
+    problem::{Problem, Problems},
     server::{LogFormat, Server},
     slack::{Slack, SlackMode},
     store::{Store, StoreKind},

@@ -24,7 +24,7 @@ pub struct Commands {
 
 /// The commands with what may follow them, as help and as the list to compare with.
 const WORDS: &[(&str, &str, &str)] = &[
-    ("/upgrade", "status", "whether UpGrade answers, and its version"),
+    ("/upgrade", "status", "whether UpGrade is running, and its version"),
     ("/upgrade", "list", "all experiments; `list assign-prog` or `list running` for some"),
     ("/upgrade", "help", "this list"),
     ("/countersign", "pending", "cards that wait for somebody"),
@@ -59,10 +59,10 @@ impl Commands {
         }
         let lines = open.iter().map(|record| {
             Text::new()
-                .bold(&*record.card.title)
-                .plain(" asked by ")
+                .bold(record.act())
+                .plain(" · asked by ")
                 .person(record.requested_by.clone())
-                .plain(", open until ")
+                .plain(" · open until ")
                 .moment(record.expires_at)
         });
         Ok(Reply::text("Waiting for a decision:").and(Part::List(lines.collect())))
@@ -75,7 +75,7 @@ impl Commands {
         }
         let lines = latest.iter().map(|record| {
             Text::new()
-                .bold(&*record.card.title)
+                .bold(record.act())
                 .plain(format!(" {} · asked by ", words(record.status)))
                 .person(record.requested_by.clone())
                 .plain(" ")

@@ -111,7 +111,8 @@ impl Desk {
             }
             Entry::Expire { approval } => parts.approvals.on_expiry(approval, desk.seq).await?,
             Entry::Command(command) => {
-                let reply = parts.commands.answer(command).await;
+                let mut reply = parts.commands.answer(command).await;
+                reply.choices.clear(); // a button would speak in a thread, and a private answer has none
                 self.respond(&command.response_url, &reply).await;
                 Answer::Nothing
             }

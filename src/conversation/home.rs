@@ -77,13 +77,13 @@ fn page(user: &UserId, open: &[ActionRecord], latest: &[ActionRecord]) -> Reply 
 
 fn waiting(record: &ActionRecord) -> Text {
     Text::new()
-        .bold(&*record.card.title)
-        .plain(" asked by ")
+        .bold(record.act())
+        .plain(" · asked by ")
         .person(record.requested_by.clone())
-        .plain(", until ")
+        .plain(" · open until ")
         .moment(record.expires_at)
 }
 
 fn ended(record: &ActionRecord) -> Text {
-    Text::new().bold(&*record.card.title).plain(format!(" {} · ", words(record.status))).moment(record.requested_at)
+    Text::new().bold(record.act()).plain(format!(" {} · ", words(record.status))).moment(record.requested_at)
 }

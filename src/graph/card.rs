@@ -40,6 +40,11 @@ impl ActionRecord {
         }
     }
 
+    /// What the card asks about, without the question mark: for lists and sentences.
+    pub fn act(&self) -> &str {
+        self.card.title.trim().trim_end_matches('?')
+    }
+
     /// Who decided what, and when.
     pub fn decision_line(&self) -> Text {
         let Some(last) = self.decisions.last() else {
@@ -83,23 +88,24 @@ impl ActionRecord {
 
 impl Policy {
     /// Who may decide, as the subject of a sentence: “anyone in this channel”.
-    pub fn deciders(&self) -> String {
-        let who: Vec<String> = self
-            .approvers
-            .iter()
-            .map(|approver| match approver {
-                Approver::Channel => "anyone in this channel".to_owned(),
-                Approver::Requester => "the person who asked".to_owned(),
-                Approver::User(user) => format!("@{user}"),
-                Approver::Group(group) => format!("a member of {group}"),
-            })
-            .collect();
-        let who = match who.as_slice() {
-            [] => return "nobody (no approvers are configured)".to_owned(),
-            [one] => one.clone(),
-            [most @ .., last] => format!("{} or {last}", most.join(", ")),
+    pub fn deciders(&self) -> Text {
+        let Some(last) = self.approvers.len().checked_sub(1) else {
+            return Text::from("nobody (no approvers are configured)");
         };
-        let who = if self.own_request { who } else { format!("{who} but the person who asked") };
-        if self.needed > 1 { format!("{} of: {who}", self.needed) } else { who }
+        let mut who = Text::new();
+        for (n, approver) in self.approvers.iter().enumerate() {
+            who = match n {
+                0 => who,
+                n if n == last => who.plain(" or "),
+                _ => who.plain(", "),
+            };
+            who = match approver {
+                Approver::Channel => who.plain("anyone in this channel"),
+                Approver::Requester => who.plain("the person who asked"),
+                Approver::User(user) => who.person(user.clone()),
+                Approver::Group(group) => who.plain("a member of ").code(group),
+            };
+        }
+        if self.own_request { who } else { who.plain(" but the person who asked") }
     }
 }

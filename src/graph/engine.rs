@@ -14,12 +14,13 @@ use super::{
     checkpoint::{Checkpoint, Cursor, Voice},
     definition::Graph,
     node::{Said, State},
-    session::Session,
-    store::{Acquired, Error, Letter, Mail, Store, Then},
+    session::{Session, outgoing},
+    store::{Acquired, Error, Letter, Mail, Outbound, Store, Then},
 };
 use crate::{
     clock::Clock,
-    ids::{ActionId, ApprovalId, RunId},
+    ids::{ActionId, ApprovalId, RunId, Slot},
+    reply::Reply,
 };
 
 /// Who may decide about an action, as configured now.
@@ -105,7 +106,10 @@ impl<S: State> Engine<S> {
     ///
     /// Dropping the future is like a crash: the next worker goes on from the last saved step.
     pub async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
-        let mut session = Session::open(acquired)?;
+        let mut session = Session::open(acquired);
+        if session.begins_anew() {
+            self.tell_of_a_new_beginning(&mut session).await?;
+        }
         loop {
             let held = match session.checkpoint.cursor.clone() {
                 Cursor::Idle => match session.next_letter() {
@@ -169,6 +173,17 @@ impl<S: State> Engine<S> {
             Cursor::At { node: suspended.node, attempt: 0, ended: Some(action.clone()) }
         };
         Ok(())
+    }
+
+    /// Says that nothing of this thread is remembered.
+    async fn tell_of_a_new_beginning(&self, session: &mut Session<S>) -> Result<(), Error> {
+        let mut changes = session.changes();
+        let reply =
+            Reply::text("I can no longer read my notes of this thread, so I begin anew here. Nothing was changed.")
+                .hint("Buttons of older cards here do nothing; please ask again.");
+        let slot = Slot::new(format!("anew:{}", session.lease.fence));
+        changes.outbox.push(outgoing(slot, self.clock.now(), Outbound::Reply { reply }));
+        self.save(session, changes, Then::Keep).await
     }
 
     /// Lets go of a thread that has nothing to do.

@@ -40,27 +40,35 @@ pub(super) struct Session<S: State> {
     /// The checkpoint as it is in the store.
     saved: Value,
     snapshot_version: Version,
+    /// Whether the next step must keep the whole checkpoint, since what is saved cannot be built upon.
+    anew: bool,
     letters: VecDeque<Letter>,
 }
 
 impl<S: State> Session<S> {
-    /// Reads what was saved.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Corrupt`] if it cannot be read.
-    pub(super) fn open(acquired: Acquired) -> Result<Self, Error> {
+    /// Reads what was saved. If it cannot be read, the session begins anew, and [`Self::begins_anew`] says so: a thread
+    /// that nobody can go on with would be silent for ever.
+    pub(super) fn open(acquired: Acquired) -> Self {
         let Acquired { lease, saved, letters } = acquired;
-        let snapshot_version = saved.version - saved.deltas.len() as Version;
         let version = saved.version;
-        let value = saved.restore()?;
-        let checkpoint = match &value {
-            Value::Null => Checkpoint::default(),
-            value => serde::Deserialize::deserialize(value).map_err(|error| Error::Corrupt {
-                what: format!("the checkpoint of thread {} at version {version}: {error}", lease.thread),
-            })?,
+        let snapshot_version = version - saved.deltas.len() as Version;
+        let read = saved.restore().and_then(|value| {
+            let checkpoint = match &value {
+                Value::Null => Checkpoint::default(),
+                value => serde::Deserialize::deserialize(value).map_err(|error| Error::Corrupt {
+                    what: format!("the checkpoint at version {version}: {error}"),
+                })?,
+            };
+            Ok((value, checkpoint))
+        });
+        let (saved, checkpoint, anew) = match read {
+            Ok((value, checkpoint)) => (value, checkpoint, false),
+            Err(error) => {
+                tracing::error!(thread.id = %lease.thread, error = %error, "A thread cannot be read and begins anew");
+                (Value::Null, Checkpoint::default(), true)
+            }
         };
-        Ok(Self {
+        Self {
             lease,
             checkpoint,
             acks: Vec::new(),
@@ -68,10 +76,16 @@ impl<S: State> Session<S> {
             released: false,
             status_at: None,
             version,
-            saved: value,
+            saved,
             snapshot_version,
+            anew,
             letters: in_order(letters),
-        })
+        }
+    }
+
+    /// Whether what was saved could not be read.
+    pub(super) fn begins_anew(&self) -> bool {
+        self.anew
     }
 
     /// The letter to take up next.
@@ -109,7 +123,7 @@ impl<S: State> Session<S> {
             usage: step.usage,
             error: step.error,
         });
-        if step.pause || version - self.snapshot_version >= SNAPSHOT_EVERY {
+        if step.pause || std::mem::take(&mut self.anew) || version - self.snapshot_version >= SNAPSHOT_EVERY {
             changes.snapshot = Some(now.clone());
         }
         self.saved = now;

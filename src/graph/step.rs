@@ -144,7 +144,11 @@ impl<S: State> Engine<S> {
     fn status_line(&self, session: &mut Session<S>, node: &str, changes: &mut Changes) {
         let Some(text) = self.graph.node(node).and_then(super::node::Node::status) else { return };
         let now = self.clock.now();
-        let at = session.status_at.map_or(now + self.settings.status_after, |last| last + self.settings.status_every);
+        let at = match session.status_at {
+            None => now + self.settings.status_after,
+            Some(due) if due > now => due, // nobody has seen that line yet: this one takes its place
+            Some(last) => last + self.settings.status_every,
+        };
         session.status_at = Some(at.max(now));
         let status = Outbound::Status { text: text.to_owned() };
         changes.outbox.push(outgoing(session.checkpoint.voice.slot(), at.max(now), status));

@@ -90,6 +90,9 @@ fn lost(error: reqwest::Error) -> Lost {
     // The address may carry a password, and people who read this know it anyway.
     let error = error.without_url();
     let mut reason = if timed_out { "no answer in time".to_owned() } else { innermost(&error) };
+    if reason.starts_with("connection closed before") {
+        reason = "the connection was closed".to_owned();
+    }
     if not_sent && timed_out {
         reason = "no connection in time".to_owned();
     }

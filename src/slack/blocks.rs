@@ -107,9 +107,10 @@ pub fn confirmed(mut button: Value, title: &str, text: &str, confirm: &str, deny
     button
 }
 
-/// A table; the first row is its head.
+/// A table; the first row is its head. Long cells wrap, so that no column is out of sight.
 pub fn table(rows: &[Vec<Value>]) -> Value {
-    json!({ "type": "table", "rows": rows })
+    let columns = rows.first().map_or(0, Vec::len);
+    json!({ "type": "table", "rows": rows, "column_settings": vec![json!({ "is_wrapped": true }); columns] })
 }
 
 /// A cell in which nothing is parsed.

@@ -7,6 +7,7 @@ mod contracts;
 mod deploy;
 mod dialogues;
 mod durability;
+mod engine;
 mod page;
 mod stores;
 mod support;

@@ -1,1 +1,64 @@
-//! The playground in a real browser.
+//! The playground as a newcomer meets it: the real program, its page in a real browser.
+//!
+//! Needs Chromium and its driver (`chromium`, `chromium-driver`); without them the test fails and says so.
+
+mod browser;
+mod playground;
+
+use serde_json::json;
+
+use self::{browser::Browser, playground::Playground};
+
+/// Where the bot answers.
+const THREAD: &str = ".pane-thread";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_researcher_asks_and_a_colleague_presses() {
+    let folder = tempfile::tempdir().unwrap();
+    let playground = Playground::start(&folder);
+    let page = Browser::open(&format!("{}/#as=U1&channel=C1", playground.url())).await;
+
+    page.writes("[data-composer=channel]", "@countersign start the Math Hints experiment").await;
+    page.shows(THREAD, "Start “Math Hints”?").await;
+    page.shows(THREAD, "inactive → enrolling (running)").await;
+    page.shows(&format!("{THREAD} [data-action-id=approve]"), "Start experiment").await;
+    page.shows(&format!("{THREAD} [data-action-id=reject]"), "Don't start").await;
+
+    page.presses("#person", "Ana").await;
+    page.presses(".menu-item", "Bo").await;
+    page.shows("#person", "Bo").await;
+    page.presses(&format!("{THREAD} [data-action-id=approve]"), "Start experiment").await;
+    page.shows(THREAD, "Approved by @bo").await;
+    page.lacks(&format!("{THREAD} [data-action-id=approve], {THREAD} [data-action-id=reject]")).await;
+    page.shows(".pane-main .replies", "repl").await;
+
+    page.presses(&format!("{THREAD} .tab"), "Trace").await;
+    page.shows(&format!("{THREAD} .step-node"), "confirm").await;
+    page.shows(&format!("{THREAD} .pill"), "done").await;
+    page.shows(&format!("{THREAD} .chain"), "decided").await;
+
+    page.writes("[data-composer=channel]", "@countersign show Math Hints").await;
+    page.shows(THREAD, "show Math Hints").await;
+    page.shows(&format!("{THREAD} .message-blocks"), "enrolling").await;
+    page.presses(&format!("{THREAD} .tab"), "Trace").await;
+    page.shows(&format!("{THREAD} .step-node"), "respond").await;
+    page.lacks(".toast").await;
+    page.close().await;
+    playground.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_that_was_open_can_still_be_pressed_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = Playground::start(&folder);
+    let asked = json!({ "as": "U1", "channel": "C1", "text": "@countersign start the Math Hints experiment" });
+    let root = before.does("post", asked).await["ts"].as_str().unwrap().to_owned();
+    let card = before.button(&root, "Start experiment").await;
+    before.stop().await;
+
+    let after = Playground::start(&folder);
+    after.does("action", card.pressed_by("U2")).await;
+    after.says(&root, "Approved by").await;
+    assert_eq!(after.buttons(&root).await, Vec::<String>::new(), "nothing is left to press");
+    after.stop().await;
+}

@@ -188,19 +188,19 @@ async fn each_end_of_a_card_has_its_words() {
         stage.says("start Math Hints").await;
         read.push(format!("{status}: {}", stage.ends(status, decisions, outcome).await.read()));
     }
-    assert_snapshot!(read.join("\n"), @r"
+    assert_snapshot!(read.join("\n"), @"
     failed: @ana UpGrade refused it: full.
-    Nothing else was tried.
     [Try again → try again: Start “Math Hints”]
     unknown: @ana I cannot tell whether it started.
-    I will not send it again by myself: please look first, then tell me.
-    rejected: @ana @bo turned this down. Nothing was changed.
-    rejected: @ana @bo turned this down. Nothing was changed.
+    I will not send it again by myself.
+    [Show details → show “Math Hints”]
+    rejected: @ana, @bo turned this down, so nothing was changed.
+    rejected: @ana, @bo turned this down, so nothing was changed.
     The reason given: “not before the exam”
-    expired: @ana nobody decided in time about Start “Math Hints”? Nothing was changed.
+    expired: @ana nobody decided in time about Start “Math Hints”, so nothing was changed.
     [Ask again → try again: Start “Math Hints”]
-    cancelled: @ana Start “Math Hints”? was withdrawn. Nothing was changed.
-    superseded: @ana Start “Math Hints”? gave way to a newer request. Nothing was changed by it.
+    cancelled: @ana Start “Math Hints” was withdrawn, so nothing was changed.
+    superseded: @ana Start “Math Hints” gave way to a newer request. Nothing was changed by it.
     ");
 }
 

@@ -54,3 +54,102 @@ pub fn decide(
     changes.actions.push(ActionChange { expected: Some(record.revision), record: decided.clone() });
     Ok((decided, changes))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        clock::Timestamp,
+        conversation::approvals::policy::{Denied, Person, may_approve, may_reject},
+        graph::action::Approver,
+        ids::UserId,
+    };
+
+    /// An open card, asked for by `ana`.
+    fn open(needed: u32, own_request: bool) -> ActionRecord {
+        let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
+        let saved: Vec<ActionRecord> = serde_json::from_str(saved).unwrap();
+        let mut record = saved[0].clone();
+        record.status = Status::Pending;
+        record.requested_by = "ana".into();
+        record.decisions.clear();
+        record.policy.approvers = vec![Approver::Channel];
+        record.policy.needed = needed;
+        record.policy.own_request = own_request;
+        record
+    }
+
+    fn decision(by: &str, verdict: Verdict) -> Decision {
+        Decision { by: Some(by.into()), at: Timestamp(1), verdict }
+    }
+
+    #[test]
+    fn the_last_approval_that_is_needed_sets_it_off() {
+        let (counted, changes) = decide(&open(2, true), decision("ana", Verdict::Approved), None).unwrap();
+        assert_eq!((counted.status, changes.mail.len()), (Status::Pending, 0), "one of two: the thread is left alone");
+        let (approved, changes) = decide(&counted, decision("bo", Verdict::Approved), Some(7)).unwrap();
+        assert_eq!((approved.status, changes.mail.len(), changes.desk_acks), (Status::Approved, 1, vec![7]));
+        assert_eq!(approved.approved_by(), ["ana".into(), "bo".into()] as [UserId; 2]);
+        assert!(decide(&approved, decision("cy", Verdict::Approved), None).is_err(), "it is decided");
+    }
+
+    #[test]
+    fn an_empty_list_of_approvers_means_nobody() {
+        let mut record = open(1, true);
+        record.policy.approvers.clear();
+        let person = Person { in_channel: true, groups: vec!["S1".to_owned()] };
+        assert_eq!(may_approve(&record, &"bo".into(), &person), Err(Denied::NotAnApprover));
+        assert_eq!(may_reject(&record, &"bo".into(), &person), Err(Denied::NotAnApprover));
+        assert_eq!(may_reject(&record, &"ana".into(), &person), Ok(()), "who asked may always withdraw");
+    }
+
+    #[test]
+    fn a_group_counts_only_its_members() {
+        let mut record = open(1, true);
+        record.policy.approvers = vec![Approver::Group("S1".to_owned())];
+        let member = Person { in_channel: false, groups: vec!["S1".to_owned()] };
+        assert_eq!(may_approve(&record, &"bo".into(), &member), Ok(()));
+        assert_eq!(may_approve(&record, &"bo".into(), &Person::default()), Err(Denied::NotAnApprover));
+    }
+
+    proptest! {
+        /// Whoever presses whatever in whichever order: each person counts once, as many as needed set it off, one
+        /// rejection ends it, and the person who asked counts only where the policy says so.
+        #[test]
+        fn a_crowd_cannot_outvote_the_policy(
+            presses in prop::collection::vec((0..4usize, any::<bool>()), 1..12),
+            needed in 1..4u32,
+            own_request: bool,
+        ) {
+            let people = ["ana", "bo", "cy", "di"];
+            let person = Person { in_channel: true, groups: Vec::new() };
+            let mut record = open(needed, own_request);
+            let mut approved = Vec::new();
+            for (who, approves) in presses {
+                let by: UserId = people[who].into();
+                let allowed = match approves {
+                    true => may_approve(&record, &by, &person),
+                    false => may_reject(&record, &by, &person),
+                };
+                if record.status != Status::Pending || allowed.is_err() {
+                    continue;
+                }
+                let verdict = if approves { Verdict::Approved } else { Verdict::Rejected { reason: None } };
+                record = decide(&record, decision(people[who], verdict), None).unwrap().0;
+                if approves {
+                    prop_assert!(!approved.contains(&who), "counted twice");
+                    approved.push(who);
+                }
+                let expected = match approves {
+                    false => Status::Rejected,
+                    true if approved.len() as u32 == needed => Status::Approved,
+                    true => Status::Pending,
+                };
+                prop_assert_eq!(record.status, expected);
+            }
+            prop_assert!(own_request || !approved.contains(&0), "who asked may not approve");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use super::policy::Denied;
 use crate::{
     clock::Timestamp,
-    graph::action::{ActionRecord, Status, Verdict},
+    graph::action::{ActionRecord, Approver, Status, Verdict},
     reply::{Reply, Text},
 };
 
@@ -54,7 +54,15 @@ pub fn denied(record: &ActionRecord, why: Denied) -> Reply {
         Denied::NotAnApprover => "You cannot decide about this.",
         Denied::Twice => "Your approval is counted already; another person has to approve as well.",
     };
-    Reply::text(text).hint(format!("Who may decide: {}.", record.policy.deciders()))
+    let reply = Reply::text(text);
+    let anyone = record.policy.approvers == [Approver::Channel];
+    match why {
+        Denied::OwnRequest if anyone && record.thread.channel.is_direct() => {
+            reply.hint("Nobody else can read this conversation. Ask me in a channel, where somebody can approve it.")
+        }
+        Denied::OwnRequest | Denied::Twice if anyone => reply,
+        _ => reply.hint(Text::from("Who may decide: ").join(record.policy.deciders()).plain(".")),
+    }
 }
 
 /// A typed yes, where only the button counts.

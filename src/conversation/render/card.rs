@@ -56,14 +56,15 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState) -> String {
                 };
                 canvas.add_kept(blocks::section(&line.finish()));
             }
-            let line = sentence().plain("Asked by ").person(asked_by).plain(" · ").plain(deciders);
+            let line = sentence().plain("Asked by ").person(asked_by).plain(" · ");
+            let line = spans::write(line, deciders);
             let line = line.plain(" may decide · until ").moment(*expires_at).plain(" · digest ").code(digest);
             canvas.add_kept(blocks::context(&line.finish()));
             canvas.add_kept(buttons(card, approval, approved_by.len()));
             fallback_with(&card.title, sentence().plain(" Asked by ").person(asked_by).plain("."))
         }
         CardState::Running { by, at } => {
-            let line = people(sentence().plain("Approved by "), by).plain(" at ").moment(*at).plain(", running…");
+            let line = people(sentence().plain("Approved by "), by).plain(" · ").moment(*at).plain(" · running…");
             let line = line.finish();
             canvas.add_kept(blocks::section(&line));
             fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&line))

@@ -1,3 +1,5 @@
+//! What is drawn, by example, and that nothing anybody writes breaks it.
+
 use std::collections::HashSet;
 
 use insta::assert_snapshot;
@@ -127,13 +129,13 @@ fn a_decided_card_has_no_buttons() {
     let message = card(&start_math_hints(), &running);
     check(&message);
     assert_snapshot!(read_aloud(&message), @"
-    text: Start “Math Hints”? Approved by <@U0BO> at <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC>, running…
+    text: Start “Math Hints”? Approved by <@U0BO> · <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · running…
     *Start “Math Hints”?*
     *Status*  inactive → *enrolling*
     *Weights*  control 50 · `hint 50`
     ⚠️ Students see it at once.
     (Context assign-prog, 2 decision points.)
-    Approved by <@U0BO> at <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC>, running…
+    Approved by <@U0BO> · <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · running…
     ");
 }
 
@@ -452,7 +454,7 @@ fn any_state() -> impl Strategy<Value = CardState> {
         (words(), words(), 0_u32..3).prop_map(move |(deciders, digest, needed)| CardState::Open {
             approval: approval(),
             asked_by: "U0ANA".into(),
-            deciders,
+            deciders: deciders.into(),
             expires_at: at,
             digest,
             approved_by: vec!["U0BO".into(); needed.saturating_sub(1) as usize],

@@ -75,6 +75,10 @@ pub(super) fn offered(words: &[Word], situation: &Situation) -> Option<Understoo
     Some(Wish::Update(Map::from_iter([(asked.parameter.clone(), value(&asked.parameter, &parts))])).into())
 }
 
+/// What may be set, in words.
+const FIELDS: &str = "the context|context|the name|name|the weights|weights|the weight|weight|the conditions|conditions|\
+    the description|description|the tags|tags|the post rule|post rule|the decision points|decision points|the decision point|decision point";
+
 /// “No, use mathstream”: corrects the draft, or what is on the card.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
     let draft = situation.draft.as_ref().or(situation.on_card.as_ref())?;
@@ -88,6 +92,9 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
     let renames = after(skip(words, "no , |no|actually"), "call it|name it").is_some();
     if renames && draft.asked.as_ref().is_some_and(|asked| asked.parameter == "name") {
         return None; // the answer itself
+    }
+    if after(rest, FIELDS).is_some_and(|more| more.first().is_some_and(|word| word.any(&["of", "for"]))) {
+        return None; // a change of its own: `set the description of Math Hints to …`
     }
     let rest =
         super::words::without_last(skip(rest, "use|make it|rather|with|it to|to|at|instead"), &["instead", "rather"]);
@@ -187,8 +194,17 @@ fn plain_name(words: &[Word]) -> clauses::Clauses {
     }
 }
 
-/// A draft that was refused because of a misspelt name: the name once more, alone.
+/// A draft that was refused: the part that was wrong once more, or a misspelt name, alone.
 fn retold(words: &[Word], draft: &Draft, asks: bool) -> Option<Understood> {
+    if let ([one], true) = (words, draft.params.contains_key("weights"))
+        && let Some(weights) = clauses::ratio(&one.text)
+    {
+        return Some(update([("weights".to_owned(), weights.into())]));
+    }
+    let parts = clauses(words);
+    if parts.rest.is_empty() && !parts.params.is_empty() && !asks {
+        return Some(Wish::Update(parts.params).into());
+    }
     let before = draft.params.get("experiment")?.as_str()?;
     let now = text(skip(words, "the|i meant|i mean"));
     let near = strsim::normalized_damerau_levenshtein(&before.to_lowercase(), &now.to_lowercase()) > 0.6

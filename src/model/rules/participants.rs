@@ -106,7 +106,10 @@ fn mark(words: &[Word]) -> Option<Wish> {
     others.extend_from_slice(&rest[at + 1..]);
     // A point can belong to several experiments.
     if let Some(i) = others.iter().position(|word| word.any(&["in", "of"])) {
-        let experiment = text(skip(&others.split_off(i)[1..], "the experiment|experiment|the"));
+        let mut named = others.split_off(i);
+        let end = named.iter().position(|word| word.any(&["with", ",", "for"])).unwrap_or(named.len());
+        others.extend(named.split_off(end));
+        let experiment = text(skip(&named[1..], "the experiment|experiment|the"));
         params.insert("experiment".to_owned(), experiment.into());
     }
     if let Some(i) = others.iter().position(|word| word.any(&["condition", "with"]))

@@ -319,6 +319,10 @@ fn answers_to_an_open_question() {
             ("list experiments", "read get_all_experiments"),
             ("start Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
             ("could it be that this is about something else entirely", "unclear"),
+            (
+                "mark S/t for u1 in Math Hints with condition control",
+                r#"mark_decision_point {"condition":"control","experiment":"Math Hints","site":"S","target":"t","user":"u1"}"#,
+            ),
         ],
     );
     check(
@@ -353,6 +357,29 @@ fn answers_to_an_open_question() {
     check(
         &draft("weights"),
         &[("70/30", r#"update {"weights":"70/30"}"#), ("70 and 30", r#"update {"weights":"70/30"}"#)],
+    );
+}
+
+#[test]
+fn what_was_refused_can_be_said_again() {
+    let refused = |action: &str, given: Value| Situation {
+        draft: Some(Draft { action: action.into(), params: params(given), asked: None, ..Draft::default() }),
+        ..Situation::default()
+    };
+    check(
+        &refused("create_experiment", json!({ "name": "Foo", "weights": "70/40" })),
+        &[
+            ("weights 60/40", r#"update {"weights":"60/40"}"#),
+            ("60/40", r#"update {"weights":"60/40"}"#),
+            ("hello there my friend", "unclear"),
+        ],
+    );
+    check(
+        &refused("update_experiment", json!({ "experiment": "Math Hints" })),
+        &[(
+            "set the description of Math Hints to Do hints help?",
+            r#"update_experiment {"description":"Do hints help?","experiment":"Math Hints"}"#,
+        )],
     );
 }
 

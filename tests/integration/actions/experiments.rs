@@ -165,12 +165,12 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         );
 
         let stop = json!({ "experiment": "Math Hints", "status": "paused" });
-        reads!(card(&bench.proposes("update_experiment_status", stop.clone()).await.card), @r"
+        reads!(card(&bench.proposes("update_experiment_status", stop.clone()).await.card), @"
         Stop “Math Hints”?
         Status: enrolling (running) → enrollmentComplete (paused)
         Context: assign-prog
         Afterwards: everyone keeps their condition
-        Enrolled: 0 people
+        Enrolled: nobody
         Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
         [Stop experiment] [Don't stop]
         ✅ Stopped “Math Hints”: it takes nobody new.
@@ -182,11 +182,11 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
             "Resumed “Math Hints”: it is enrolling again."
         );
         let cancel = json!({ "experiment": "Math Hints", "status": "cancelled" });
-        reads!(card(&bench.proposes("update_experiment_status", cancel.clone()).await.card), @r"
+        reads!(card(&bench.proposes("update_experiment_status", cancel.clone()).await.card), @"
         Cancel “Math Hints”?
         Status: enrolling (running) → cancelled (completed)
         Context: assign-prog
-        Enrolled: 0 people
+        Enrolled: nobody
         ⚠️ A cancelled experiment cannot be started again here.
         [Cancel experiment] (red) [Keep it]
         ✅ Cancelled “Math Hints”: it gives nobody a condition any more.
@@ -266,14 +266,14 @@ async fn updating_shows_before_and_after_and_touches_nothing_else() {
         let before = bench.upgrade.experiment("Math Hints").unwrap();
         let asked = json!({ "experiment": "Math Hints", "weights": "70/30", "description": "Do hints help?", "post_rule": "continue" });
         let proposal = bench.proposes("update_experiment", asked.clone()).await;
-        reads!(card(&proposal.card), @r"
+        reads!(card(&proposal.card), @"
         Update “Math Hints”?
         Description: none → Do hints help?
         Conditions: control 50%, variant 50% → control 70%, variant 30%
         ⚠️ It is enrolling (running): people who are enrolled keep their condition, others are drawn anew.
         It is enrolling (running) in assign-prog.
         [Update experiment] [Don't update]
-        ✅ Updated “Math Hints”.
+        ✅ Updated “Math Hints”: description, conditions.
         ");
         bench.does("update_experiment", asked.clone()).await;
         let after = bench.upgrade.experiment("Math Hints").unwrap();
@@ -307,7 +307,7 @@ async fn updating_every_field_reads_back() {
             "group": "classId", "consistency": "group", "post_rule": "assign concrete", "filter_mode": "excludeAll",
         });
         let record = bench.approved("update_experiment", asked).await;
-        reads!(card(&record.card), @r"
+        reads!(card(&record.card), @"
         Update “Math Hints”?
         Name: Math Hints → Math Hints v2
         Tags: none → algebra
@@ -319,13 +319,13 @@ async fn updating_every_field_reads_back() {
         People on no list: take part → do not take part
         It is inactive in assign-prog.
         [Update experiment] [Don't update]
-        ✅ Updated “Math Hints v2”.
+        ✅ Updated “Math Hints v2”: 8 fields.
         ");
         let action = bench.action("update_experiment");
         assert_eq!(action.probe(&record).await, countersign::graph::action::Probed::DidNotHappen);
         let performed = bench.performs(&record).await;
         let countersign::graph::action::Performed::Ended(outcome) = performed else { panic!("{performed:?}") };
-        assert_eq!(outcome.summary().words(), "Updated “Math Hints v2”.");
+        assert_eq!(outcome.summary().words(), "Updated “Math Hints v2”: 8 fields.");
         assert_eq!(action.probe(&record).await, countersign::graph::action::Probed::Happened(outcome));
     }
 }

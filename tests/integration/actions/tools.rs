@@ -23,7 +23,7 @@ async fn every_tool_answers_and_is_said() {
         let health = call(&bench, "check_upgrade_health", json!({})).await;
         assert_eq!(
             answers::health_reply(&health).words(),
-            format!("UpGrade answers: A/B Testing Backend, version {}.", version.text())
+            format!("UpGrade is running: A/B Testing Backend, version {}.", version.text())
         );
         let names = call(&bench, "get_experiment_names", Value::Null).await;
         reads!(answers::names_reply(&names).words(), @r"
@@ -49,7 +49,7 @@ async fn every_tool_answers_and_is_said() {
         let details = call(&bench, "get_experiment_details", json!({ "experiment_id": "running test" })).await;
         let said = read(&answers::details_reply(&details));
         assert!(said.contains("\nConditions: control 50% (0 enrolled), variant 50% (0 enrolled)\n"), "{said}");
-        assert!(said.contains("\nEnrolled: 0 people\n"), "{said}");
+        assert!(said.contains("\nEnrolled: nobody\n"), "{said}");
         assert!(said.ends_with("[Stop → stop Running Test]"), "{said}");
         assert_eq!(bench.changes(), 0);
     }

@@ -156,8 +156,8 @@ async fn undo_takes_a_start_back_as_far_as_the_rules_go() {
 async fn a_platform_that_is_away_proposes_nothing() {
     let (bench, _) = ready(Version::V6_5, "delete_experiment").await;
     bench.upgrade.is_down(Some(Down::Unavailable));
-    assert_snapshot!(bench.refuses("delete_experiment", parameters("delete_experiment")).await, @r"
-    unavailable: UpGrade does not answer at the moment (status 503). Nothing was changed.
+    assert_snapshot!(bench.refuses("delete_experiment", parameters("delete_experiment")).await, @"
+    unavailable: UpGrade does not answer at the moment (status 503), so I could not look that up.
     Ask again in a minute, or tell whoever runs it.
     ");
 }

@@ -1,19 +1,358 @@
-//! Cards: who may press, what becomes of them.
+//! Cards: who may press, and what becomes of them.
 
+use std::time::Duration;
+
+use countersign::{clock::Timestamp, ids::MessageTs};
 use insta::assert_snapshot;
 
-use crate::support::bot::TestBot;
+use crate::support::{
+    bot::{Setup, TestBot, eventually},
+    thread::Thread,
+};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+async fn card(bot: &TestBot) -> Thread<'_> {
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    thread
+}
 
 #[tokio::test(flavor = "multi_thread")]
-async fn starting_an_experiment_waits_for_a_person() {
+async fn a_second_click_is_told_who_decided() {
     let bot = TestBot::start().await;
-    let mut thread = bot.user("ana").says("start the Math Hints experiment").await;
-    assert_snapshot!(thread.heard(), @"");
-    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive", "nothing happens before a click");
-
+    let mut thread = card(&bot).await;
     thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(thread.heard(), @"");
-    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
+    thread.heard();
+    thread.clicks("cy", "Start experiment").await;
+    assert_snapshot!(without_seconds(&thread.told("cy")), @"@bo approved this a moment ago; it is done.");
+    thread.clicks("cy", "Don't start").await;
+    assert_snapshot!(without_seconds(&thread.told("cy")), @"@bo approved this a moment ago; it is done.");
+    assert_eq!(thread.heard(), "", "the thread is spared");
     assert_eq!(bot.upgrade.effects().len(), 1);
     bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_who_press_at_once_make_one_decision() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    tokio::join!(
+        thread.press("bo", "Start experiment"),
+        thread.press("cy", "Start experiment"),
+        thread.press("ana", "Start experiment"),
+    );
+    bot.settled().await;
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    let told = [thread.told("ana"), thread.told("bo"), thread.told("cy")];
+    assert_eq!(told.iter().filter(|told| told.contains("approved this")).count(), 2, "{told:?}");
+    assert_eq!(thread.heard().matches("Approved by").count(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_those_who_are_named_may_decide() {
+    let settings = |config: &mut countersign::config::Config| config.approvals.approvers = vec!["U2".to_owned()];
+    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Asked by @ana · @bo may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    thread.clicks("cy", "Start experiment").await;
+    assert_snapshot!(thread.told("cy"), @"
+    You cannot decide about this.
+    Who may decide: @bo.
+    ");
+    thread.clicks("cy", "Don't start").await;
+    assert_snapshot!(thread.told("cy"), @"
+    You cannot decide about this.
+    Who may decide: @bo.
+    ");
+    assert_eq!(thread.heard(), "");
+    thread.clicks("bo", "Start experiment").await;
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_people_can_be_asked_for() {
+    let settings = |config: &mut countersign::config::Config| config.approvals.needed = 2;
+    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    2 different people must approve.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    thread.clicks("bo", "Start experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo (1 of 2)
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    thread.clicks("bo", "Start experiment").await;
+    assert_snapshot!(thread.told("bo"), @"Your approval is counted already; another person has to approve as well.");
+    thread.clicks("cy", "Start experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo and @cy · ‹time›
+    ✅ Started “Math Hints”: it is enrolling now.
+    digest `‹id›`
+    ---
+    @ana Started “Math Hints”: it is enrolling now.
+    [Undo: stop it again] [Show details]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_expires_and_can_be_asked_for_again() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    bot.clock.advance(DAY + Duration::from_secs(60));
+    eventually("an expired card", || thread.last().contains("nothing was changed")).await;
+    bot.settled().await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Expired: nobody decided in time · ‹time›
+    digest `‹id›`
+    ---
+    @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed.
+    [Ask again]
+    ");
+    thread.clicks("bo", "Start experiment").await;
+    assert_snapshot!(without_seconds(&thread.told("bo")), @"This card expired a moment ago, so nothing was changed.");
+    assert!(bot.upgrade.effects().is_empty());
+
+    thread.clicks("ana", "Ask again").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    thread.clicks("bo", "Start experiment").await;
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_typed_yes_answers_the_one_open_card() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.says("bo", "yes").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time›
+    ✅ Started “Math Hints”: it is enrolling now.
+    digest `‹id›`
+    ---
+    @ana Started “Math Hints”: it is enrolling now.
+    [Undo: stop it again] [Show details]
+    ");
+    assert_eq!(bot.upgrade.effects().len(), 1);
+
+    thread.says("bo", "yes").await;
+    assert_snapshot!(thread.heard(), @"
+    I have no open question here. If you mean a card, please press its button.
+    [List experiments] [What can you do?]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_typed_no_turns_it_down() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.says("bo", "No!").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Rejected by @bo · ‹time›
+    digest `‹id›`
+    ---
+    @ana, @bo turned this down, so nothing was changed.
+    ");
+    assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_two_cards_open_a_button_has_to_be_pressed() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.says("ana", "stop Lesson Video Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *Stop “Lesson Video Hints”?*
+    *Status*  enrolling (running) → *enrollmentComplete (paused)*
+    *Context*  `mathstream`
+    *Afterwards*  everyone keeps their condition
+    *Enrolled*  24 people
+    Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Stop experiment] [Don't stop]
+    ");
+    thread.says("bo", "yes").await;
+    assert_snapshot!(thread.told("bo"), @"
+    Several cards are open here, so I can't tell which one you mean. Please press a button:
+    • Stop “Lesson Video Hints”?
+    • Start “Math Hints”?
+    ");
+    assert!(bot.upgrade.effects().is_empty());
+
+    thread.says("ana", "what is pending?").await;
+    assert_snapshot!(thread.heard(), @"
+    Waiting in this thread:
+    • Stop “Lesson Video Hints”?
+    • Start “Math Hints”?
+    ");
+    thread.clicks("bo", "Start experiment").await;
+    thread.clicks("bo", "Stop experiment").await;
+    assert_eq!(bot.upgrade.effects().len(), 2, "neither was lost");
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
+    assert_eq!(bot.upgrade.experiment("Lesson Video Hints").unwrap()["state"], "paused");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_while_a_card_is_open_is_answered() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.says("cy", "what is a decision point?").await;
+    assert!(thread.heard().starts_with("A *decision point*"));
+    thread.clicks("bo", "Start experiment").await;
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
+    let bot = TestBot::start().await;
+    let mut first = card(&bot).await;
+    let mut second = card(&bot).await;
+    second.clicks("cy", "Start experiment").await;
+    second.heard();
+    first.clicks("bo", "Start experiment").await;
+    assert_snapshot!(first.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time›
+    ❌ It was changed by somebody else since this card was shown, so nothing was done. Ask again to see how it is now.
+    digest `‹id›`
+    ---
+    @ana It was changed by somebody else since this card was shown, so nothing was done. Ask again to see how it is now.
+    [Try again]
+    ");
+    assert_eq!(bot.upgrade.effects().len(), 1);
+
+    let mut third = bot.user("ana").says("delete Math Hints").await;
+    third.clicks("bo", "Delete for good").await;
+    let mut fourth = bot.user("ana").says("stop Lesson Video Hints").await;
+    fourth.heard();
+    let mut fifth = bot.user("ana").says("delete Lesson Video Hints").await;
+    fifth.clicks("bo", "Delete for good").await;
+    fifth.heard();
+    fourth.clicks("bo", "Stop experiment").await;
+    assert_snapshot!(fourth.heard(), @"
+    *Stop “Lesson Video Hints”?*
+    *Status*  enrolling (running) → *enrollmentComplete (paused)*
+    *Context*  `mathstream`
+    *Afterwards*  everyone keeps their condition
+    *Enrolled*  24 people
+    Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
+    Approved by @bo · ‹time›
+    ❌ “*Lesson Video Hints*” does not exist any more, so nothing was changed.
+    digest `‹id›`
+    ---
+    @ana “*Lesson Video Hints*” does not exist any more, so nothing was changed.
+    [List experiments]
+    ");
+    third.heard();
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_button_that_nobody_knows_does_nothing() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    let card = thread.with_button("Start experiment");
+    let copy = MessageTs::new(format!("{}.000001", Timestamp(0).seconds() + 1_900_000_000));
+    bot.slack.arrange(|world| {
+        let channel = world.channel("experiments").unwrap().id.clone();
+        let messages = world.messages.get_mut(&channel).unwrap();
+        let mut copied = messages[&card].clone();
+        (copied.ts, copied.thread_ts) = (copy.clone(), None);
+        messages.insert(copy.clone(), copied);
+    });
+    bot.slack.clicks("bo", "experiments", &copy, "Start experiment").await.unwrap();
+    bot.settled().await;
+    assert_snapshot!(thread.told("bo"), @"
+    This is a copy of a card, so its buttons do nothing.
+    Please use the original in its thread.
+    ");
+
+    bot.slack.arrange(|world| {
+        let channel = world.channel("experiments").unwrap().id.clone();
+        let forged = world.messages.get_mut(&channel).unwrap().get_mut(&copy).unwrap();
+        let actions = forged.blocks.iter_mut().find(|block| block["type"] == "actions").unwrap();
+        actions["elements"][0]["value"] = "guessed".into();
+    });
+    bot.slack.clicks("bo", "experiments", &copy, "Start experiment").await.unwrap();
+    bot.settled().await;
+    assert_snapshot!(thread.told("bo"), @"
+    I don't know this card any more, so the button does nothing.
+    Ask again in the thread for a fresh one.
+    ");
+    assert_eq!(thread.heard(), "");
+    assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}
+
+/// How long ago something was differs from run to run.
+fn without_seconds(told: &str) -> String {
+    let words: Vec<_> = told.split(' ').collect();
+    let mut out = told.to_owned();
+    for pair in words.windows(2) {
+        if pair[0].parse::<u32>().is_ok() && pair[1] == "s" {
+            out = out.replace(&format!("{} s ago", pair[0]), "a moment ago");
+        }
+    }
+    out
 }

@@ -255,7 +255,7 @@ pub(crate) async fn every_kind_of_message_comes_back_as_it_was(f: impl Fixture) 
     let state = CardState::Open {
         approval: approval(&thread(1), "a1"),
         asked_by: "ana".into(),
-        deciders: "anybody in this channel".to_owned(),
+        deciders: "anybody in this channel".into(),
         expires_at: f.now(),
         digest: "01234567".to_owned(),
         approved_by: vec!["bo".into()],

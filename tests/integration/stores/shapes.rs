@@ -5,11 +5,15 @@
 
 use std::{collections::BTreeSet, fmt::Debug};
 
-use countersign::graph::{
-    action::ActionRecord,
-    checkpoint::Checkpoint,
-    node::{Said, State},
-    store::{AuditEntry, Delivery, Outbound, Outgoing, StepRecord},
+use countersign::{
+    assistant::state::AgentState,
+    conversation::entry::Entry,
+    graph::{
+        action::ActionRecord,
+        checkpoint::Checkpoint,
+        node::{Said, State},
+        store::{AuditEntry, Delivery, Outbound, Outgoing, StepRecord},
+    },
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -62,6 +66,16 @@ fn saved_steps_are_read() {
 #[test]
 fn saved_checkpoints_are_read() {
     check::<Checkpoint<Anything>>("checkpoint");
+}
+
+#[test]
+fn saved_states_of_the_assistant_are_read() {
+    check::<Checkpoint<AgentState>>("chat_checkpoint");
+}
+
+#[test]
+fn saved_desk_entries_are_read() {
+    check::<Entry>("desk_entry");
 }
 
 #[test]

@@ -12,17 +12,20 @@ use countersign::{
         slack::{self, SandboxSlack, world::World},
         upgrade::{self, SandboxUpgrade},
     },
-    store::sqlite::OpenError,
 };
 use secrecy::SecretString;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::thread::Thread;
+use super::thread::{Thread, normalised};
 
 /// How long anything may take before a test gives up. Nothing waits for this long unless something is broken.
 pub(crate) const BOUND: Duration = Duration::from_secs(30);
+
+/// What Slack says to a message or view that it cannot show.
+const UNREADABLE: [&str; 6] =
+    ["invalid_blocks", "invalid_blocks_format", "msg_too_long", "no_text", "invalid_arguments", "view_too_large"];
 
 /// The bot with its surroundings.
 pub(crate) struct TestBot {
@@ -94,7 +97,7 @@ impl TestBot {
     pub(crate) async fn run(&mut self) {
         assert!(self.running.is_none(), "it runs already");
         let stop = CancellationToken::new();
-        let bot = self.start_bot(&stop).await;
+        let bot = self.open(&stop).await;
         let store = bot.store();
         if self.config.slack_mode() == SlackMode::Http {
             self.slack.point_at(&format!("http://{}", bot.address().unwrap()));
@@ -106,19 +109,14 @@ impl TestBot {
         }
     }
 
-    /// The lock of the one before may outlast it a little: by the last task of a socket, which a process would take
-    /// with it, or by a process that some other test is starting, which holds copies of our files until it runs.
-    async fn start_bot(&self, stop: &CancellationToken) -> Bot {
+    /// Starts once the file of an earlier bot is free: its threads end a moment after it.
+    async fn open(&self, stop: &CancellationToken) -> Bot {
         let deadline = tokio::time::Instant::now() + BOUND;
         loop {
             match Bot::start(&self.config, Arc::new(self.clock.clone()), stop.clone()).await {
                 Ok(bot) => return bot,
-                Err(error) => {
-                    let locked =
-                        error.downcast_ref::<OpenError>().is_some_and(|e| matches!(e, OpenError::InUse { .. }));
-                    assert!(locked && tokio::time::Instant::now() < deadline, "{error:#}");
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
+                Err(error) if tokio::time::Instant::now() >= deadline => panic!("it does not start: {error:?}"),
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
     }
@@ -128,7 +126,8 @@ impl TestBot {
         let Running { store, stop, task } = self.running.take().expect("it runs");
         stop.cancel();
         tokio::time::timeout(BOUND, task).await.expect("it drains in time").unwrap().unwrap();
-        drop(store);
+        // A socket's last task ends a moment later; a process would be gone, and its lock on the file with it.
+        eventually("everybody to let go of the store", || Arc::strong_count(&store) == 1).await;
     }
 
     /// The process dies and returns.
@@ -148,6 +147,21 @@ impl TestBot {
     /// A person of the workspace: `ana`, `bo` or `cy`.
     pub(crate) fn user<'a>(&'a self, name: &'a str) -> Person<'a> {
         Person { bot: self, name }
+    }
+
+    /// As people read it: names for ids, and nothing that differs from run to run.
+    pub(crate) fn readable(&self, text: &str) -> String {
+        let named = |world: &World| {
+            world.users.iter().fold(text.to_owned(), |text, user| {
+                text.replace(&format!("<@{}>", user.id), &format!("@{}", user.name))
+            })
+        };
+        normalised(&self.slack.look(named))
+    }
+
+    /// What the platform was made to do so far, such as `POST /api/experiments/state`.
+    pub(crate) fn done_to_platform(&self) -> Vec<String> {
+        self.upgrade.effects().iter().map(|entry| format!("{} {}", entry.method, entry.path)).collect()
     }
 
     /// Waits until nothing is left to do.
@@ -185,7 +199,7 @@ impl TestBot {
             .recorded()
             .calls
             .iter()
-            .filter(|call| call.answer["error"] == "invalid_blocks" || call.answer["error"] == "msg_too_long")
+            .filter(|call| call.answer["error"].as_str().is_some_and(|error| UNREADABLE.contains(&error)))
             .map(|call| format!("{}: {}", call.method, call.answer))
             .collect();
         assert!(refused.is_empty(), "Slack would not show this: {refused:?}");
@@ -214,7 +228,30 @@ impl<'a> Person<'a> {
         self.says_in(channel.as_str(), text).await
     }
 
-    async fn says_in(self, channel: &str, text: &str) -> Thread<'a> {
+    /// Types a command in #experiments; what only this person is told.
+    pub(crate) async fn types(self, line: &str) -> String {
+        let before = self.bot.slack.ephemerals(self.name).len();
+        self.bot.slack.command(self.name, "experiments", line).await.unwrap();
+        eventually("an answer", || self.bot.slack.ephemerals(self.name).len() > before).await;
+        self.bot.settled().await;
+        let told = self.bot.slack.ephemerals(self.name);
+        told[before..].iter().map(|message| self.bot.readable(&message.words())).collect::<Vec<_>>().join("\n---\n")
+    }
+
+    /// Looks at the Home tab: what it says once it is drawn again.
+    pub(crate) async fn opens_home(self) -> String {
+        let user = self.bot.slack.user(self.name);
+        let published = || self.bot.slack.ledger().calls("views.publish").len();
+        let before = published();
+        self.bot.slack.opens_home(self.name);
+        eventually("a Home tab", || published() > before).await;
+        self.bot.settled().await;
+        self.bot
+            .readable(&self.bot.slack.look(|world| world.homes.get(&user).map(|home| home.words())).unwrap_or_default())
+    }
+
+    /// Writes in a channel as it is, which opens a thread if the bot is mentioned.
+    pub(crate) async fn says_in(self, channel: &str, text: &str) -> Thread<'a> {
         let ts = self.bot.slack.says(self.name, channel, text, None).unwrap();
         self.bot.delivered(&ts).await;
         self.bot.settled().await;

@@ -30,17 +30,17 @@ impl<'a> Thread<'a> {
                 new.push(words);
             }
         }
-        normalised(&new.join("\n---\n"))
+        self.bot.readable(&new.join("\n---\n"))
     }
 
     /// The newest message of the bot.
     pub(crate) fn last(&self) -> String {
-        self.messages().last().map(|message| normalised(&message.words())).unwrap_or_default()
+        self.messages().last().map(|message| self.bot.readable(&message.words())).unwrap_or_default()
     }
 
     /// What only `name` was told since this was last asked.
     pub(crate) fn told(&mut self, name: &str) -> String {
-        let all: Vec<_> = self.bot.slack.ephemerals(name).iter().map(|m| normalised(&m.words())).collect();
+        let all: Vec<_> = self.bot.slack.ephemerals(name).iter().map(|m| self.bot.readable(&m.words())).collect();
         let known = self.told.insert(name.to_owned(), all.len()).unwrap_or_default();
         all[known..].join("\n---\n")
     }

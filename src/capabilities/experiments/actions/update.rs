@@ -373,15 +373,23 @@ fn card(changes: &Changes, experiment: &View) -> Card {
         let words = "It is enrolling (running): people who are enrolled keep their condition, others are drawn anew.";
         warnings.push(Text::from(words));
     }
-    let new_name = changes.new_name.as_ref().unwrap_or(name);
+    let facts: Vec<_> = facts.collect();
+    let done = match (&changes.new_name, facts.as_slice()) {
+        (Some(new_name), [_]) => format!("Renamed “{name}” to “{new_name}”."),
+        (new_name, facts) => {
+            let changed: Vec<_> = facts.iter().map(|fact| fact.label.to_lowercase()).collect();
+            let changed = if changed.len() > 3 { format!("{} fields", changed.len()) } else { changed.join(", ") };
+            format!("Updated “{}”: {changed}.", new_name.as_ref().unwrap_or(name))
+        }
+    };
     Card {
         title: format!("Update “{name}”?"),
-        facts: facts.collect(),
+        facts,
         warnings,
         notes: vec![Text::from(format!("It is {} in {}.", experiment.state.display(), experiment.context()))],
         approve: "Update experiment".to_owned(),
         reject: "Don't update".to_owned(),
-        done: format!("Updated “{new_name}”."),
+        done,
         irreversible: false,
     }
 }

@@ -108,6 +108,16 @@ pub fn contexts_reply(answer: &Value, context: Option<&str>) -> Reply {
             format!("what does {known} know?")
         });
     }
+    if shown.len() > 1 {
+        let columns = ["Context", "Conditions", "Sites", "Targets", "Group types"].map(str::to_owned).to_vec();
+        let rows = shown.iter().map(|(name, known)| {
+            let ContextMetadata { conditions, group_types, sites, targets } = known;
+            let words =
+                [conditions, sites, targets, group_types].map(|words| Text::from(some_or_none(words.join(", "))));
+            std::iter::once(Text::new().code(*name)).chain(words).collect()
+        });
+        return Reply::text(format!("{} contexts:", shown.len())).and(Part::Table { columns, rows: rows.collect() });
+    }
     shown.into_iter().fold(Reply::default(), |reply, (name, known)| {
         let ContextMetadata { conditions, group_types, sites, targets } = known;
         let facts = [("Conditions", conditions), ("Sites", sites), ("Targets", targets), ("Group types", group_types)];
@@ -119,9 +129,9 @@ pub fn contexts_reply(answer: &Value, context: Option<&str>) -> Reply {
 /// Whether the platform is there: the answer of `check_upgrade_health`.
 pub fn health_reply(answer: &Value) -> Reply {
     match Health::deserialize(answer) {
-        Ok(Health { name, version }) => {
-            Reply::text(Text::new().plain("UpGrade answers: ").bold(name).plain(", version ").code(version).plain("."))
-        }
+        Ok(Health { name, version }) => Reply::text(
+            Text::new().plain("UpGrade is running: ").bold(name).plain(", version ").code(version).plain("."),
+        ),
         Err(_) => unreadable(),
     }
 }
@@ -141,9 +151,13 @@ pub fn shares(conditions: &[Share]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// `1 person`, `12 people`.
+/// `nobody`, `1 person`, `12 people`.
 pub fn people(users: u64) -> String {
-    if users == 1 { "1 person".to_owned() } else { format!("{users} people") }
+    match users {
+        0 => "nobody".to_owned(),
+        1 => "1 person".to_owned(),
+        users => format!("{users} people"),
+    }
 }
 
 /// Who draws a lot, in words.
@@ -298,7 +312,7 @@ mod tests {
     #[test]
     fn health_is_one_sentence() {
         let answer = json!({ "name": "A/B Testing Backend", "version": "6.5.0" });
-        assert_snapshot!(read(&health_reply(&answer)), @"UpGrade answers: A/B Testing Backend, version 6.5.0.");
+        assert_snapshot!(read(&health_reply(&answer)), @"UpGrade is running: A/B Testing Backend, version 6.5.0.");
         assert_snapshot!(read(&health_reply(&json!(null))), @r"
         I read something from UpGrade that I do not understand, so I would rather not say anything about it.
         Ask again, or tell whoever runs me.

@@ -14,7 +14,7 @@ const BUTTONS: usize = 5;
 
 /// The platform cannot be asked. `reason` is what was seen.
 pub fn platform_down(reason: &str) -> Reply {
-    Reply::text(format!("UpGrade does not answer at the moment ({reason}). Nothing was changed."))
+    Reply::text(format!("UpGrade does not answer at the moment ({reason}), so I could not look that up."))
         .hint("Ask again in a minute, or tell whoever runs it.")
 }
 
@@ -26,7 +26,7 @@ pub fn not_accepted() -> Reply {
 
 /// The platform answered a question of ours with an error.
 pub fn platform_odd(reason: &str) -> Reply {
-    Reply::text(Text::new().plain("UpGrade could not answer that: ").code(reason).plain(". Nothing was changed."))
+    Reply::text(Text::new().plain("UpGrade could not answer that: ").code(reason).plain("."))
         .hint("Ask again, or tell whoever runs it.")
 }
 
@@ -300,16 +300,16 @@ mod tests {
 
     #[test]
     fn an_absent_platform_is_said_plainly() {
-        assert_snapshot!(read(&platform_down("Connection refused")), @r"
-        UpGrade does not answer at the moment (Connection refused). Nothing was changed.
+        assert_snapshot!(read(&platform_down("Connection refused")), @"
+        UpGrade does not answer at the moment (Connection refused), so I could not look that up.
         Ask again in a minute, or tell whoever runs it.
         ");
         assert_snapshot!(read(&not_accepted()), @r"
         UpGrade does not accept my credentials, so I can neither read nor change anything.
         Whoever runs me has to renew the access token.
         ");
-        assert_snapshot!(read(&platform_odd("an internal error")), @r"
-        UpGrade could not answer that: an internal error. Nothing was changed.
+        assert_snapshot!(read(&platform_odd("an internal error")), @"
+        UpGrade could not answer that: an internal error.
         Ask again, or tell whoever runs it.
         ");
     }

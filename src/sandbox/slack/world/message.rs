@@ -102,8 +102,7 @@ impl Message {
         if self.blocks.is_empty() {
             return self.text.clone();
         }
-        let lines: Vec<String> = self.blocks.iter().map(block_words).filter(|line| !line.is_empty()).collect();
-        lines.join("\n")
+        words_of(&self.blocks)
     }
 
     /// The message as the Web API and events show it.
@@ -210,6 +209,12 @@ pub(in crate::sandbox::slack) fn interactive(blocks: &[Value]) -> Vec<(String, V
 /// The words of a text object or a string; nothing for anything else.
 pub(in crate::sandbox::slack) fn text_of(value: &Value) -> String {
     value.as_str().or_else(|| value["text"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// All words of a layout, a line for each block.
+pub(super) fn words_of(blocks: &[Value]) -> String {
+    let lines: Vec<String> = blocks.iter().map(block_words).filter(|line| !line.is_empty()).collect();
+    lines.join("\n")
 }
 
 fn block_words(block: &Value) -> String {

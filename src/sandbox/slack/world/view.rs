@@ -43,6 +43,11 @@ impl View {
         self.content["blocks"].as_array().map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// All words that a reader sees, a line for each block.
+    pub fn words(&self) -> String {
+        super::message::words_of(self.blocks())
+    }
+
     /// As the Web API, interactions and the page show it.
     pub fn wire(&self, world: &World) -> Value {
         let mut wire = self.content.clone();

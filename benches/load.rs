@@ -1,3 +1,0 @@
-//! The load bench.
-
-fn main() {}

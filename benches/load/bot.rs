@@ -1,0 +1,170 @@
+//! The bot as a process of its own, so that its processor time and memory can be told from those of the load.
+
+use std::{
+    fs, io,
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, ensure};
+
+use crate::wire::SIGNING_SECRET;
+
+/// How long the bot may take to end after it was asked to.
+const DRAIN: Duration = Duration::from_secs(30);
+
+/// Where the bot finds everything.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) slack_url: &'a str,
+    pub(crate) upgrade_url: &'a str,
+    pub(crate) folder: &'a Path,
+    pub(crate) redis_url: Option<&'a str>,
+    pub(crate) socket: bool,
+    pub(crate) program: &'a Path,
+}
+
+/// A running `countersign serve`; killed when it is dropped.
+pub(crate) struct Bot {
+    process: Child,
+    pub(crate) address: SocketAddr,
+    pub(crate) started: Instant,
+}
+
+/// Memory in MiB.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(crate) now: f64,
+    pub(crate) most: f64,
+}
+
+impl Bot {
+    /// Starts it on a free port, without waiting for anything.
+    pub(crate) fn start(around: &Surroundings<'_>) -> anyhow::Result<Self> {
+        let free = TcpListener::bind("127.0.0.1:0")?;
+        let address = free.local_addr()?;
+        drop(free);
+        let mut command = Command::new(around.program);
+        command
+            .arg("serve")
+            .env_clear()
+            .env("SLACK_API_URL", around.slack_url)
+            .env("SLACK_BOT_TOKEN", "xoxb-bench")
+            .env("SLACK_SIGNING_SECRET", SIGNING_SECRET)
+            .env("UPGRADE_API_URL", around.upgrade_url)
+            .env("PORT", address.port().to_string())
+            .env("COUNTERSIGN__STORE__PATH", around.folder.join("threads.sqlite"))
+            .env("COUNTERSIGN__SERVER__LOG", "warn")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        if around.socket {
+            command.env("SLACK_APP_TOKEN", "xapp-bench");
+        }
+        if let Some(url) = around.redis_url {
+            command.env("REDIS_URL", url);
+        }
+        let started = Instant::now();
+        Ok(Self { process: command.spawn().context("cannot start the bot")?, address, started })
+    }
+
+    /// The processor time it has had, of all its threads, to the nanosecond.
+    pub(crate) fn processor_time(&self) -> anyhow::Result<Duration> {
+        let mut spent = 0;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
+            let Ok(stat) = fs::read_to_string(thread?.path().join("schedstat")) else { continue }; // it has just ended
+            let first = stat.split_whitespace().next().context("schedstat holds three numbers")?;
+            spent += first.parse::<u64>()?;
+        }
+        Ok(Duration::from_nanos(spent))
+    }
+
+    /// How much memory it has.
+    pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let field = |name: &str| -> anyhow::Result<f64> {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).context("the kernel tells it")?;
+            let kib = line.split_whitespace().next().context("a number")?;
+            Ok(kib.parse::<f64>()? / 1024.0)
+        };
+        Ok(Memory { now: field("VmRSS:")?, most: field("VmHWM:")? })
+    }
+
+    /// Ends it as a service manager does.
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+        let told = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status()?;
+        ensure!(told.success(), "the bot had ended already");
+        let began = Instant::now();
+        loop {
+            if let Some(ended) = self.process.try_wait()? {
+                ensure!(ended.success(), "the bot ended badly: {ended}");
+                return Ok(());
+            }
+            ensure!(began.elapsed() < DRAIN, "the bot does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Bot {
+    fn drop(&mut self) {
+        end(&mut self.process);
+    }
+}
+
+/// A redis-server that loses nothing; killed when it is dropped.
+pub(crate) struct Redis {
+    process: Child,
+    port: u16,
+}
+
+impl Redis {
+    /// Starts one that keeps its files in `folder`, and waits until it listens.
+    pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
+        let free = TcpListener::bind("127.0.0.1:0")?;
+        let port = free.local_addr()?.port();
+        drop(free);
+        let process = Command::new("redis-server")
+            .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
+            .args(["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"])
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .context("cannot start redis-server: install it, as with `apt-get install redis-server`")?;
+        let redis = Self { process, port };
+        let began = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            ensure!(began.elapsed() < DRAIN, "redis-server does not listen");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(redis)
+    }
+
+    /// As a configuration names it.
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        end(&mut self.process);
+    }
+}
+
+/// Kills a process of ours; an error means that it has ended already.
+fn end(process: &mut Child) {
+    let ended: io::Result<()> = process.kill();
+    ended.ok();
+    process.wait().ok();
+}
+
+/// The processor time of this process: load, stand-ins and all.
+pub(crate) fn own_processor_time() -> anyhow::Result<Duration> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    let after_name = stat.rsplit_once(") ").context("the name is in brackets")?.1;
+    let fields: Vec<&str> = after_name.split(' ').collect();
+    let ticks = fields[11].parse::<u64>()? + fields[12].parse::<u64>()?;
+    Ok(Duration::from_millis(ticks * 10)) // the kernel counts hundredths here, whatever its own clock
+}

@@ -1,0 +1,171 @@
+//! What people do: mention the bot, read the card, press, see how it ended.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
+use tokio::{sync::mpsc, time::timeout};
+
+use crate::{
+    slack::{BOT, CHANNEL, Heard, Slack},
+    wire::{Wire, now},
+};
+
+/// How long anything may take before the bench gives up.
+const BOUND: Duration = Duration::from_secs(30);
+
+/// How the bot is told.
+#[derive(Clone)]
+pub(crate) enum Way {
+    Http(Wire),
+    Socket,
+}
+
+/// Somebody at a keyboard.
+#[derive(Clone)]
+pub(crate) struct Person {
+    pub(crate) slack: Slack,
+    pub(crate) way: Way,
+}
+
+/// How long each part of a round trip took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    /// From the mention to its acknowledgement.
+    pub(crate) mention_acknowledged: Duration,
+    /// From the mention to the card.
+    pub(crate) card: Duration,
+    /// From the press to its acknowledgement.
+    pub(crate) click_acknowledged: Duration,
+    /// From the press to the outcome on the card.
+    pub(crate) outcome: Duration,
+    /// From the mention to the last word.
+    pub(crate) whole: Duration,
+}
+
+impl Person {
+    /// Says something; returns how long the acknowledgement took.
+    pub(crate) async fn says(&self, root: &str, ts: &str, mention: bool, words: &str) -> anyhow::Result<Duration> {
+        let (kind, text) =
+            if mention { ("app_mention", format!("<@{BOT}> {words}")) } else { ("message", words.to_owned()) };
+        let mut event = json!({
+            "type": kind, "user": "U0ANA", "text": text, "ts": ts, "team": "T1", "channel": CHANNEL, "event_ts": ts,
+            "client_msg_id": ts, "blocks": [{ "type": "rich_text", "block_id": "b", "elements": [
+                { "type": "rich_text_section", "elements": [{ "type": "text", "text": text }] }] }],
+        });
+        if !mention {
+            event["channel_type"] = json!("channel");
+        }
+        if root != ts {
+            event["thread_ts"] = json!(root);
+        }
+        let callback = json!({
+            "token": "gone", "team_id": "T1", "api_app_id": "A1", "type": "event_callback",
+            "event_id": format!("Ev{ts}"), "event_time": now(), "is_ext_shared_channel": false,
+            "authorizations": [{ "enterprise_id": null, "team_id": "T1", "user_id": BOT, "is_bot": true }],
+            "event_context": "4-bench", "event": event,
+        });
+        self.delivers("events_api", "/slack/events", callback).await
+    }
+
+    /// Presses the approving button of a message; returns how long the acknowledgement took.
+    async fn presses(&self, root: &str, message: &str, block: &str, value: &str) -> anyhow::Result<Duration> {
+        let at = self.slack.fresh_ts();
+        let payload = json!({
+            "type": "block_actions", "api_app_id": "A1", "token": "gone", "trigger_id": format!("{at}.T1"),
+            "user": { "id": "U0BO", "username": "bo", "name": "bo", "team_id": "T1" },
+            "team": { "id": "T1", "domain": "bench" }, "enterprise": null, "is_enterprise_install": false,
+            "container": { "type": "message", "message_ts": message, "channel_id": CHANNEL, "is_ephemeral": false,
+                "thread_ts": root },
+            "channel": { "id": CHANNEL, "name": "experiments" },
+            "message": { "type": "message", "user": BOT, "ts": message, "thread_ts": root, "text": "…" },
+            "state": { "values": {} },
+            "actions": [{ "action_id": "approve", "block_id": block, "type": "button", "value": value,
+                "text": { "type": "plain_text", "text": "Start experiment" }, "action_ts": at }],
+        });
+        self.delivers("interactive", "/slack/interactions", payload).await
+    }
+
+    async fn delivers(&self, kind: &str, path: &str, payload: Value) -> anyhow::Result<Duration> {
+        let began;
+        match &self.way {
+            Way::Http(wire) => {
+                let (form, body) = if kind == "interactive" {
+                    let encoded: String =
+                        url::form_urlencoded::byte_serialize(payload.to_string().as_bytes()).collect();
+                    ("application/x-www-form-urlencoded", format!("payload={encoded}"))
+                } else {
+                    ("application/json", payload.to_string())
+                };
+                began = Instant::now();
+                let status = wire.post(path, form, &body).await.context("the bot does not answer")?;
+                ensure!(status == 200, "the bot answered {status}");
+            }
+            Way::Socket => {
+                began = Instant::now();
+                timeout(BOUND, self.slack.envelope(kind, payload)).await.context("no acknowledgement")?;
+            }
+        }
+        Ok(began.elapsed())
+    }
+
+    /// Asks in a thread for a change of an experiment, has it approved, and waits for all that follows.
+    pub(crate) async fn approves(&self, root: &str, hears: &mut Hears, words: &str) -> anyhow::Result<Round> {
+        let ts = if hears.is_empty() { root.to_owned() } else { self.slack.fresh_ts() };
+        hears.turns += 1;
+        let began = Instant::now();
+        let mention_acknowledged = self.says(root, &ts, true, words).await?;
+        let (card, block, value) = loop {
+            let heard = hears.next(words).await?;
+            if let Some((block, value)) = heard.approve.clone() {
+                break (heard, block, value);
+            }
+            ensure!(heard.edit || heard.text.ends_with('…'), "no card for “{words}” but: {}", heard.text);
+        };
+        let pressed = Instant::now();
+        let click_acknowledged = self.presses(root, &card.ts, &block, &value).await?;
+        let (mut outcome, mut reply) = (None, None);
+        while outcome.is_none() || reply.is_none() {
+            let heard = hears.next(words).await?;
+            if heard.edit && heard.ts == card.ts {
+                if heard.approve.is_none() && heard.text.contains("✅") {
+                    outcome = Some(heard.at);
+                }
+            } else if heard.text.contains("@U0ANA") {
+                reply = Some(heard.at);
+            } else if !heard.text.ends_with('…') {
+                bail!("“{words}” ended with: {}", heard.text);
+            }
+        }
+        let (Some(outcome), Some(reply)) = (outcome, reply) else { unreachable!("the loop waits for both") };
+        Ok(Round {
+            mention_acknowledged,
+            card: card.at - began,
+            click_acknowledged,
+            outcome: outcome - pressed,
+            whole: outcome.max(reply) - began,
+        })
+    }
+}
+
+/// What the bot says in one thread.
+pub(crate) struct Hears {
+    messages: mpsc::UnboundedReceiver<Heard>,
+    turns: usize,
+}
+
+impl Hears {
+    /// Listens from now on.
+    pub(crate) fn thread(slack: &Slack, root: &str) -> Self {
+        Self { messages: slack.listen(root), turns: 0 }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.turns == 0
+    }
+
+    async fn next(&mut self, words: &str) -> anyhow::Result<Heard> {
+        let heard = timeout(BOUND, self.messages.recv()).await;
+        heard.with_context(|| format!("the bot is silent about “{words}”"))?.context("the thread was forgotten")
+    }
+}

@@ -1,0 +1,64 @@
+//! Who may decide, and what was decided.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{clock::Timestamp, ids::UserId};
+
+/// Who may decide about an action. Part of its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// Any of these may decide. Empty: nobody may.
+    pub approvers: Vec<Approver>,
+    /// Whether the person who asked may approve.
+    pub own_request: bool,
+    /// How many different people must approve.
+    pub needed: u32,
+    /// Whether a typed “yes” counts; irreversible actions need the button.
+    pub typed: bool,
+}
+
+/// A person or a set of people in a [`Policy`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approver {
+    /// Everybody in the channel of the request.
+    Channel,
+    /// The person who asked.
+    Requester,
+    /// This person.
+    User(UserId),
+    /// The members of this Slack user group (`S…`).
+    Group(String),
+}
+
+/// What a person, or the clock, made of a pending action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Do it.
+    Approved,
+    /// Do not.
+    Rejected {
+        /// Why, in the person's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Nobody answered in time.
+    Expired,
+    /// Withdrawn.
+    Cancelled,
+    /// A newer request took its place.
+    Superseded,
+}
+
+/// One decision, as recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Who; nobody for an expiry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<UserId>,
+    /// When it arrived.
+    pub at: Timestamp,
+    /// What.
+    pub verdict: Verdict,
+}

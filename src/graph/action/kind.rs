@@ -1,0 +1,155 @@
+//! What an action is made of: parameters, card, request, and how a lost answer is settled.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ActionRecord, ErrorKind, Outcome, Undo};
+use crate::reply::{Card, Reply, Text};
+
+/// A validated change, ready for its card.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// Exactly what will be done.
+    pub parameters: Value,
+    /// What is true of the target now.
+    pub preconditions: Value,
+    /// What people will see.
+    pub card: Card,
+    /// What would put things back.
+    pub undo: Option<Undo>,
+}
+
+/// Why a change cannot be proposed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// Parameters are missing: ask for the first, keep the rest.
+    Missing(Vec<MissingParameter>),
+    /// It is not to be done, and why: already so, not allowed, unknown name.
+    Refused {
+        /// What is wrong.
+        error: ErrorKind,
+        /// What to say, with a way on.
+        reply: Reply,
+    },
+}
+
+/// A parameter that a person still has to give.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MissingParameter {
+    /// Its name in the action's schema.
+    pub name: String,
+    /// How to ask for it.
+    pub question: String,
+    /// What can be answered, where that is known; drawn as buttons.
+    #[serde(default)]
+    pub options: Vec<String>,
+}
+
+/// What became of one attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Performed {
+    /// It ended, well or badly.
+    Ended(Outcome),
+    /// The request left and no answer came.
+    NoAnswer {
+        /// What is known, for the operator's log.
+        detail: String,
+    },
+}
+
+/// What reading back showed after an attempt without an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Probed {
+    /// It did happen.
+    Happened(Outcome),
+    /// It did not happen, and can be sent again.
+    DidNotHappen,
+    /// It cannot be told.
+    CannotTell {
+        /// What was read back.
+        evidence: Text,
+    },
+}
+
+/// What to do with an action that is found in `Intent` without an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Send it again with the same key: the target recognises a repeat, or repeating changes nothing.
+    Idempotent,
+    /// Read back, after the time a request can be in flight.
+    Probe {
+        /// How long a request may still arrive after it left.
+        in_flight: Duration,
+    },
+    /// A person has to look.
+    Ask,
+}
+
+/// One thing that can be done to the outside world: its parameters, its card, its request.
+#[async_trait]
+pub trait ActionKind: Send + Sync {
+    /// Its name, such as `update_experiment_status`.
+    fn name(&self) -> &'static str;
+
+    /// Counts up when parameters or request change their meaning.
+    fn version(&self) -> u32 {
+        1
+    }
+
+    /// One sentence for the language model: when to use it.
+    fn description(&self) -> &'static str;
+
+    /// The JSON schema of the parameters a person or model gives.
+    fn schema(&self) -> Value;
+
+    /// Whether it cannot be put back.
+    fn irreversible(&self) -> bool {
+        false
+    }
+
+    /// Checks the parameters against the live system and works out the exact change. Reads only.
+    ///
+    /// # Errors
+    ///
+    /// [`PrepareError`] says whether a person, or time, can help.
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError>;
+
+    /// Reads what [`Proposal::preconditions`] holds, again. A difference refuses the execution.
+    ///
+    /// # Errors
+    ///
+    /// If the system cannot be read; nothing has been sent.
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome>;
+
+    /// Sends the request, once.
+    async fn perform(&self, record: &ActionRecord) -> Performed;
+
+    /// How an attempt without an answer is settled.
+    fn recovery(&self) -> Recovery;
+
+    /// Reads back whether it happened.
+    async fn probe(&self, record: &ActionRecord) -> Probed;
+}
+
+/// Why [`ActionKind::prepare`] has no proposal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PrepareError {
+    /// A person can help.
+    Refusal(Refusal),
+    /// The system cannot be asked at the moment.
+    Unavailable {
+        /// What is wrong.
+        error: ErrorKind,
+        /// What to say.
+        reply: Reply,
+    },
+}
+
+impl From<Refusal> for PrepareError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refusal(refusal)
+    }
+}

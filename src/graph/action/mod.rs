@@ -1,0 +1,22 @@
+//! A change in the outside world, from the proposal to its outcome.
+//!
+//! An [`ActionRecord`] is the only way to change anything. It moves one way, each move is a compare-and-set in the
+//! store, and the legal moves are one table, [`Status::may_become`]. `Intent` is written before the request leaves, so
+//! a record that is found there after a crash says: *the request may or may not have arrived*. What is done then is the
+//! action's own choice, its [`Recovery`].
+//!
+//! What an action is made of (parameters, card, request) is an [`ActionKind`], written by a capability.
+
+mod decision;
+mod kind;
+mod outcome;
+mod record;
+mod status;
+
+pub use self::{
+    decision::{Approver, Decision, Policy, Verdict},
+    kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
+    outcome::{ErrorKind, Outcome},
+    record::{ActionRecord, Undo, digest_of},
+    status::{IllegalMove, Status},
+};

@@ -1,0 +1,126 @@
+//! Where an action stands, and the one table of legal moves.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where an action stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Worked out, not yet shown.
+    Proposed,
+    /// On a card, waiting for people.
+    Pending,
+    /// Approved by everyone who is needed; not yet begun.
+    Approved,
+    /// The request is about to leave, or has left.
+    Intent,
+    /// It happened.
+    Done,
+    /// It did not happen, and why is known.
+    Failed,
+    /// It may have happened; a person has to look.
+    Unknown,
+    /// A person said no.
+    Rejected,
+    /// Nobody answered in time.
+    Expired,
+    /// A newer request for the same thing took its place.
+    Superseded,
+    /// Withdrawn before anybody decided.
+    Cancelled,
+}
+
+impl Status {
+    /// Every status, in the order of a life.
+    pub const ALL: [Self; 11] = [
+        Self::Proposed,
+        Self::Pending,
+        Self::Approved,
+        Self::Intent,
+        Self::Done,
+        Self::Failed,
+        Self::Unknown,
+        Self::Rejected,
+        Self::Expired,
+        Self::Superseded,
+        Self::Cancelled,
+    ];
+
+    /// The legal moves: what has no arm cannot happen.
+    pub fn may_become(self, next: Self) -> bool {
+        use Status::*;
+        match (self, next) {
+            (Proposed, Pending | Cancelled) => true,
+            (Pending, Pending) => true, // one of several approvals counted
+            (Pending, Approved | Rejected | Expired | Superseded | Cancelled) => true,
+            (Approved, Intent) => true,
+            (Approved, Failed | Cancelled) => true, // refused at execution: changed target, digest, stop
+            (Intent, Intent) => true,               // sent again, with evidence that it had not happened
+            (Intent, Done | Failed | Unknown) => true,
+            (Unknown, Done | Failed) => true, // a person, or a later look, settled it
+            _ => false,
+        }
+    }
+
+    /// Whether the record is waiting for a person.
+    pub fn is_open(self) -> bool {
+        self == Self::Pending
+    }
+
+    /// The word for it, as stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Proposed => "proposed",
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Intent => "intent",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+            Self::Superseded => "superseded",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A move that the table does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an action that is {from} cannot become {to}")]
+pub struct IllegalMove {
+    /// Where it stood.
+    pub from: Status,
+    /// Where it was to go.
+    pub to: Status,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ended_action_stays_ended() {
+        for ended in [Status::Done, Status::Failed, Status::Rejected, Status::Expired, Status::Superseded] {
+            for next in Status::ALL {
+                assert!(!ended.may_become(next), "{ended} → {next}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_sent_without_an_approval() {
+        let before_intent: Vec<_> = Status::ALL.into_iter().filter(|s| s.may_become(Status::Intent)).collect();
+        assert_eq!(before_intent, [Status::Approved, Status::Intent]);
+        let before_approved: Vec<_> = Status::ALL.into_iter().filter(|s| s.may_become(Status::Approved)).collect();
+        assert_eq!(before_approved, [Status::Pending]);
+    }
+}

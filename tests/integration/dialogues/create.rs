@@ -1,0 +1,191 @@
+//! Making an experiment, answer by answer.
+
+use insta::assert_snapshot;
+
+use crate::support::bot::TestBot;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_asked_for_one_by_one() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("Create experiment Foo").await;
+    assert_snapshot!(thread.heard(), @"
+    Which context (application) is it for?
+    2 things to settle. You can give several at once, or say never mind.
+    [assign-prog] [livehint-ai] [mathstream]
+    ");
+    thread.says("ana", "assign-prog").await;
+    assert_snapshot!(thread.heard(), @"
+    Where does it take place? I need a decision point: site / target.
+    Possible: SelectSection / absolute_value_plot_equality, SelectSection / area_model, SelectSection / fraction_intro, SelectProblem / absolute_value_plot_equality, SelectProblem / area_model, SelectProblem / fraction_intro
+    [SelectSection / absolute_value_plot_equality] [SelectSection / area_model] [SelectSection / fraction_intro] [SelectProblem / absolute_value_plot_equality] [SelectProblem / area_model]
+    ");
+    thread.clicks("ana", "SelectSection / area_model").await;
+    assert_snapshot!(thread.heard(), @"
+    *Create “Foo”?*
+    *Name*  *Foo*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / area_model
+    *Assigned*  each person by themselves
+    *Consistency*  individual
+    *People on no list*  take part
+    By default: conditions control and variant (the first of assign-prog), unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
+    It will be inactive until somebody starts it.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Create experiment] [Don't create]
+    ");
+    assert!(!bot.upgrade.contains("Foo"), "nothing is made before a click");
+    thread.clicks("bo", "Create experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Create “Foo”?*
+    *Name*  *Foo*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / area_model
+    *Assigned*  each person by themselves
+    *Consistency*  individual
+    *People on no list*  take part
+    By default: conditions control and variant (the first of assign-prog), unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
+    It will be inactive until somebody starts it.
+    Approved by @bo · ‹time›
+    ✅ Created “Foo”. It is inactive until somebody starts it.
+    digest `‹id›`
+    ---
+    @ana Created “Foo”. It is inactive until somebody starts it.
+    [Start it] [Show details]
+    ");
+    let made = bot.upgrade.experiment("Foo").unwrap();
+    assert_eq!((&made["context"][0], &made["state"]), (&"assign-prog".into(), &"inactive".into()));
+
+    thread.clicks("ana", "Start it").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Foo”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / area_model
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wish_in_one_breath_goes_straight_to_the_card() {
+    let bot = TestBot::start().await;
+    let mut thread = bot
+        .user("ana")
+        .says(
+            "create an experiment Hint Timing in assign-prog with conditions control, variant weights 70/30 \
+             at SelectSection / area_model assigned by classId",
+        )
+        .await;
+    assert_snapshot!(thread.heard(), @"
+    *Create “Hint Timing”?*
+    *Name*  *Hint Timing*
+    *Context*  `assign-prog`
+    *Conditions*  control 70%, variant 30%
+    *Decision points*  SelectSection / area_model
+    *Assigned*  all of a group together, by classId
+    *Consistency*  group
+    *People on no list*  take part
+    By default: consistency group, filter mode includeAll, afterwards everyone keeps their condition.
+    It will be inactive until somebody starts it.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Create experiment] [Don't create]
+    ");
+    thread.clicks("ana", "Create experiment").await;
+    let made = bot.upgrade.experiment("Hint Timing").unwrap();
+    let weights: Vec<_> = made["conditions"].as_array().unwrap().iter().map(|c| &c["assignmentWeight"]).collect();
+    assert_eq!(weights, [70, 30]);
+    assert_eq!((&made["assignmentUnit"], &made["group"]), (&"group".into(), &"classId".into()));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_context_is_refused_with_the_valid_ones() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("create experiment Foo in asign").await;
+    assert_snapshot!(thread.heard(), @"
+    There is no context “*asign*”. There are: assign-prog, livehint-ai, mathstream.
+    [assign-prog] [livehint-ai] [mathstream]
+    ");
+    thread.clicks("ana", "assign-prog").await;
+    assert!(thread.heard().contains("I need a decision point"), "the name is not asked for again");
+    thread.says("ana", "SelectSection / area_model").await;
+    assert!(thread.heard().starts_with("*Create “Foo”?*"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn never_mind_drops_it() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("create experiment Foo").await;
+    thread.heard();
+    thread.says("ana", "never mind").await;
+    assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
+    thread.says("ana", "assign-prog").await;
+    assert_snapshot!(thread.heard(), @"
+    I'm not sure what you would like. Here are a few things you can say:
+    • _list experiments_
+    • _what conditions does assign-prog have?_
+    • _start the Math Hints experiment_
+    • _create an experiment Hint Timing in assign-prog_
+    [List experiments] [Is UpGrade running?] [What can you do?]
+    ");
+    assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn weights_that_do_not_add_up_are_explained() {
+    let bot = TestBot::start().await;
+    let mut thread = bot
+        .user("ana")
+        .says("create experiment Foo in assign-prog with conditions control, variant weights 70/40 at SelectSection/area_model")
+        .await;
+    assert_snapshot!(thread.heard(), @"
+    The weights have to add up to 100, and each has to be between 0 and 100. These add up to 110.
+    Say the weights again, such as 70/30.
+    ");
+    thread.says("ana", "weights 60/40").await;
+    assert_snapshot!(thread.heard(), @"
+    *Create “Foo”?*
+    *Name*  *Foo*
+    *Context*  `assign-prog`
+    *Conditions*  control 60%, variant 40%
+    *Decision points*  SelectSection / area_model
+    *Assigned*  each person by themselves
+    *Consistency*  individual
+    *People on no list*  take part
+    By default: unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
+    It will be inactive until somebody starts it.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Create experiment] [Don't create]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_in_between_does_not_lose_what_was_given() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("create an experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    What should the experiment be called?
+    3 things to settle. You can give several at once, or say never mind.
+    ");
+    thread.says("ana", "Foo").await;
+    assert_snapshot!(thread.heard(), @"
+    Which context (application) is it for?
+    2 things to settle. You can give several at once, or say never mind.
+    [assign-prog] [livehint-ai] [mathstream]
+    ");
+    thread.says("ana", "is UpGrade running?").await;
+    assert!(thread.heard().contains("6.5.0"));
+    thread.says("ana", "mathstream").await;
+    assert_snapshot!(thread.heard(), @"
+    Where does it take place? I need a decision point: site / target.
+    [lesson-stream / question-hint] [lesson-stream / lesson-video] [lesson-quiz / question-hint] [lesson-quiz / lesson-video]
+    ");
+    bot.finish().await;
+}

@@ -1,0 +1,111 @@
+//! What cannot be undone needs two people and a button.
+
+use insta::assert_snapshot;
+
+use crate::support::bot::TestBot;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_person_has_to_approve_a_deletion() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("Delete experiment Lesson Video Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *PERMANENTLY DELETE “Lesson Video Hints”?*
+    *Status*  enrolling (running)
+    *Context*  `mathstream`
+    *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    *Decision points*  lesson-stream / lesson-video
+    *Id*  `‹id›`
+    ⚠️ This cannot be undone. The enrolments of 24 people go with it.
+    ⚠️ It is enrolling (running): people are getting its conditions now.
+    Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
+    [Delete for good] [Keep it]
+    ");
+
+    thread.clicks("ana", "Delete for good").await;
+    assert_snapshot!(thread.told("ana"), @"You asked for this, and it cannot be undone, so another person has to approve it.");
+    assert_snapshot!(thread.heard(), @"");
+    assert!(bot.upgrade.contains("Lesson Video Hints"));
+
+    thread.clicks("bo", "Delete for good").await;
+    assert_snapshot!(thread.heard(), @"
+    *PERMANENTLY DELETE “Lesson Video Hints”?*
+    *Status*  enrolling (running)
+    *Context*  `mathstream`
+    *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    *Decision points*  lesson-stream / lesson-video
+    *Id*  `‹id›`
+    ⚠️ This cannot be undone. The enrolments of 24 people go with it.
+    ⚠️ It is enrolling (running): people are getting its conditions now.
+    Approved by @bo · ‹time›
+    ✅ Deleted “Lesson Video Hints”.
+    digest `‹id›`
+    ---
+    @ana Deleted “Lesson Video Hints”.
+    [List experiments]
+    ");
+    assert!(!bot.upgrade.contains("Lesson Video Hints"));
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_requester_may_think_better_of_it() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("delete Math Hints").await;
+    thread.heard();
+    thread.clicks("ana", "Keep it").await;
+    assert_snapshot!(thread.heard(), @"
+    *PERMANENTLY DELETE “Math Hints”?*
+    *Status*  inactive
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Id*  `‹id›`
+    ⚠️ This cannot be undone. Nobody is enrolled.
+    Rejected by @ana · ‹time›
+    digest `‹id›`
+    ---
+    All right, nothing was changed.
+    ");
+    assert!(bot.upgrade.contains("Math Hints"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_reads_a_direct_message() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").writes("delete Math Hints").await;
+    thread.clicks("ana", "Delete for good").await;
+    assert_snapshot!(thread.told("ana"), @"
+    You asked for this, and it cannot be undone, so another person has to approve it.
+    Nobody else can read this conversation. Ask me in a channel, where somebody can approve it.
+    ");
+    assert!(bot.upgrade.contains("Math Hints"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_typed_yes_is_not_enough_and_a_typed_no_is() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("delete Math Hints").await;
+    thread.heard();
+    thread.says("bo", "yes").await;
+    assert_snapshot!(thread.told("bo"), @"This cannot be undone, so a typed answer is not enough. Please press *Delete for good* or *Keep it* on the card.");
+    assert_eq!(thread.heard(), "");
+    thread.says("bo", "no").await;
+    assert_snapshot!(thread.heard(), @"
+    *PERMANENTLY DELETE “Math Hints”?*
+    *Status*  inactive
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Id*  `‹id›`
+    ⚠️ This cannot be undone. Nobody is enrolled.
+    Rejected by @bo · ‹time›
+    digest `‹id›`
+    ---
+    @ana, @bo turned this down, so nothing was changed.
+    ");
+    assert!(bot.upgrade.contains("Math Hints"));
+    bot.finish().await;
+}

@@ -1,0 +1,241 @@
+//! Questions: answered from what the platform says, and nobody has to press anything.
+
+use insta::assert_snapshot;
+
+use crate::support::bot::TestBot;
+
+/// How many of a condition are enrolled is drawn anew for each run.
+fn without_draw(heard: &str) -> String {
+    let mut out = String::new();
+    let mut rest = heard;
+    while let Some((before, after)) = rest.split_once(" enrolled)") {
+        let start = before.rfind('(').expect("a number in brackets");
+        out.push_str(&format!("{}(‹n› enrolled)", &before[..start]));
+        rest = after;
+    }
+    out + rest
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_word_of_the_trade_is_explained() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("What is A/B testing?").await;
+    assert_snapshot!(thread.heard(), @"
+    *A/B testing* shows different versions of the same thing to different people at the same time, decided by lot, and compares how they do. Because only chance decides who gets which, a difference beyond ordinary luck is owed to the version.
+
+    On UpGrade such a comparison is an *experiment*, and its versions are *conditions*.
+    ");
+    thread.says("ana", "and what is a decision point?").await;
+    assert_snapshot!(thread.heard(), @"
+    A *decision point* is a place where the application asks “which version for this person?” It is named by a site and a target, such as `SelectSection / area_model`.
+
+    At all decision points of one experiment a person gets the same condition.
+    ");
+    assert!(bot.upgrade.ledger().is_empty(), "nothing has to be looked up for that");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whether_the_platform_is_there() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("Is UpGrade running?").await;
+    assert_snapshot!(thread.heard(), @"UpGrade is running: *A/B Testing Backend*, version `6.5.0`.");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn experiments_are_listed_in_a_table() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("List experiments").await;
+    assert_snapshot!(thread.heard(), @"
+    6 experiments:
+    Name | Status | Context | Conditions
+    Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
+    Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
+    Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    Math Hints | inactive | assign-prog | control 50%, variant 50%
+    Running Test | enrollmentComplete (paused) | assign-prog | control 50%, variant 50%
+    ");
+    thread.says("ana", "what is running?").await;
+    assert_snapshot!(thread.heard(), @"
+    2 experiments (enrolling):
+    Name | Status | Context | Conditions
+    Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    ");
+    thread.says("ana", "list experiments in livehint-ai").await;
+    assert_snapshot!(thread.heard(), @"
+    1 experiment (in livehint-ai):
+    Name | Status | Context | Conditions
+    Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_experiment_is_shown_with_what_can_be_done_next() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("Show Math Hints").await;
+    assert_snapshot!(without_draw(&thread.heard()), @"
+    Math Hints
+    Worked hints when the graph of an absolute value is compared.
+    *Status*
+    inactive
+    *Context*
+    `assign-prog`
+    *Conditions*
+    control 50% (‹n› enrolled), variant 50% (‹n› enrolled)
+    *Decision points*
+    SelectSection / absolute_value_plot_equality
+    *Assigned*
+    each person by themselves
+    *Afterwards*
+    everyone keeps their condition
+    *People on no list*
+    take part
+    *Consistency*
+    individual
+    *Enrolled*
+    nobody
+    *Tags*
+    hints, algebra
+    Id `‹id›`
+    [Start]
+    ");
+    thread.says("ana", "what is the status of Class Hint Rollout?").await;
+    assert_snapshot!(without_draw(&thread.heard()), @"
+    Class Hint Rollout
+    Hints class by class, so that neighbours see the same.
+    *Status*
+    enrolling (running)
+    *Context*
+    `mathstream`
+    *Conditions*
+    control 34% (‹n› enrolled), question-hint-default 33% (‹n› enrolled), question-hint-tutorbot 33% (‹n› enrolled)
+    *Decision points*
+    lesson-quiz / question-hint
+    *Assigned*
+    all of a group together, by classId
+    *Afterwards*
+    everyone keeps their condition
+    *People on no list*
+    take part
+    *Consistency*
+    group
+    *Enrolled*
+    24 people
+    *Tags*
+    hints
+    Id `‹id›`
+    [Stop]
+    ");
+    thread.says("ana", "show Concrete Fractions").await;
+    assert_snapshot!(without_draw(&thread.heard()), @"
+    Concrete Fractions
+    Concrete against abstract pictures in the introduction to fractions.
+    *Status*
+    archived
+    *Context*
+    `assign-prog`
+    *Conditions*
+    concrete 50% (‹n› enrolled), abstract 50% (‹n› enrolled)
+    *Decision points*
+    SelectProblem / fraction_intro
+    *Assigned*
+    each person by themselves
+    *Afterwards*
+    everyone keeps their condition
+    *People on no list*
+    take part
+    *Consistency*
+    individual
+    *Enrolled*
+    24 people
+    *Tags*
+    fractions, 2025
+    Id `‹id›`
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_context_knows() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("What conditions does assign-prog have?").await;
+    assert_snapshot!(thread.heard(), @"
+    assign-prog
+    *Conditions*
+    control, variant, concrete, abstract
+    *Sites*
+    SelectSection, SelectProblem
+    *Targets*
+    absolute_value_plot_equality, area_model, fraction_intro
+    *Group types*
+    schoolId, classId, instructorId
+    ");
+    thread.says("ana", "what contexts are there?").await;
+    assert_snapshot!(thread.heard(), @"
+    3 contexts:
+    Context | Conditions | Sites | Targets | Group types
+    assign-prog | control, variant, concrete, abstract | SelectSection, SelectProblem | absolute_value_plot_equality, area_model, fraction_intro | schoolId, classId, instructorId
+    livehint-ai | control, tutor-a, tutor-b | chat | chat-tone | classId
+    mathstream | control, question-hint-default, question-hint-tutorbot | lesson-stream, lesson-quiz | question-hint, lesson-video | classId, schoolId
+    ");
+    thread.says("ana", "what conditions does asign-prog have?").await;
+    assert_snapshot!(thread.heard(), @"
+    There is no context “*asign-prog*”. There are: assign-prog, livehint-ai, mathstream.
+    [assign-prog] [livehint-ai] [mathstream]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_greeting_a_thank_you_and_a_cry_for_help() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("hi").await;
+    assert_snapshot!(thread.heard(), @"
+    Hello! Ask me about your experiments, or tell me what to change.
+    [List experiments] [What can you do?]
+    ");
+    thread.says("ana", "what can you do?").await;
+    assert_snapshot!(thread.heard(), @"
+    I look things up on UpGrade and prepare changes. Nothing is changed until someone here presses the button on the card I show.
+
+    *Look up*
+    • “list experiments”, “what is running?”, “show experiments in assign-prog”
+    • “show Math Hints”, “status of Math Hints”
+    • “what conditions does assign-prog have?”, “is UpGrade running?”
+    • “what condition would u1 get in assign-prog?”
+
+    *Change*
+    • “create experiment Hint Timing in assign-prog with conditions control, hints at SelectSection/area_model”
+    • “start Math Hints”, “stop it”, “cancel Math Hints”, “delete Math Hints”
+    • “rename Math Hints to Hints 2”, “set the weights of Math Hints to 70/30”
+    • “initialize user u1 with groups class 5B in assign-prog”
+
+    *And*
+    • “what have we done so far?”, “undo that”, “what is a decision point?”
+    [List experiments] [Is UpGrade running?] [What is A/B testing?]
+    ");
+    thread.says("ana", "thanks!").await;
+    assert_snapshot!(thread.heard(), @"You're welcome.");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_understood_gets_examples() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("asdf").await;
+    assert_snapshot!(thread.heard(), @"
+    I'm not sure what you would like. Here are a few things you can say:
+    • _list experiments_
+    • _what conditions does assign-prog have?_
+    • _start the Math Hints experiment_
+    • _create an experiment Hint Timing in assign-prog_
+    [List experiments] [Is UpGrade running?] [What can you do?]
+    ");
+    thread.clicks("ana", "List experiments").await;
+    assert!(thread.last().contains("Math Hints"), "{}", thread.last());
+    bot.finish().await;
+}

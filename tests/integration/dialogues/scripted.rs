@@ -1,0 +1,214 @@
+//! The whole bot with a language model that says what it is told to say, and sometimes nothing or nonsense.
+
+use std::time::Duration;
+
+use countersign::sandbox::model::SandboxModel;
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::bot::{Setup, TestBot};
+
+/// A bot that has a model, and the model.
+async fn bot_with_model() -> (TestBot, SandboxModel) {
+    let model = SandboxModel::start(0).await.unwrap();
+    let (url, key) = (model.url(), model.api_key());
+    let settings = Box::new(move |config: &mut countersign::config::Config| {
+        config.model.base_url = url;
+        config.model.api_key = Some(key.into());
+        config.model.timeout = Duration::from_secs(20);
+        config.model.attempts = 2;
+    });
+    (TestBot::with(Setup { settings, ..Setup::default() }).await, model)
+}
+
+/// What every dialogue ends with.
+async fn finish(bot: TestBot, model: SandboxModel) {
+    bot.finish().await;
+    assert_eq!(model.violations(), Vec::<String>::new());
+    assert_eq!(model.unscripted(), 0, "the model was asked more often than expected");
+    assert_eq!(model.unasked(), 0, "the model was asked less often than expected");
+}
+
+/// The model finds that something has to be looked up or changed.
+fn needs_info(model: &SandboxModel) {
+    model.will_call("analyze_user_request", analysis("needs_info"));
+}
+
+fn analysis(intent: &str) -> Value {
+    json!({ "intent_type": intent, "confidence": 0.95, "user_request_summary": "What ana asked for." })
+}
+
+/// The model wants Math Hints started.
+fn starts_math_hints(model: &SandboxModel) {
+    model.will_call_all([("set_action_needed", action()), ("set_action_params", parameters())]);
+}
+
+fn action() -> Value {
+    json!({ "action": "update_experiment_status" })
+}
+
+fn parameters() -> Value {
+    json!({ "action_params": { "experiment": "Math Hints", "status": "enrolling" } })
+}
+
+/// The results that went back to the model with its latest request.
+fn told(model: &SandboxModel) -> Vec<String> {
+    let requests = model.requests();
+    let messages = requests.last().unwrap().body["messages"].as_array().unwrap().clone();
+    let results = messages.last().unwrap()["content"].as_array().unwrap().clone();
+    let failed = |result: &Value| if result["is_error"] == true { "error: " } else { "" };
+    results.iter().map(|result| format!("{}{}", failed(result), result["content"].as_str().unwrap())).collect()
+}
+
+fn state(bot: &TestBot, name: &str) -> Value {
+    bot.upgrade.experiment(name).unwrap()["state"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() {
+    let (bot, model) = bot_with_model().await;
+    needs_info(&model);
+    starts_math_hints(&model);
+
+    let mut thread = bot.user("ana").says("could we get math hints going?").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Asked by <@U1> · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    assert_eq!(model.requests().len(), 2);
+    assert_eq!(state(&bot, "Math Hints"), "inactive");
+
+    thread.clicks("bo", "Start experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by <@U2> · ‹time›
+    ✅ Started “Math Hints”: it is enrolling now.
+    digest `‹id›`
+    ---
+    <@U1> Started “Math Hints”: it is enrolling now.
+    [Undo: stop it again] [Show details]
+    ");
+    assert_eq!(state(&bot, "Math Hints"), "running");
+    assert_eq!(model.requests().len(), 2);
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_does_not_exist_is_told_to_the_model() {
+    let (bot, model) = bot_with_model().await;
+    needs_info(&model);
+    model.will_call("launch_experiment", json!({ "name": "Math Hints" }));
+    starts_math_hints(&model);
+
+    let mut thread = bot.user("ana").says("could we get math hints going?").await;
+    assert_eq!(told(&model), ["error: there is no tool `launch_experiment`"]);
+    assert!(thread.heard().contains("Start"), "{}", thread.last());
+    assert_eq!(bot.upgrade.effects(), []);
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arguments_that_are_no_json_are_told_to_the_model() {
+    let (bot, model) = bot_with_model().await;
+    needs_info(&model);
+    model.sends_bad_json_next();
+    needs_info(&model);
+    starts_math_hints(&model);
+
+    let mut thread = bot.user("ana").says("could we get math hints going?").await;
+    let again = &model.requests()[1].body["messages"];
+    let result = &again[again.as_array().unwrap().len() - 1]["content"][0];
+    assert_eq!(result["is_error"], true);
+    assert_eq!(result["content"], "the arguments must be a JSON object");
+    assert!(thread.heard().contains("Start"), "{}", thread.last());
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_are_called_together_are_answered_together() {
+    let (bot, model) = bot_with_model().await;
+    needs_info(&model);
+    let details = json!({ "experiment": "Math Hints" });
+    model.will_call_all([
+        ("get_experiment_names", json!({})),
+        ("get_experiment_details", details),
+        ("get_weather", json!({})),
+    ]);
+    model.will_say("That is all.");
+    model.will_call_all([("get_experiment_names", json!({})), ("get_errors", json!({}))]);
+    model.will_say("Math Hints is not running yet.");
+
+    let mut thread = bot.user("ana").says("how are things with math hints, compared to the rest?").await;
+    assert_snapshot!(thread.heard(), @"Math Hints is not running yet.");
+    assert_eq!(told(&model).len(), 2);
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_of_the_model_mention_nobody_and_forge_no_link() {
+    let (bot, model) = bot_with_model().await;
+    model.will_call("analyze_user_request", analysis("direct_answer"));
+    model.will_say("Hello <!channel> and <@U0AAAAAAAAA>, see <https://example.com|your bank>.");
+
+    let mut thread = bot.user("ana").says("hello there, how do you do?").await;
+    assert_snapshot!(thread.heard(), @"Hello ‹!channel> and ‹@U0AAAAAAAAA>, see ‹https://example.com|your bank>.");
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_model_the_bot_still_works_and_says_so() {
+    let (bot, model) = bot_with_model().await;
+    model.is_down(true);
+
+    let mut thread = bot.user("ana").says("list experiments").await;
+    assert_snapshot!(thread.heard(), @"
+    6 experiments:
+    Name | Status | Context | Conditions
+    Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
+    Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
+    Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    Math Hints | inactive | assign-prog | control 50%, variant 50%
+    Running Test | enrollmentComplete (paused) | assign-prog | control 50%, variant 50%
+    I worked without my language model this time, so I may have missed some nuance.
+    ");
+    assert_eq!(model.requests().len(), 2, "two attempts, and none in the rest of the turn");
+
+    let mut thread = bot.user("ana").says("start the Math Hints experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Asked by <@U1> · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    thread.clicks("bo", "Start experiment").await;
+    assert_eq!(state(&bot, "Math Hints"), "running");
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_comes_back_is_used_in_the_next_turn() {
+    let (bot, model) = bot_with_model().await;
+    model.is_down(true);
+    let mut thread = bot.user("ana").says("list experiments").await;
+    assert!(thread.heard().contains("without my language model"), "{}", thread.last());
+
+    model.is_down(false);
+    model.will_call("analyze_user_request", analysis("direct_answer"));
+    model.will_say("You are welcome!");
+    thread.says("ana", "thanks, that was quick").await;
+    assert_snapshot!(thread.heard(), @"You are welcome!");
+    finish(bot, model).await;
+}

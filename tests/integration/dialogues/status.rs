@@ -1,0 +1,254 @@
+//! Starting, stopping, resuming, cancelling.
+
+use insta::assert_snapshot;
+
+use crate::support::bot::TestBot;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn starting_an_experiment_waits_for_a_person() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start the Math Hints experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive", "nothing happens before a click");
+
+    thread.clicks("bo", "Start experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time›
+    ✅ Started “Math Hints”: it is enrolling now.
+    digest `‹id›`
+    ---
+    @ana Started “Math Hints”: it is enrolling now.
+    [Undo: stop it again] [Show details]
+    ");
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rejected_start_changes_nothing() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    thread.clicks("bo", "Don't start").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Rejected by @bo · ‹time›
+    digest `‹id›`
+    ---
+    @ana, @bo turned this down, so nothing was changed.
+    ");
+    assert!(bot.upgrade.effects().is_empty());
+
+    thread.says("ana", "start Math Hints").await;
+    thread.heard();
+    thread.clicks("ana", "Don't start").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Rejected by @ana · ‹time›
+    digest `‹id›`
+    ---
+    All right, nothing was changed.
+    ");
+    assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_so_already_needs_no_card() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("Stop the Running Test experiment").await;
+    assert_snapshot!(thread.heard(), @"“*Running Test*” is already stopped (enrollmentComplete), so there is nothing to change.");
+    thread.says("ana", "start Lesson Video Hints").await;
+    assert_snapshot!(thread.heard(), @"“*Lesson Video Hints*” is already running (enrolling), so there is nothing to change.");
+    thread.says("ana", "start Chat Tone").await;
+    assert_snapshot!(thread.heard(), @"“*Chat Tone*” is cancelled (completed), and from there it cannot become enrolling (running). It stays as it is.");
+    assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stopping_can_be_undone_with_a_card_of_its_own() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("stop Lesson Video Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *Stop “Lesson Video Hints”?*
+    *Status*  enrolling (running) → *enrollmentComplete (paused)*
+    *Context*  `mathstream`
+    *Afterwards*  everyone keeps their condition
+    *Enrolled*  24 people
+    Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Stop experiment] [Don't stop]
+    ");
+    thread.clicks("ana", "Stop experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Stop “Lesson Video Hints”?*
+    *Status*  enrolling (running) → *enrollmentComplete (paused)*
+    *Context*  `mathstream`
+    *Afterwards*  everyone keeps their condition
+    *Enrolled*  24 people
+    Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
+    Approved by @ana · ‹time›
+    ✅ Stopped “Lesson Video Hints”: it takes nobody new.
+    digest `‹id›`
+    ---
+    @ana Stopped “Lesson Video Hints”: it takes nobody new.
+    [Undo: resume it] [Show details]
+    ");
+    thread.clicks("ana", "Undo: resume it").await;
+    assert_snapshot!(thread.heard(), @"
+    *Resume “Lesson Video Hints”?*
+    *Status*  enrollmentComplete (paused) → *enrolling (running)*
+    *Context*  `mathstream`
+    *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    *Decision points*  lesson-stream / lesson-video
+    *Enrolled*  24 people
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Resume experiment] [Don't resume]
+    ");
+    thread.clicks("ana", "Resume experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Resume “Lesson Video Hints”?*
+    *Status*  enrollmentComplete (paused) → *enrolling (running)*
+    *Context*  `mathstream`
+    *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    *Decision points*  lesson-stream / lesson-video
+    *Enrolled*  24 people
+    Approved by @ana · ‹time›
+    ✅ Resumed “Lesson Video Hints”: it is enrolling again.
+    digest `‹id›`
+    ---
+    @ana Resumed “Lesson Video Hints”: it is enrolling again.
+    [Undo: stop it again] [Show details]
+    ");
+    assert_eq!(bot.upgrade.experiment("Lesson Video Hints").unwrap()["state"], "running");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_is_for_good() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("cancel Running Test").await;
+    assert_snapshot!(thread.heard(), @"
+    *Cancel “Running Test”?*
+    *Status*  enrollmentComplete (paused) → *cancelled (completed)*
+    *Context*  `assign-prog`
+    *Enrolled*  24 people
+    ⚠️ A cancelled experiment cannot be started again here.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Cancel experiment] [Keep it]
+    ");
+    thread.clicks("bo", "Cancel experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Cancel “Running Test”?*
+    *Status*  enrollmentComplete (paused) → *cancelled (completed)*
+    *Context*  `assign-prog`
+    *Enrolled*  24 people
+    ⚠️ A cancelled experiment cannot be started again here.
+    Approved by @bo · ‹time›
+    ✅ Cancelled “Running Test”: it gives nobody a condition any more.
+    digest `‹id›`
+    ---
+    @ana Cancelled “Running Test”: it gives nobody a condition any more.
+    [Show details]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_misspelt_name_is_suggested_and_the_button_leads_to_the_card() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("Start math hint").await;
+    assert_snapshot!(thread.heard(), @"
+    There is no experiment “*math hint*”. Did you mean “*Math Hints*”?
+    [Math Hints]
+    ");
+    thread.clicks("ana", "Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_name_it_is_asked_for() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start an experiment").await;
+    assert_snapshot!(thread.heard(), @"Which experiment?");
+    thread.says("ana", "Zebra").await;
+    assert_snapshot!(thread.heard(), @"
+    There is no experiment “*Zebra*”.
+    [Show all]
+    ");
+    thread.says("ana", "Math Hints").await;
+    assert!(thread.heard().contains("[Start experiment]"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twins_are_told_apart_before_anything_is_asked() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Math Hints", "inactive");
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    There are several experiments “*Math Hints*”. Which one do you mean?
+    [assign-prog, inactive, id ‹id›…] [assign-prog, inactive, id ‹id›…]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_done_in_a_thread_is_told_with_who_approved_it() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("what have we accomplished?").await;
+    assert_snapshot!(thread.heard(), @"
+    Nothing was changed in this thread so far.
+    [List experiments]
+    ");
+    for (said, by, label) in [
+        ("start Math Hints", "bo", "Start experiment"),
+        ("rename Chat Tone to Tutor Tone", "ana", "Update experiment"),
+        ("stop Lesson Video Hints", "cy", "Don't stop"),
+        ("delete Concrete Fractions", "bo", "Delete for good"),
+    ] {
+        thread.says("ana", said).await;
+        thread.clicks(by, label).await;
+    }
+    thread.heard();
+    thread.says("cy", "What have we accomplished?").await;
+    assert_snapshot!(thread.heard(), @"
+    3 changes in this thread:
+    • ✅ Started “Math Hints”: it is enrolling now. · ‹time› · asked by @ana, approved by @bo
+    • ✅ Renamed “Chat Tone” to “Tutor Tone”. · ‹time› · asked by @ana, approved by @ana
+    • ✅ Deleted “Concrete Fractions”. · ‹time› · asked by @ana, approved by @bo
+    ");
+    bot.finish().await;
+}

@@ -1,0 +1,241 @@
+//! The platform is away, slow, or answers badly.
+
+use std::time::Duration;
+
+use countersign::{
+    config::Config,
+    sandbox::upgrade::faults::{Down, Fault, Kind, When},
+};
+use insta::assert_snapshot;
+
+use crate::support::{
+    bot::{Setup, TestBot, eventually},
+    thread::Thread,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_platform_that_is_down_is_said_and_the_thread_goes_on_when_it_is_back() {
+    let bot = TestBot::start().await;
+    bot.upgrade.is_down(Some(Down::Closed));
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    UpGrade does not answer at the moment (the connection was closed), so I could not look that up.
+    Ask again in a minute, or tell whoever runs it.
+    [Try again]
+    ");
+    thread.says("ana", "is UpGrade running?").await;
+    assert_snapshot!(thread.heard(), @"
+    UpGrade does not answer at the moment (the connection was closed), so I could not look that up.
+    Ask again in a minute, or tell whoever runs it.
+    [Try again]
+    ");
+    bot.upgrade.is_down(Some(Down::Unavailable));
+    thread.says("ana", "list experiments").await;
+    assert_snapshot!(thread.heard(), @"
+    UpGrade does not answer at the moment (status 503), so I could not look that up.
+    Ask again in a minute, or tell whoever runs it.
+    [Try again]
+    ");
+    bot.upgrade.is_well();
+    thread.clicks("ana", "Try again").await;
+    assert!(thread.heard().contains("Math Hints"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    bot.upgrade.is_down(Some(Down::Closed));
+    thread.clicks("bo", "Start experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time›
+    ❌ UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
+    digest `‹id›`
+    ---
+    @ana UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
+    [Try again]
+    ");
+    bot.upgrade.is_well();
+    thread.clicks("ana", "Try again").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    thread.clicks("bo", "Start experiment").await;
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+/// A click whose answer never comes: it is looked up, told, and not made again.
+async fn approved_without_an_answer(spoil: impl FnOnce(&TestBot)) -> (TestBot, String) {
+    let settings = |config: &mut Config| config.upgrade.timeout = Duration::from_millis(300);
+    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    spoil(&bot);
+    thread.press("bo", "Start experiment").await;
+    eventually("a word about it", || thread.last().contains("No answer")).await;
+    let mut heard = thread.heard();
+    bot.clock.advance(Duration::from_secs(5));
+    bot.settled().await;
+    heard.push_str("\n=== later ===\n");
+    heard.push_str(&thread.heard());
+    (bot, heard)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_is_looked_up_and_nothing_is_done_twice() {
+    let (bot, heard) = approved_without_an_answer(|bot| bot.upgrade.loses_next_answer()).await;
+    assert_snapshot!(heard, @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time› · running…
+    ---
+    _No answer yet. I am checking whether it happened…_
+    === later ===
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time›
+    ✅ Started “Math Hints”: it is enrolling now.
+    digest `‹id›`
+    ---
+    @ana Started “Math Hints”: it is enrolling now.
+    [Undo: stop it again] [Show details]
+    ");
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_never_arrived_is_sent_again_with_evidence() {
+    let hangs = |bot: &TestBot| {
+        bot.upgrade.will(Fault {
+            kind: Kind::Hang,
+            when: When::BeforeEffect,
+            only: Some("POST /api/experiments/state".to_owned()),
+        });
+    };
+    let (bot, heard) = approved_without_an_answer(hangs).await;
+    assert_snapshot!(heard, @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time› · running…
+    ---
+    _No answer yet. I am checking whether it happened…_
+    === later ===
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time›
+    ✅ Started “Math Hints”: it is enrolling now.
+    digest `‹id›`
+    ---
+    @ana Started “Math Hints”: it is enrolling now.
+    [Undo: stop it again] [Show details]
+    ");
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_page_after_the_effect_is_no_failure() {
+    let (bot, heard) = approved_without_an_answer(|bot| bot.upgrade.fails_next(503, When::AfterEffect, None)).await;
+    assert_snapshot!(heard, @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time› · running…
+    ---
+    _No answer yet. I am checking whether it happened…_
+    === later ===
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time›
+    ✅ Started “Math Hints”: it is enrolling now.
+    digest `‹id›`
+    ---
+    @ana Started “Math Hints”: it is enrolling now.
+    [Undo: stop it again] [Show details]
+    ");
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_the_outcome_cannot_be_known_that_is_said() {
+    let settings = |config: &mut Config| config.upgrade.timeout = Duration::from_millis(300);
+    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    bot.upgrade.loses_next_answer();
+    thread.press("bo", "Start experiment").await;
+    eventually("the change", || !bot.upgrade.effects().is_empty()).await;
+    bot.upgrade.is_down(Some(Down::Closed));
+    eventually("a word about it", || thread.last().contains("No answer")).await;
+    thread.heard();
+    bot.clock.advance(Duration::from_secs(5));
+    bot.settled().await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Approved by @bo · ‹time›
+    ❔ UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
+    digest `‹id›`
+    ---
+    @ana UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
+    I will not send it again by myself.
+    [Show details]
+    ");
+    bot.upgrade.is_well();
+    thread.says("ana", "show Math Hints").await;
+    assert!(thread.heard().contains("enrolling (running)"));
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_it_takes_long_one_status_line_says_what_is_going_on() {
+    let settings = |config: &mut Config| config.workers.status_after = Duration::from_millis(20);
+    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    bot.upgrade.is_slow(Duration::from_millis(400));
+    let ts = bot.slack.says("ana", "experiments", "@countersign list experiments", None).unwrap();
+    bot.delivered(&ts).await;
+    let mut thread = Thread::new(&bot, "experiments", ts);
+    eventually("a status line", || !thread.messages().is_empty()).await;
+    assert_snapshot!(thread.heard(), @"_Looking things up…_");
+    bot.settled().await;
+    assert!(thread.heard().contains("Math Hints"));
+    assert_eq!(thread.messages().len(), 1, "the line became the answer");
+    bot.finish().await;
+}

@@ -1,0 +1,203 @@
+//! Changes field by field, and what concerns one participant.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::support::bot::TestBot;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_name_is_shown_before_and_after() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("rename Math Hints to Algebra Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Name*  Math Hints → *Algebra Hints*
+    It is inactive in assign-prog.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    thread.clicks("bo", "Update experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Name*  Math Hints → *Algebra Hints*
+    It is inactive in assign-prog.
+    Approved by @bo · ‹time›
+    ✅ Renamed “Math Hints” to “Algebra Hints”.
+    digest `‹id›`
+    ---
+    @ana Renamed “Math Hints” to “Algebra Hints”.
+    [Undo: put it back] [Show details]
+    ");
+    assert!(bot.upgrade.contains("Algebra Hints") && !bot.upgrade.contains("Math Hints"));
+
+    thread.says("ana", "start it").await;
+    assert!(thread.heard().contains("Start “Algebra Hints”?"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_weights_are_shown_condition_by_condition() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("set the weights of Lesson Video Hints to 50/25/25").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Lesson Video Hints”?*
+    *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
+    ⚠️ It is enrolling (running): people who are enrolled keep their condition, others are drawn anew.
+    It is enrolling (running) in mathstream.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    thread.clicks("ana", "Update experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Lesson Video Hints”?*
+    *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
+    ⚠️ It is enrolling (running): people who are enrolled keep their condition, others are drawn anew.
+    It is enrolling (running) in mathstream.
+    Approved by @ana · ‹time›
+    ✅ Updated “Lesson Video Hints”: conditions.
+    digest `‹id›`
+    ---
+    @ana Updated “Lesson Video Hints”: conditions.
+    [Undo: put it back] [Show details]
+    ");
+    let now = bot.upgrade.experiment("Lesson Video Hints").unwrap();
+    let weights: Vec<_> = now["conditions"].as_array().unwrap().iter().map(|c| &c["assignmentWeight"]).collect();
+    assert_eq!(weights, [50, 25, 25]);
+
+    thread.clicks("ana", "Undo: put it back").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Lesson Video Hints”?*
+    *Conditions*  control 50%, question-hint-default 25%, question-hint-tutorbot 25% → *control 34%, question-hint-default 33%, question-hint-tutorbot 33%*
+    ⚠️ It is enrolling (running): people who are enrolled keep their condition, others are drawn anew.
+    It is enrolling (running) in mathstream.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_fields_at_once_and_none_at_all() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("update Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    What should I change about “*Math Hints*”?
+    Its name, description, tags, weights, conditions, decision points, who draws a lot, or what holds afterwards.
+    ");
+    thread.says("ana", "set the description of Math Hints to Do worked hints help?").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Description*  Worked hints when the graph of an absolute value is compared. → *Do worked hints help?*
+    It is inactive in assign-prog.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    thread.clicks("ana", "Update experiment").await;
+    thread.heard();
+    thread.says("ana", "set the description of Math Hints to Do worked hints help?").await;
+    assert_snapshot!(thread.heard(), @"“*Math Hints*” is already like that, so there is nothing to change.");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_participant_is_introduced_asked_about_and_marked() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("what condition would student-1 get in mathstream?").await;
+    assert_snapshot!(thread.heard(), @"
+    *Ask what “student-1” gets?*
+    *User*  `student-1`
+    *Context*  `mathstream`
+    Asking does not enrol anybody.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Ask] [Don't ask]
+    ");
+    thread.clicks("ana", "Ask").await;
+    assert_snapshot!(thread.heard(), @"
+    *Ask what “student-1” gets?*
+    *User*  `student-1`
+    *Context*  `mathstream`
+    Asking does not enrol anybody.
+    Approved by @ana · ‹time›
+    ❌ UpGrade does not know the user `student-1` yet, so nothing was changed. Initialise the user first.
+    digest `‹id›`
+    ---
+    @ana UpGrade does not know the user `student-1` yet, so nothing was changed. Initialise the user first.
+    ");
+
+    thread
+        .says("ana", "initialize user student-1 with groups classId 5B and working group classId 5B in mathstream")
+        .await;
+    assert_snapshot!(thread.heard(), @"
+    *Initialise user “student-1”?*
+    *User*  `student-1`
+    *Groups*  classId: 5B
+    *Working group*  classId: 5B
+    ⚠️ Groups given here replace those the platform knows of this user.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Initialise user] [Don't]
+    ");
+    thread.clicks("ana", "Initialise user").await;
+    assert_snapshot!(thread.heard(), @"
+    *Initialise user “student-1”?*
+    *User*  `student-1`
+    *Groups*  classId: 5B
+    *Working group*  classId: 5B
+    ⚠️ Groups given here replace those the platform knows of this user.
+    Approved by @ana · ‹time›
+    ✅ UpGrade knows the user student-1 now.
+    digest `‹id›`
+    ---
+    @ana UpGrade knows the user student-1 now.
+    ");
+
+    thread.says("ana", "what condition would student-1 get in mathstream?").await;
+    thread.clicks("ana", "Ask").await;
+    let heard = thread.heard();
+    let heard = ["control", "question-hint-default", "question-hint-tutorbot"]
+        .iter()
+        .fold(heard, |heard, code| heard.replace(&format!("*{code}*"), "*‹condition›*"));
+    assert_snapshot!(heard, @"
+    *Ask what “student-1” gets?*
+    *User*  `student-1`
+    *Context*  `mathstream`
+    Asking does not enrol anybody.
+    Approved by @ana · ‹time›
+    ✅ `student-1` gets *‹condition›* at lesson-quiz / question-hint (“*Class Hint Rollout*”); *‹condition›* at lesson-stream / lesson-video (“*Lesson Video Hints*”).
+    digest `‹id›`
+    ---
+    @ana `student-1` gets *‹condition›* at lesson-quiz / question-hint (“*Class Hint Rollout*”); *‹condition›* at lesson-stream / lesson-video (“*Lesson Video Hints*”).
+    ");
+
+    thread
+        .says("ana", "mark lesson-stream / lesson-video for student-1 in Lesson Video Hints with condition control")
+        .await;
+    assert_snapshot!(thread.heard(), @"
+    *Mark lesson-stream / lesson-video for “student-1”?*
+    *User*  `student-1`
+    *Experiment*  *Lesson Video Hints* (enrolling (running), mathstream)
+    *Decision point*  lesson-stream / lesson-video
+    *Condition*  control
+    *Status*  condition applied
+    The platform enrols by its own draw; the condition given here is only recorded.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Mark] [Don't mark]
+    ");
+    thread.clicks("bo", "Mark").await;
+    assert_snapshot!(thread.heard(), @"
+    *Mark lesson-stream / lesson-video for “student-1”?*
+    *User*  `student-1`
+    *Experiment*  *Lesson Video Hints* (enrolling (running), mathstream)
+    *Decision point*  lesson-stream / lesson-video
+    *Condition*  control
+    *Status*  condition applied
+    The platform enrols by its own draw; the condition given here is only recorded.
+    Approved by @bo · ‹time›
+    ✅ Marked lesson-stream / lesson-video for `student-1` with *control*.
+    digest `‹id›`
+    ---
+    @ana Marked lesson-stream / lesson-video for `student-1` with *control*.
+    [Show details]
+    ");
+    assert_eq!(bot.upgrade.effects().len(), 2, "{:?}", json!(bot.done_to_platform()));
+    bot.finish().await;
+}

@@ -1,0 +1,390 @@
+//! The engine by itself, on a small graph: what is saved, what is asked, what is sent, and what is not.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use countersign::{
+    clock::{Clock, ManualClock},
+    graph::{
+        action::{
+            ActionKind, ActionRecord, Approver, Decision, Outcome, Performed, Policy, PrepareError, Probed, Proposal,
+            Recovery, Status, Verdict,
+        },
+        definition::Graph,
+        engine::{Engine, Parts, Settings},
+        node::{Ask, Context, Node, NodeError, Said, State, Step},
+        store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, Mail, Store},
+    },
+    ids::{CommitId, ThreadId, WorkerId},
+    reply::{Card, Reply, Text},
+    store::sqlite::SqliteStore,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What the small graph remembers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Notes {
+    heard: Vec<String>,
+    asked: Option<String>,
+    ended: Vec<Status>,
+}
+
+impl State for Notes {
+    fn begin_turn(&mut self, said: &Said) {
+        self.heard.push(said.text.clone());
+        self.asked = None;
+    }
+
+    fn suspend(&self) -> Value {
+        json!(self.asked)
+    }
+
+    fn resume(&mut self, turn: Value) -> Result<(), serde_json::Error> {
+        self.asked = serde_json::from_value(turn)?;
+        Ok(())
+    }
+}
+
+/// Asks for the change that was named; fails as often as it was told to.
+struct Listen {
+    failures: Arc<Mutex<u32>>,
+}
+
+#[async_trait]
+impl Node<Notes> for Listen {
+    fn name(&self) -> &'static str {
+        "listen"
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &["report"]
+    }
+
+    async fn run(&self, mut state: Notes, _: &Context) -> Result<Step<Notes>, NodeError> {
+        let mut failures = self.failures.lock().unwrap();
+        if *failures > 0 {
+            *failures -= 1;
+            return Err(NodeError::Transient { reply: Reply::text("It never worked."), source: "busy".into() });
+        }
+        let said = state.heard.last().cloned().unwrap_or_default();
+        if said == "hello" {
+            return Ok(Step::end(state).say(Reply::text("Hello.")));
+        }
+        state.asked = Some(said.clone());
+        let card = Card {
+            title: format!("Do {said}?"),
+            facts: Vec::new(),
+            warnings: Vec::new(),
+            notes: Vec::new(),
+            approve: "Do it".to_owned(),
+            reject: "Don't".to_owned(),
+            done: "Done.".to_owned(),
+            irreversible: false,
+        };
+        let proposal =
+            Proposal { parameters: json!({ "what": said }), preconditions: json!("as it was"), card, undo: None };
+        let ask = Ask { action: "change".to_owned(), proposal, requested_by: "ana".into(), then: "report" };
+        Ok(Step::ask(state, ask))
+    }
+}
+
+/// Notes how it ended.
+struct Report;
+
+#[async_trait]
+impl Node<Notes> for Report {
+    fn name(&self) -> &'static str {
+        "report"
+    }
+
+    fn targets(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    async fn run(&self, mut state: Notes, context: &Context) -> Result<Step<Notes>, NodeError> {
+        let ended = context.ended.as_ref().expect("it is led here by an action");
+        assert_eq!(state.asked.as_deref(), ended.parameters["what"].as_str(), "the turn that asked is back");
+        state.ended.push(ended.status);
+        Ok(Step::end(state).say(Reply::text(format!("It is {}.", ended.status))))
+    }
+}
+
+/// A change whose fate is a script.
+#[derive(Default)]
+struct Change {
+    sent: Mutex<Vec<String>>,
+    answers: Mutex<VecDeque<Performed>>,
+    probes: Mutex<VecDeque<Probed>>,
+    found: Mutex<Option<Value>>,
+}
+
+#[async_trait]
+impl ActionKind for Change {
+    fn name(&self) -> &'static str {
+        "change"
+    }
+
+    fn description(&self) -> &'static str {
+        "Changes something."
+    }
+
+    fn schema(&self) -> Value {
+        json!({ "type": "object" })
+    }
+
+    async fn prepare(&self, _: &Value) -> Result<Proposal, PrepareError> {
+        unreachable!("the node proposes by itself")
+    }
+
+    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+        Ok(self.found.lock().unwrap().clone().unwrap_or_else(|| json!("as it was")))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        self.sent.lock().unwrap().push(record.parameters["what"].to_string());
+        self.answers.lock().unwrap().pop_front().unwrap_or_else(done)
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Probe { in_flight: Duration::from_secs(5) }
+    }
+
+    async fn probe(&self, _: &ActionRecord) -> Probed {
+        self.probes.lock().unwrap().pop_front().expect("nobody looks without need")
+    }
+}
+
+fn done() -> Performed {
+    Performed::Ended(Outcome::Done { result: json!({}), summary: Text::from("Done.") })
+}
+
+fn no_answer() -> Performed {
+    Performed::NoAnswer { detail: "cut".to_owned() }
+}
+
+/// An engine with its store and its script.
+struct Bench {
+    store: Arc<SqliteStore>,
+    engine: Engine<Notes>,
+    change: Arc<Change>,
+    failures: Arc<Mutex<u32>>,
+    clock: ManualClock,
+    _folder: tempfile::TempDir,
+}
+
+fn thread() -> ThreadId {
+    ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = ManualClock::default();
+        let store = Arc::new(SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap());
+        let (change, failures) = (Arc::new(Change::default()), Arc::new(Mutex::new(0)));
+        let graph = Graph::builder("small", "listen").node(Listen { failures: failures.clone() }).node(Report).build();
+        let engine = Engine::new(Parts {
+            graph: graph.unwrap(),
+            actions: [("change", change.clone() as Arc<dyn ActionKind>)].into(),
+            store: store.clone(),
+            clock: Arc::new(clock.clone()),
+            policy_for: Arc::new(|_| Policy {
+                approvers: vec![Approver::Channel],
+                own_request: true,
+                needed: 1,
+                typed: true,
+            }),
+            settings: Settings::default(),
+        });
+        Self { store, engine, change, failures, clock, _folder: folder }
+    }
+
+    async fn hears(&self, text: &str) {
+        let mail = Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1.1".into() };
+        let to = Destination::Mailbox { thread: thread(), addressed: true, mail };
+        self.store.ingest(&Delivery { to, dedup: Vec::new(), at: self.clock.now() }).await.unwrap();
+        self.advances().await;
+    }
+
+    /// Lets the engine go on with whatever is ready; says whether there was anything.
+    async fn advances(&self) -> bool {
+        let worker = WorkerId::new("w");
+        let acquired = self.store.acquire(&worker, Duration::from_secs(30), self.clock.now(), None).await.unwrap();
+        match acquired {
+            Some(acquired) => {
+                self.engine.advance(acquired).await.unwrap();
+                true
+            }
+            None => false,
+        }
+    }
+
+    async fn action(&self) -> ActionRecord {
+        let filter = ActionFilter { thread: Some(thread()), statuses: Vec::new(), limit: 1 };
+        self.store.actions(&filter).await.unwrap().remove(0)
+    }
+
+    async fn decides(&self, verdict: Verdict, alter: impl FnOnce(&mut ActionRecord)) {
+        let record = self.action().await;
+        let to = if verdict == Verdict::Approved { Status::Approved } else { Status::Rejected };
+        let mut decided = record.moved(to).unwrap();
+        let decision = Decision { by: Some("bo".into()), at: self.clock.now(), verdict };
+        decided.decisions.push(decision.clone());
+        alter(&mut decided);
+        let mut changes = Changes::new(CommitId::new(uuid::Uuid::new_v4().to_string()), thread());
+        changes.mail.push(Mail::Decided { action: record.id.clone(), approval: record.approval.clone(), decision });
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: decided });
+        self.store.apply(&changes).await.unwrap();
+        self.advances().await;
+    }
+
+    fn sent(&self) -> usize {
+        self.change.sent.lock().unwrap().len()
+    }
+
+    async fn audited(&self) -> Vec<AuditKind> {
+        self.store.audit(&thread()).await.unwrap().iter().map(|entry| entry.event.kind).collect()
+    }
+}
+
+#[tokio::test]
+async fn an_approved_change_is_sent_once_after_its_intent_was_written() {
+    let bench = Bench::new();
+    bench.hears("x").await;
+    assert_eq!((bench.action().await.status, bench.sent()), (Status::Pending, 0));
+    bench.decides(Verdict::Approved, |_| ()).await;
+    assert_eq!((bench.action().await.status, bench.sent()), (Status::Done, 1));
+    use AuditKind::{Asked, Executed, Outcome, Shown};
+    assert_eq!(bench.audited().await, [Asked, Shown, Executed, Outcome], "the decision is the desk's to record");
+}
+
+#[tokio::test]
+async fn a_rejected_change_is_never_sent() {
+    let bench = Bench::new();
+    bench.hears("x").await;
+    bench.decides(Verdict::Rejected { reason: None }, |_| ()).await;
+    assert_eq!((bench.action().await.status, bench.sent()), (Status::Rejected, 0));
+}
+
+#[tokio::test]
+async fn what_is_not_what_was_shown_is_refused() {
+    let bench = Bench::new();
+    bench.hears("x").await;
+    bench.decides(Verdict::Approved, |record| record.parameters["also"] = json!("another")).await;
+    let action = bench.action().await;
+    assert_eq!((action.status, bench.sent()), (Status::Failed, 0));
+}
+
+#[tokio::test]
+async fn a_target_that_changed_since_is_left_alone() {
+    let bench = Bench::new();
+    bench.hears("x").await;
+    *bench.change.found.lock().unwrap() = Some(json!("otherwise"));
+    bench.decides(Verdict::Approved, |_| ()).await;
+    let action = bench.action().await;
+    assert_eq!((action.status, bench.sent()), (Status::Failed, 0));
+    assert!(action.outcome.unwrap().summary().words().contains("changed by somebody else"));
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_looked_up_after_the_time_in_flight_and_not_sent_again() {
+    let bench = Bench::new();
+    bench.hears("x").await;
+    bench.change.answers.lock().unwrap().push_back(no_answer());
+    bench.decides(Verdict::Approved, |_| ()).await;
+    assert_eq!(bench.action().await.status, Status::Intent, "the request may still be on its way");
+    assert!(!bench.advances().await, "the thread waits");
+
+    let happened = Outcome::Done { result: json!({}), summary: Text::from("It is so.") };
+    bench.change.probes.lock().unwrap().push_back(Probed::Happened(happened));
+    bench.clock.advance(Duration::from_secs(6));
+    assert!(bench.advances().await);
+    assert_eq!((bench.action().await.status, bench.sent()), (Status::Done, 1));
+}
+
+#[tokio::test]
+async fn a_request_that_did_not_happen_is_sent_again_a_few_times_and_no_more() {
+    let bench = Bench::new();
+    bench.hears("x").await;
+    for _ in 0..4 {
+        bench.change.answers.lock().unwrap().push_back(no_answer());
+        bench.change.probes.lock().unwrap().push_back(Probed::DidNotHappen);
+    }
+    bench.decides(Verdict::Approved, |_| ()).await;
+    for _ in 0..4 {
+        bench.clock.advance(Duration::from_secs(6));
+        bench.advances().await;
+    }
+    assert_eq!((bench.action().await.status, bench.sent()), (Status::Unknown, 3));
+}
+
+#[tokio::test]
+async fn what_cannot_be_told_is_said_to_be_unknown() {
+    let bench = Bench::new();
+    bench.hears("x").await;
+    bench.change.answers.lock().unwrap().push_back(no_answer());
+    bench.change.probes.lock().unwrap().push_back(Probed::CannotTell { evidence: "It is down.".into() });
+    bench.decides(Verdict::Approved, |_| ()).await;
+    bench.clock.advance(Duration::from_secs(6));
+    bench.advances().await;
+    let action = bench.action().await;
+    assert_eq!((action.status, bench.sent()), (Status::Unknown, 1));
+    assert!(action.outcome.unwrap().summary().words().starts_with("It is down. It may or may not have happened"));
+}
+
+#[tokio::test]
+async fn a_node_that_fails_for_a_passing_reason_is_tried_again_after_a_wait() {
+    let bench = Bench::new();
+    *bench.failures.lock().unwrap() = 2;
+    bench.hears("hello").await;
+    for _ in 0..2 {
+        assert!(!bench.advances().await, "not at once");
+        bench.clock.advance(Duration::from_secs(1));
+        assert!(bench.advances().await);
+    }
+    let steps = bench.store.steps(&thread(), 0, 10).await.unwrap();
+    let errors: Vec<_> = steps.iter().map(|(_, step)| step.error.is_some()).collect();
+    assert_eq!(errors, [true, true, false]);
+    assert_eq!(*bench.failures.lock().unwrap(), 0);
+}
+
+#[tokio::test]
+async fn two_questions_can_be_open_and_each_turn_comes_back_as_it_was() {
+    let bench = Bench::new();
+    bench.hears("x").await;
+    let first = bench.action().await;
+    bench.clock.advance(Duration::from_secs(1));
+    bench.hears("y").await;
+    bench.decides(Verdict::Approved, |_| ()).await; // the newest: y
+    let mut approved = first.moved(Status::Approved).unwrap();
+    let decision = Decision { by: Some("bo".into()), at: bench.clock.now(), verdict: Verdict::Approved };
+    approved.decisions.push(decision.clone());
+    let mut changes = Changes::new("late".into(), thread());
+    changes.mail.push(Mail::Decided { action: first.id.clone(), approval: first.approval.clone(), decision });
+    changes.actions.push(ActionChange { expected: Some(first.revision), record: approved });
+    bench.store.apply(&changes).await.unwrap();
+    bench.advances().await;
+    assert_eq!(*bench.change.sent.lock().unwrap(), ["\"y\"", "\"x\""]);
+}
+
+#[tokio::test]
+async fn a_thread_that_cannot_be_read_begins_anew_and_says_so() {
+    let bench = Bench::new();
+    bench.hears("hello").await;
+    let worker = WorkerId::new("w");
+    let hear = Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.2".into() };
+    let to = Destination::Mailbox { thread: thread(), addressed: true, mail: hear };
+    bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
+    let now = bench.clock.now();
+    let mut acquired = bench.store.acquire(&worker, Duration::from_secs(30), now, None).await.unwrap().unwrap();
+    acquired.saved.snapshot = Some(json!({ "format": 99, "shape": "unheard of" }));
+    acquired.saved.deltas.clear();
+    bench.engine.advance(acquired).await.unwrap();
+    let saved = bench.store.load(&thread()).await.unwrap().unwrap();
+    assert_eq!(saved.restore().unwrap()["state"]["heard"], json!(["hello"]), "the new beginning is what is saved");
+}
