@@ -94,6 +94,12 @@ impl<S: State> Engine<S> {
         self.save_step(session, info, changes, None).await?;
 
         let began = self.clock.now();
+        if let Recovery::Probe { in_flight } = kind.recovery()
+            && began.since(now) >= in_flight
+        {
+            // This process stood still, and somebody else may have looked already and sent. Not sent blindly, then.
+            return Box::pin(self.settle(session, kind, intent, Attempt { began, ..attempt })).await;
+        }
         let sent = tokio::time::timeout(self.settings.step_timeout, kind.perform(&intent)).await;
         let attempt = Attempt { began, ..attempt };
         match sent.unwrap_or(Performed::NoAnswer { detail: "no answer in time".to_owned() }) {

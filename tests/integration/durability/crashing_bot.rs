@@ -38,6 +38,7 @@ async fn the_bot_that_crashes() {
     let environment = environment();
     let Some(names) = environment.get(NAMES) else { return };
     let point = environment.get(POINT).map(|point| serde_json::from_str(point).unwrap());
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).unwrap();
     rustls::crypto::ring::default_provider().install_default().ok();
     let config = Config::load(None, &environment).unwrap();
     telemetry::log(&config.server.log, config.server.log_format);
@@ -46,7 +47,6 @@ async fn the_bot_that_crashes() {
     let store = Arc::new(CrashingStore::new(store, point, Path::new(names)));
     let stop = CancellationToken::new();
     let bot = Bot::with_store(store, &config, clock, stop.clone()).await.unwrap();
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).unwrap();
     let stopped = stop.clone();
     tokio::spawn(async move {
         terminate.recv().await;

@@ -26,20 +26,31 @@ pub(super) fn serve(settings: &HashMap<String, String>) -> Command {
 pub(super) struct Process {
     kill: Kill,
     log: PathBuf,
+    /// How much others had written there before it began.
+    from: usize,
 }
 
 impl Process {
-    /// Starts it; what it says goes to a file.
-    pub(super) fn start(mut command: Command, log: &Path) -> Self {
-        let process = Self { kill: Kill::default(), log: log.to_owned() };
-        process.kill.takes(spawn(&mut command, log));
-        process
+    /// Starts it; what it says goes to the end of a file.
+    pub(super) fn start(command: Command, log: &Path) -> Self {
+        Self::start_for(&Kill::default(), command, log)
     }
 
     /// The same, to be killed by somebody who was waiting for it.
     pub(super) fn start_for(kill: &Kill, mut command: Command, log: &Path) -> Self {
+        let from = std::fs::metadata(log).map_or(0, |file| usize::try_from(file.len()).unwrap());
         kill.takes(spawn(&mut command, log));
-        Self { kill: kill.clone(), log: log.to_owned() }
+        Self { kill: kill.clone(), log: log.to_owned(), from }
+    }
+
+    /// Whether a bot has come so far that it can be told to stop.
+    pub(super) fn is_up(&self) -> bool {
+        self.log().get(self.from..).is_some_and(|log| log.contains("Connected to a workspace"))
+    }
+
+    /// Its number.
+    pub(super) fn id(&self) -> u32 {
+        self.kill.0.lock().unwrap().as_ref().expect("it was started").id()
     }
 
     /// How it ended, if it did.
@@ -49,7 +60,7 @@ impl Process {
 
     /// Asks it to end, as an operator does, and waits.
     pub(super) async fn stop(&self) -> ExitStatus {
-        let pid = self.kill.0.lock().unwrap().as_ref().unwrap().id().to_string();
+        let pid = self.id().to_string();
         if self.ended().is_none() {
             assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
         }

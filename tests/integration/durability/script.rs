@@ -188,7 +188,7 @@ impl World {
     /// Lets the bot finish until its store says that nothing is left to do, and looks into it.
     async fn clear(&self, root: &MessageTs, mut bot: Process, crashed: &mut bool) -> Result<(), String> {
         for _ in 0..CLEARINGS {
-            eventually("a bot that is connected", || bot.ended().is_some() || self.slack.sockets() > 0).await;
+            eventually("a bot that is connected", || bot.ended().is_some() || bot.is_up()).await;
             let status = bot.stop().await;
             if !status.success() && std::mem::replace(crashed, true) {
                 return Err(format!("told to stop, it ended with {status}:\n{}", bot.log()));
@@ -199,6 +199,8 @@ impl World {
                 return self.verify(&*store, root).await;
             }
             drop(store);
+            // A process that some other test is starting holds copies of our files, and the lock, until it runs.
+            tokio::time::sleep(LOOK * 5).await;
             bot = Process::start(serve(&self.settings()), &self.log());
             tokio::time::sleep(CLEARING).await;
         }

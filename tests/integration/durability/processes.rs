@@ -1,0 +1,199 @@
+//! The program as people run it: `serve` against `sandbox`, each a process of its own, in all four ways.
+
+use std::{collections::HashMap, net::TcpListener, process::Command, time::Duration};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::process::{COUNTERSIGN, Process, serve};
+use crate::support::{bot::BOUND, redis::RedisServer};
+
+/// How events come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Socket,
+    Http,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_socket_with_sqlite() {
+    a_dialogue(By::Socket, None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_socket_with_redis() {
+    let server = RedisServer::start().await;
+    a_dialogue(By::Socket, Some(server.url())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_http_with_sqlite() {
+    a_dialogue(By::Http, None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_http_with_redis() {
+    let server = RedisServer::start().await;
+    a_dialogue(By::Http, Some(server.url())).await;
+}
+
+async fn a_dialogue(by: By, redis: Option<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let mut sandbox = Command::new(COUNTERSIGN);
+    sandbox.args(["sandbox", "--slack-port", "0", "--upgrade-port", "0"]).env_clear();
+    if by == By::Http {
+        sandbox.args(["--events-url", &format!("http://127.0.0.1:{port}")]);
+    }
+    let sandbox = Process::start(sandbox, &folder.path().join("sandbox.log"));
+    let settings = settings(&sandbox, by, port, redis, &folder).await;
+
+    check(&settings);
+    let bot = Process::start(serve(&settings), &folder.path().join("bot.log"));
+    let page = Page::new(&settings);
+    let here = format!("http://127.0.0.1:{port}");
+    page.until("it is ready", async || page.get(&format!("{here}/readyz")).await.is_some_and(|(ok, _)| ok)).await;
+    assert_eq!(page.get(&format!("{here}/healthz")).await, Some((true, "ok\n".to_owned())));
+
+    let root = page.says("ana", "@countersign start the Math Hints experiment").await;
+    let card = page.message_with(&root, "approve").await;
+    page.presses("bo", &card, "approve").await;
+    page.until("the answer", async || page.thread(&root).await.as_array().unwrap().len() == 3).await;
+    page.until("the record", async || !page.thread(&root).await.to_string().contains(r#""action_id":"approve""#)).await;
+    let said = page.thread(&root).await;
+    assert_eq!(said.as_array().unwrap().len(), 3, "a question, a card, an answer: {said:#}");
+    assert!(said[2].to_string().contains("it is enrolling now"), "{said:#}");
+    assert_eq!(page.effects().await, 1);
+
+    let (_, metrics) = page.get(&format!("{here}/metrics")).await.unwrap();
+    assert!(metrics.contains("countersign_deliveries_total"), "{metrics}");
+    assert!(metrics.contains("countersign_slack_calls_total"), "{metrics}");
+    for process in [bot, sandbox] {
+        let status = process.stop().await;
+        assert!(status.success(), "{status}\n{}", process.log());
+    }
+}
+
+/// What the sandbox prints, and what differs here.
+async fn settings(
+    sandbox: &Process,
+    by: By,
+    port: u16,
+    redis: Option<String>,
+    folder: &TempDir,
+) -> HashMap<String, String> {
+    let deadline = tokio::time::Instant::now() + BOUND;
+    while !sandbox.log().contains("UPGRADE_API_URL=") || !sandbox.log().ends_with('\n') {
+        assert!(tokio::time::Instant::now() < deadline, "the sandbox does not start:\n{}", sandbox.log());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let log = sandbox.log();
+    let lines = log.lines().filter_map(|line| line.split_once('='));
+    let mut settings: HashMap<_, _> = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
+    set("PORT", port.to_string());
+    match redis {
+        Some(url) => set("REDIS_URL", url),
+        None => set("COUNTERSIGN__STORE__PATH", folder.path().join("new/threads.sqlite").display().to_string()),
+    };
+    if by == By::Http {
+        settings.remove("SLACK_APP_TOKEN"); // without it, HTTP is what remains
+    }
+    settings
+}
+
+/// `countersign check` finds nothing wrong, in one line each.
+fn check(settings: &HashMap<String, String>) {
+    let output = Command::new(COUNTERSIGN).arg("check").env_clear().envs(settings).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let names: Vec<_> =
+        said.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(names, ["ok slack", "ok events", "ok store", "ok model", "ok upgrade"], "{said}");
+    assert!(output.status.success(), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_said_and_ends_with_2() {
+    let output = Command::new(COUNTERSIGN)
+        .arg("check")
+        .env_clear()
+        .envs([("SLACK_API_URL", "http://127.0.0.1:9/api"), ("UPGRADE_API_URL", "http://127.0.0.1:9/api")])
+        .env("COUNTERSIGN__STORE__PATH", tempfile::tempdir().unwrap().path().join("threads.sqlite"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("wrong slack    SLACK_BOT_TOKEN is not set"), "{said}");
+    assert!(said.contains("wrong upgrade"), "{said}");
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// What somebody sees and does who sits before the workspace.
+struct Page {
+    client: reqwest::Client,
+    slack: String,
+    upgrade: String,
+}
+
+impl Page {
+    fn new(settings: &HashMap<String, String>) -> Self {
+        let origin = |name: &str| settings[name].trim_end_matches("/api").to_owned();
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+        Self { client, slack: origin("SLACK_API_URL"), upgrade: origin("UPGRADE_API_URL") }
+    }
+
+    /// Whether it went well, and what was said.
+    async fn get(&self, url: &str) -> Option<(bool, String)> {
+        let answer = self.client.get(url).send().await.ok()?;
+        Some((answer.status().is_success(), answer.text().await.ok()?))
+    }
+
+    async fn does(&self, what: &str, act: Value) -> Value {
+        let url = format!("{}/workspace/{what}", self.slack);
+        let answer: Value = self.client.post(url).json(&act).send().await.unwrap().json().await.unwrap();
+        assert_eq!(answer["ok"], true, "{act}: {answer}");
+        answer
+    }
+
+    async fn says(&self, name: &str, text: &str) -> String {
+        let act = json!({ "as": name, "channel": "experiments", "text": text });
+        self.does("post", act).await["ts"].as_str().unwrap().to_owned()
+    }
+
+    async fn thread(&self, root: &str) -> Value {
+        let url = format!("{}/workspace/thread?as=ana&channel=experiments&ts={root}", self.slack);
+        let (_, text) = self.get(&url).await.unwrap();
+        serde_json::from_str::<Value>(&text).unwrap()["messages"].take()
+    }
+
+    /// The message with this button, once it is there.
+    async fn message_with(&self, root: &str, action_id: &str) -> Value {
+        let has = |message: &Value| message.to_string().contains(&format!(r#""action_id":"{action_id}""#));
+        let find = async || self.thread(root).await.as_array().unwrap().iter().find(|message| has(message)).cloned();
+        self.until("a card", async || find().await.is_some()).await;
+        find().await.unwrap()
+    }
+
+    async fn presses(&self, name: &str, message: &Value, action_id: &str) {
+        let ts = &message["ts"];
+        let act = json!({ "as": name, "channel": "experiments", "message_ts": ts, "action_id": action_id });
+        self.does("action", act).await;
+    }
+
+    async fn effects(&self) -> usize {
+        let (_, ledger) = self.get(&format!("{}/sandbox/ledger", self.upgrade)).await.unwrap();
+        let ledger: Vec<Value> = serde_json::from_str(&ledger).unwrap();
+        ledger.iter().filter(|entry| entry["effect"] == true).count()
+    }
+
+    async fn until(&self, what: &str, fact: impl AsyncFn() -> bool) {
+        let deadline = tokio::time::Instant::now() + BOUND;
+        while !fact().await {
+            assert!(tokio::time::Instant::now() < deadline, "waited in vain for {what}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
