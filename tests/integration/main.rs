@@ -1,6 +1,6 @@
 //! Everything that is tested from outside: one binary, so that it is linked once.
 
-#![allow(clippy::unwrap_used, unreachable_pub, reason = "all of it is test code")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, unreachable_pub, reason = "all of it is test code")]
 
 mod actions;
 mod contracts;

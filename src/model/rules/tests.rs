@@ -363,7 +363,7 @@ fn answers_to_an_open_question() {
 #[test]
 fn what_was_refused_can_be_said_again() {
     let refused = |action: &str, given: Value| Situation {
-        draft: Some(Draft { action: action.into(), params: params(given), asked: None, ..Draft::default() }),
+        draft: Some(Draft { action: action.into(), params: params(given), asked: None }),
         ..Situation::default()
     };
     check(
