@@ -77,7 +77,7 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
-    Asked by <@U1> · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");
     assert_eq!(model.requests().len(), 2);
@@ -90,11 +90,11 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
-    Approved by <@U2> · ‹time›
+    Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    <@U1> Started “Math Hints”: it is enrolling now.
+    @ana Started “Math Hints”: it is enrolling now.
     [Undo: stop it again] [Show details]
     ");
     assert_eq!(state(&bot, "Math Hints"), "running");
@@ -190,7 +190,7 @@ async fn without_its_model_the_bot_still_works_and_says_so() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
-    Asked by <@U1> · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");
     thread.clicks("bo", "Start experiment").await;
