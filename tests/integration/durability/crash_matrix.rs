@@ -58,6 +58,7 @@ async fn a_crash_anywhere_is_not_noticed_with_redis() {
     matrix(Stores::Redis(RedisServer::start_with(&["--databases", "1000"]).await)).await;
 }
 
+#[expect(clippy::print_stdout, reason = "how many points there are is a result, too")]
 async fn matrix(stores: Stores) {
     let began = Instant::now();
     let writes = names_of_writes(stores.of(0)).await;
