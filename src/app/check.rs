@@ -7,6 +7,7 @@ use crate::{
     clock::SystemClock,
     config::{Config, SlackMode},
     model::{Message, Purpose, Request, ToolChoice},
+    store::sqlite::OpenError,
 };
 
 /// One line of the report.
@@ -47,7 +48,13 @@ fn events(config: &Config) -> Result<String, String> {
 }
 
 async fn store(config: &Config) -> Result<String, String> {
-    let store = parts::store(config, Arc::new(SystemClock)).await.map_err(|error| format!("{error:#}"))?;
+    let store = match parts::store(config, Arc::new(SystemClock)).await {
+        Ok(store) => store,
+        Err(error) if matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) => {
+            return Ok(format!("{} is in use by a running Countersign", config.store.path.display()));
+        }
+        Err(error) => return Err(format!("{error:#}")),
+    };
     let durability = store.durability().await.map_err(|error| error.to_string())?;
     if durability.problems.is_empty() {
         Ok(format!("{}, keeps what it acknowledges", durability.name))
