@@ -93,7 +93,7 @@ impl Bot {
             graph: chat_graph(model, rules, registry).context("the chat graph is not sound")?,
             store: store.clone(),
             clock: clock.clone(),
-            policy_for: Arc::new(move |kind| policy::policy_for(&approvals, kind)),
+            policy_for: Arc::new(move |kind, irreversible| policy::policy_for(&approvals, kind, irreversible)),
             settings: Settings {
                 approval_ttl: config.approvals.expires_after,
                 step_timeout: config.workers.step_timeout,

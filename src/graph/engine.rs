@@ -23,8 +23,8 @@ use crate::{
     reply::Reply,
 };
 
-/// Who may decide about an action, as configured now.
-pub type PolicyFor = Arc<dyn Fn(&dyn ActionKind) -> Policy + Send + Sync>;
+/// Who may decide about an action, as configured now; the flag says that this very change cannot be undone.
+pub type PolicyFor = Arc<dyn Fn(&dyn ActionKind, bool) -> Policy + Send + Sync>;
 
 /// What can be set about the engine.
 #[derive(Clone, Debug)]

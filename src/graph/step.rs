@@ -165,7 +165,8 @@ impl<S: State> Engine<S> {
         let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
         let now = self.clock.now();
         let thread = session.lease.thread.clone();
-        let policy = (self.policy_for)(kind.as_ref());
+        let irreversible = kind.irreversible() || proposal.card.irreversible;
+        let policy = (self.policy_for)(kind.as_ref(), irreversible);
         let id = ActionId::new(uuid::Uuid::new_v4().to_string());
         let approval = ApprovalId::new(&thread, rand::random());
         let run = session.checkpoint.run.clone().unwrap_or_else(|| "none".into());

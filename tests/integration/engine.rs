@@ -193,7 +193,7 @@ impl Bench {
             actions: [("change", change.clone() as Arc<dyn ActionKind>)].into(),
             store: store.clone(),
             clock: Arc::new(clock.clone()),
-            policy_for: Arc::new(|_| Policy {
+            policy_for: Arc::new(|_, _| Policy {
                 approvers: vec![Approver::Channel],
                 own_request: true,
                 needed: 1,

@@ -7,9 +7,9 @@ use crate::{
 };
 
 /// The policy for an action, as configured now. Typed consent is for what can be undone.
-pub fn policy_for(settings: &config::Approvals, kind: &dyn ActionKind) -> Policy {
+pub fn policy_for(settings: &config::Approvals, kind: &dyn ActionKind, irreversible: bool) -> Policy {
     let rule = settings.actions.get(kind.name());
-    let own = if kind.irreversible() { settings.own_irreversible } else { settings.own_request };
+    let own = if irreversible { settings.own_irreversible } else { settings.own_request };
     Policy {
         approvers: rule
             .and_then(|rule| rule.approvers.as_ref())
@@ -19,7 +19,7 @@ pub fn policy_for(settings: &config::Approvals, kind: &dyn ActionKind) -> Policy
             .collect(),
         own_request: rule.and_then(|rule| rule.own_request).unwrap_or(own),
         needed: rule.and_then(|rule| rule.needed).unwrap_or(settings.needed),
-        typed: !kind.irreversible(),
+        typed: !irreversible,
     }
 }
 

@@ -7,6 +7,13 @@ use std::{
     time::Duration,
 };
 
+use axum::{
+    extract::{Request, State},
+    http::Method,
+    middleware::Next,
+    response::Response,
+};
+
 use super::{server::Server, world::World};
 
 /// Changes within this time are written together.
@@ -55,7 +62,20 @@ pub(super) async fn keep(server: Arc<Server>) {
     }
 }
 
+/// Saves the world before a request is answered: what was acknowledged is there after a kill.
+pub(super) async fn save_before_answering(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let reads = request.method() == Method::GET;
+    let response = next.run(request).await;
+    if let (false, Some(path)) = (reads, &server.options.persist)
+        && let Err(error) = save(&server, path).await
+    {
+        tracing::warn!(%error, "The sandbox workspace cannot be saved");
+    }
+    response
+}
+
 async fn save(server: &Server, path: &Path) -> io::Result<()> {
+    let _one_at_a_time = server.saving.lock().await;
     let (document, files) = {
         let world = server.world();
         let files: Vec<_> = world.files.values().filter(|f| !f.bytes.is_empty()).map(|f| f.id.clone()).collect();

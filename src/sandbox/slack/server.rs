@@ -33,6 +33,8 @@ pub(super) struct Server {
     pub(super) changes: broadcast::Sender<Change>,
     pub(super) deliveries: mpsc::UnboundedSender<Delivery>,
     pub(super) limits: Mutex<Limits>,
+    /// Held while the world is written to disk.
+    pub(super) saving: tokio::sync::Mutex<()>,
     world: Mutex<World>,
     faults: Mutex<Faults>,
 }
@@ -72,6 +74,7 @@ impl Server {
             changes: broadcast::Sender::new(4096),
             deliveries,
             limits: Mutex::default(),
+            saving: tokio::sync::Mutex::default(),
             world: Mutex::new(world),
             faults: Mutex::default(),
             options,

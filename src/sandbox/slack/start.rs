@@ -9,6 +9,7 @@ use std::{
 use axum::{
     Router,
     extract::DefaultBodyLimit,
+    middleware::from_fn_with_state,
     routing::{any, get, post},
 };
 use tokio::{
@@ -158,7 +159,8 @@ impl SandboxSlack {
 
     /// The interface of the page, `/workspace/…`, to be served on the page's own port.
     pub fn router(&self) -> Router {
-        workspace::router(self.server.clone())
+        let saved = from_fn_with_state(self.server.clone(), persistence::save_before_answering);
+        workspace::router(self.server.clone()).layer(saved)
     }
 
     fn everything(&self) -> Router {
@@ -170,6 +172,7 @@ impl SandboxSlack {
             .route("/sandbox/faults", post(sandbox_api::faults))
             .route("/sandbox/ledger", get(sandbox_api::ledger))
             .layer(DefaultBodyLimit::max(LARGEST_BODY))
+            .layer(from_fn_with_state(self.server.clone(), persistence::save_before_answering))
             .with_state(self.server.clone());
         routes.merge(self.router())
     }

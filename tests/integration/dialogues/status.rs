@@ -157,9 +157,11 @@ async fn cancelling_is_for_good() {
     *Context*  `assign-prog`
     *Enrolled*  24 people
     ⚠️ A cancelled experiment cannot be started again here.
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
     [Cancel experiment] [Keep it]
     ");
+    thread.clicks("ana", "Cancel experiment").await;
+    assert!(thread.told("ana").contains("another person has to approve it"), "what cannot be undone needs two");
     thread.clicks("bo", "Cancel experiment").await;
     assert_snapshot!(thread.heard(), @"
     *Cancel “Running Test”?*
