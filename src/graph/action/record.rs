@@ -27,9 +27,9 @@ pub struct ActionRecord {
     pub thread: ThreadId,
     /// The run that proposed it.
     pub run: RunId,
-    /// The [`ActionKind::name`].
+    /// The [`super::ActionKind::name`].
     pub name: String,
-    /// The [`ActionKind::version`].
+    /// The [`super::ActionKind::version`].
     pub action_version: u32,
     /// Exactly what will be done; validated, with defaults filled in.
     pub parameters: Value,
@@ -70,7 +70,7 @@ pub struct ActionRecord {
 /// The action that puts things back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
-    /// The [`ActionKind::name`].
+    /// The [`super::ActionKind::name`].
     pub name: String,
     /// Its parameters.
     pub parameters: Value,

@@ -32,7 +32,7 @@ pub enum Destination {
         /// The thread.
         thread: ThreadId,
         /// Whether the bot is addressed. If not, and the thread is not one of ours, the entry is *parked*: it is seen
-        /// only if somebody addresses the bot there before [`Store::sweep`] drops it.
+        /// only if somebody addresses the bot there before [`super::Store::sweep`] drops it.
         addressed: bool,
         /// What arrived.
         mail: Mail,
@@ -80,7 +80,7 @@ pub enum Mail {
 /// A mailbox entry with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Letter {
-    /// Its position; goes into [`Changes::acks`].
+    /// Its position; goes into [`super::Changes::acks`].
     pub seq: Seq,
     /// What it says.
     pub mail: Mail,
@@ -102,7 +102,7 @@ pub enum Ingested {
 pub struct DeskEntry {
     /// The partition it is in.
     pub partition: Partition,
-    /// Its position; goes into [`Changes::desk_acks`] or [`Store::finish_desk`].
+    /// Its position; goes into [`super::Changes::desk_acks`] or [`super::Store::finish_desk`].
     pub seq: Seq,
     /// What it says, in the words of `conversation`.
     pub entry: Value,

@@ -8,7 +8,7 @@ use crate::{
     ids::{ThreadId, WorkerId},
 };
 
-/// Proof that this worker may advance one thread. Only [`Store::acquire`] makes one.
+/// Proof that this worker may advance one thread. Only [`super::Store::acquire`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The thread.
