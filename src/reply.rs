@@ -200,8 +200,7 @@ impl Part {
     pub fn words(&self) -> String {
         match self {
             Self::Text(text) | Self::Note(text) => text.words(),
-            Self::Heading(words) | Self::Code(words) => words.clone(),
-            Self::Markdown(words) => words.replace('*', ""),
+            Self::Heading(words) | Self::Markdown(words) | Self::Code(words) => words.clone(),
             Self::List(points) => {
                 points.iter().map(|point| format!("• {}", point.words())).collect::<Vec<_>>().join("\n")
             }

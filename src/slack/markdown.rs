@@ -12,6 +12,7 @@ pub const LIMIT: usize = 12_000;
 pub fn sanitise(markdown: &str, limit: usize) -> String {
     let visible: String = markdown.chars().filter(|c| is_visible(*c)).take(4 * limit).collect();
     let text = without_reference_links(&without_forged_links(&without_tokens(&visible)));
+    let text = without_tokens(&text); // a link that was taken out may have brought the halves of a token together
     let text = text.trim();
     if length(text) <= limit {
         return text.to_owned();
@@ -189,6 +190,7 @@ mod tests {
             ("<https://e.io>", "<https://e.io>"),
             ("[a.io][1]\n\n[1]: https://b.io", "[a.io][1]\n\n[1] : https://b.io"),
             ("array[0]: 1 and [x", "array[0]: 1 and [x"),
+            ("[[<]()!everyone>", "[‹!everyone>"),
         ] {
             assert_eq!(sanitise(written, LIMIT), kept, "{written}");
         }
