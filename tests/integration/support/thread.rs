@@ -102,7 +102,7 @@ pub(crate) fn normalised(text: &str) -> String {
 fn without_hex(line: &str) -> String {
     let is_id = |word: &str| {
         let hex = word.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-        hex && (word.len() == 36 || (word.len() == 8 && word.bytes().any(|b| b.is_ascii_digit())))
+        hex && matches!(word.len(), 8 | 36)
     };
     line.split_inclusive(|c: char| !c.is_ascii_alphanumeric() && c != '-')
         .map(|piece| {
