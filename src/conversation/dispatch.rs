@@ -55,9 +55,9 @@ impl Dispatch {
         Ok(())
     }
 
-    async fn put_on_desk(&self, partition: Partition, entry: &Entry, dedup: DedupKey) -> Result<(), SinkError> {
+    async fn put_on_desk(&self, partition: Partition, entry: &Entry, dedup: Vec<DedupKey>) -> Result<(), SinkError> {
         let claim = Some((self.workers.name().clone(), self.desk.claim()));
-        self.store(Destination::Desk { partition, entry: entry.to_value(), claim }, vec![dedup]).await
+        self.store(Destination::Desk { partition, entry: entry.to_value(), claim }, dedup).await
     }
 
     async fn on_message(&self, message: Message) -> Result<(), SinkError> {
@@ -66,15 +66,14 @@ impl Dispatch {
         if !addressed && message.thread_ts.is_none() {
             return Ok(()); // talk in the channel, to somebody else
         }
-        let Message { user: by, text, ts, thread_ts, mut dedup, .. } = message;
+        let Message { user: by, text, ts, thread_ts, dedup, .. } = message;
         if let (Some(means), Some(_)) = (consent::typed(&text), thread_ts) {
             let partition = thread.partition();
             let typed = Entry::Typed(Typed { thread, by, text, ts, means, addressed });
-            let claim = Some((self.workers.name().clone(), self.desk.claim()));
-            return self.store(Destination::Desk { partition, entry: typed.to_value(), claim }, dedup).await;
+            return self.put_on_desk(partition, &typed, dedup).await;
         }
         let mail = Mail::Said { by, text, ts };
-        self.store(Destination::Mailbox { thread, addressed, mail }, std::mem::take(&mut dedup)).await
+        self.store(Destination::Mailbox { thread, addressed, mail }, dedup).await
     }
 
     async fn on_interaction(&self, interaction: Interaction) -> Result<(), SinkError> {
@@ -100,7 +99,7 @@ impl Dispatch {
             thread: interaction.thread_ts.clone(),
             response_url: interaction.response_url.clone(),
         };
-        self.put_on_desk(partition, &Entry::Click(click), interaction.dedup.clone()).await
+        self.put_on_desk(partition, &Entry::Click(click), vec![interaction.dedup.clone()]).await
     }
 
     /// A button that says something says it for the person, in the thread of its message.
@@ -121,12 +120,12 @@ impl Dispatch {
         let Command { command, text, user, team, channel, response_url, dedup, .. } = command;
         let Some(response_url) = response_url else { return Ok(()) };
         let entry = Entry::Command(entry::Command { command, text, by: user, team, channel, response_url });
-        self.put_on_desk(partition, &entry, dedup).await
+        self.put_on_desk(partition, &entry, vec![dedup]).await
     }
 
     async fn on_home(&self, home: HomeOpened) -> Result<(), SinkError> {
         let partition = Partition::of(home.user.as_str());
-        self.put_on_desk(partition, &Entry::Home { user: home.user }, home.dedup).await
+        self.put_on_desk(partition, &Entry::Home { user: home.user }, vec![home.dedup]).await
     }
 }
 
