@@ -61,8 +61,20 @@ impl From<&Changes> for StoredChanges {
 
 impl From<&StepRecord> for StoredStep {
     fn from(step: &StepRecord) -> Self {
-        let without_delta = StepRecord { delta: serde_json::Value::Null, ..step.clone() };
-        Self { delta: json(&step.delta), record: json(&without_delta) }
+        let StepRecord { format, run, node, input, delta, next, at, duration_ms, usage, error } = step;
+        let without_delta = StepRecord {
+            format: *format,
+            run: run.clone(),
+            node: node.clone(),
+            input: input.clone(),
+            delta: serde_json::Value::Null,
+            next: next.clone(),
+            at: *at,
+            duration_ms: *duration_ms,
+            usage: usage.clone(),
+            error: error.clone(),
+        };
+        Self { delta: json(delta), record: json(&without_delta) }
     }
 }
 

@@ -28,7 +28,7 @@ impl StoredAcquired {
 /// `clock` what the store does; a wait is over when either says so.
 pub(super) fn acquire(
     connection: &Connection,
-    worker: WorkerId,
+    worker: &WorkerId,
     until: Timestamp,
     now: Timestamp,
     clock: Timestamp,
@@ -48,7 +48,7 @@ pub(super) fn acquire(
     Ok(Some(StoredAcquired {
         saved: lists::saved(connection, &row)?,
         letters: mailbox::letters(connection, &row, 0)?,
-        lease: Lease { thread: row.thread, worker, fence: row.fence },
+        lease: Lease { thread: row.thread, worker: worker.clone(), fence: row.fence },
     }))
 }
 

@@ -57,7 +57,7 @@ impl Store for SqliteStore {
         let (worker, only, clock) = (worker.clone(), only.cloned(), self.clock.now());
         let acquired = self
             .writer
-            .run(move |connection| leases::acquire(connection, worker, clock + ttl, now, clock, only.as_ref()))
+            .run(move |connection| leases::acquire(connection, &worker, clock + ttl, now, clock, only.as_ref()))
             .await?;
         acquired.map(leases::StoredAcquired::read).transpose()
     }

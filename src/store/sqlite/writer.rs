@@ -3,6 +3,9 @@
 //! It takes whatever is waiting, in order, up to [`BATCH`] operations, and makes one transaction of it: one `fsync` for
 //! all. An operation that fails takes only itself back. Nobody is answered before the commit. If nothing was changed,
 //! SQLite's commit costs nothing, so looking for work that is not there is free.
+//!
+//! Hardly any operation fails, and a savepoint for each costs a copy of every page that it changes. So a batch runs
+//! without savepoints at first; if something in it fails, it is rolled back and run again with them.
 
 use std::{fmt, io, sync::Arc, thread::JoinHandle};
 
@@ -39,13 +42,14 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Runs an operation; all it wrote is on the disk when this returns, or nothing of it is there.
+    /// Runs an operation; all it wrote is on the disk when this returns, or nothing of it is there. It may be run more
+    /// than once; what the earlier runs wrote was taken back.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        work: impl Fn(&Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
-        let job = Box::new(Task { work: Some(work), result: None, reply });
+        let job = Box::new(Task { work, result: None, reply });
         let jobs = self.jobs.as_ref().expect("taken only when the store is dropped");
         jobs.send(job).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
@@ -75,19 +79,18 @@ trait Job: Send {
 }
 
 struct Task<W, T> {
-    work: Option<W>,
+    work: W,
     result: Option<Result<T, Error>>,
     reply: oneshot::Sender<Result<T, Error>>,
 }
 
 impl<W, T> Job for Task<W, T>
 where
-    W: FnOnce(&Connection) -> Result<T, Error> + Send,
+    W: Fn(&Connection) -> Result<T, Error> + Send,
     T: Send,
 {
     fn run(&mut self, connection: &Connection) -> bool {
-        self.result = self.work.take().map(|work| work(connection));
-        matches!(self.result, Some(Ok(_)))
+        self.result.insert((self.work)(connection)).is_ok()
     }
 
     fn answer(self: Box<Self>, committed: &Result<(), Arc<rusqlite::Error>>) {
@@ -116,23 +119,32 @@ fn serve(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
 }
 
 fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
-    let run = |sql| connection.prepare_cached(sql)?.execute([]);
-    run("BEGIN IMMEDIATE")?;
-    if let [only] = batch {
-        // Taking it back takes nothing else back, so it needs no savepoint, which costs a copy of each page it changes.
-        let kept = only.run(connection);
-        run(if kept { "COMMIT" } else { "ROLLBACK" })?;
-        return Ok(());
+    run(connection, "BEGIN IMMEDIATE")?;
+    if batch.iter_mut().all(|job| job.run(connection)) {
+        return run(connection, "COMMIT");
     }
+    run(connection, "ROLLBACK")?;
+    match batch {
+        [_] => Ok(()), // it alone was taken back
+        several => transact_each(connection, several),
+    }
+}
+
+/// Each operation for itself, in one transaction.
+fn transact_each(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
+    run(connection, "BEGIN IMMEDIATE")?;
     for job in batch {
-        run("SAVEPOINT operation")?;
+        run(connection, "SAVEPOINT operation")?;
         if !job.run(connection) {
-            run("ROLLBACK TO operation")?;
+            run(connection, "ROLLBACK TO operation")?;
         }
-        run("RELEASE operation")?;
+        run(connection, "RELEASE operation")?;
     }
-    run("COMMIT")?;
-    Ok(())
+    run(connection, "COMMIT")
+}
+
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
 #[cfg(test)]
