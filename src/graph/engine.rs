@@ -155,7 +155,7 @@ impl<S: State> Engine<S> {
 
     /// Puts the turn that asked back as it was, and goes on where its answer belongs.
     async fn resume(&self, session: &mut Session<S>, action: &ActionId, approval: &ApprovalId) -> Result<(), Error> {
-        let Some(record) = self.store.action(&session.lease.thread, action).await? else {
+        let Some(record) = self.decided(session, action).await? else {
             return Err(Error::Corrupt { what: format!("action {action} was decided but is not stored") });
         };
         let Some(suspended) = session.checkpoint.suspended.remove(approval) else {

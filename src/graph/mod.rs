@@ -15,6 +15,7 @@ pub mod action;
 pub mod card;
 pub mod checkpoint;
 pub mod definition;
+mod delta;
 pub mod digest;
 pub mod engine;
 pub mod node;

@@ -27,7 +27,7 @@ const SENDS: usize = 3;
 impl<S: State> Engine<S> {
     /// Goes on with an action from wherever its record says it is.
     pub(super) async fn carry_out(&self, session: &mut Session<S>, id: &ActionId, node: &str) -> Result<Held, Error> {
-        let Some(record) = self.store.action(&session.lease.thread, id).await? else {
+        let Some(record) = self.decided(session, id).await? else {
             return Err(Error::Corrupt { what: format!("action {id} is to be carried out but is not stored") });
         };
         let began = self.clock.now();

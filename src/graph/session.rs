@@ -5,14 +5,16 @@ use std::{collections::VecDeque, time::Duration};
 use serde_json::Value;
 
 use super::{
+    action::{ActionRecord, Status},
     checkpoint::Checkpoint,
+    delta,
     engine::Engine,
     node::State,
     store::{Acquired, Changes, Error, Lease, Letter, Mail, Outbound, Outgoing, Seq, StepRecord, Then, Usage, Version},
 };
 use crate::{
     clock::Timestamp,
-    ids::{CommitId, Nonce, Slot},
+    ids::{ActionId, CommitId, Nonce, Slot},
 };
 
 /// A whole checkpoint is kept at least every so many steps.
@@ -36,6 +38,8 @@ pub(super) struct Session<S: State> {
     pub(super) released: bool,
     /// When the status line may appear or change; not known before the first step of a run.
     pub(super) status_due: Option<Timestamp>,
+    /// The decided action that is being dealt with. Once it is decided, nobody but the holder of the thread moves it.
+    decided: Option<ActionRecord>,
     version: Version,
     /// The checkpoint as it is in the store.
     saved: Value,
@@ -75,6 +79,7 @@ impl<S: State> Session<S> {
             input: None,
             released: false,
             status_due: None,
+            decided: None,
             version,
             saved,
             snapshot_version,
@@ -108,7 +113,7 @@ impl<S: State> Session<S> {
     /// A write with a step: the difference between what is saved and the checkpoint as it is now.
     pub(super) fn step(&mut self, step: StepInfo<'_>) -> Changes {
         let now = serde_json::to_value(&self.checkpoint).expect("a checkpoint is plain data");
-        let delta = json_patch::diff(&self.saved, &now);
+        let delta = delta::between(&self.saved, &now);
         let mut changes = self.changes();
         let version = self.version + 1;
         changes.step = Some(StepRecord {
@@ -165,12 +170,22 @@ impl<S: State> Engine<S> {
             }
         };
         session.version = version;
-        session.acks.clear();
-        session.released = then != Then::Keep;
         if changes.snapshot.is_some() {
             session.snapshot_version = version;
         }
+        session.acks.clear();
+        session.released = then != Then::Keep;
+        let mut written = changes.actions.into_iter().map(|change| change.record);
+        session.decided = written.rfind(|record| record.status != Status::Pending).or(session.decided.take());
         Ok(())
+    }
+
+    /// An action that was decided.
+    pub(super) async fn decided(&self, session: &mut Session<S>, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
+        if session.decided.as_ref().is_none_or(|record| record.id != *id) {
+            session.decided = self.store.action(&session.lease.thread, id).await?;
+        }
+        Ok(session.decided.clone())
     }
 }
 

@@ -85,12 +85,12 @@ impl<S: State> Engine<S> {
         Ok(())
     }
 
-    async fn context(&self, session: &Session<S>, attempt: u32, ended: Option<ActionId>) -> Result<Context, Error> {
-        let thread = &session.lease.thread;
+    async fn context(&self, session: &mut Session<S>, attempt: u32, ended: Option<ActionId>) -> Result<Context, Error> {
         let ended = match ended {
-            Some(id) => self.store.action(thread, &id).await?,
+            Some(id) => self.decided(session, &id).await?,
             None => None,
         };
+        let thread = &session.lease.thread;
         let open = if session.checkpoint.suspended.is_empty() {
             Vec::new()
         } else {

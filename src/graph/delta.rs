@@ -1,0 +1,179 @@
+//! The difference between two checkpoints, as a JSON Patch (RFC 6902).
+//!
+//! What a thread remembers is mostly lists that grow at one end and, once full, lose something at the other. A
+//! difference position by position would write such a list anew each time, so lists are aligned first: what is in both
+//! stays, and only what came, went or changed is written. A step of an old thread then costs what a step of a young one
+//! does.
+
+use json_patch::{
+    AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation,
+    jsonptr::{PointerBuf, Token},
+};
+use serde_json::{Map, Value};
+
+/// Lists whose differing parts are longer than this are compared position by position.
+const LONGEST_ALIGNED: usize = 128;
+
+/// What turns `before` into `after`.
+pub(super) fn between(before: &Value, after: &Value) -> Patch {
+    let mut delta = Delta { path: PointerBuf::root(), operations: Vec::new() };
+    delta.values(before, after);
+    Patch(delta.operations)
+}
+
+struct Delta {
+    path: PointerBuf,
+    operations: Vec<PatchOperation>,
+}
+
+impl Delta {
+    fn values(&mut self, before: &Value, after: &Value) {
+        match (before, after) {
+            (Value::Object(before), Value::Object(after)) => self.objects(before, after),
+            (Value::Array(before), Value::Array(after)) => self.lists(before, after),
+            (before, after) if before == after => {}
+            (_, after) => self.replace(after),
+        }
+    }
+
+    fn objects(&mut self, before: &Map<String, Value>, after: &Map<String, Value>) {
+        for key in before.keys().filter(|key| !after.contains_key(*key)) {
+            self.at(key, Self::remove);
+        }
+        for (key, value) in after {
+            match before.get(key) {
+                Some(old) => self.at(key, |delta| delta.values(old, value)),
+                None => self.at(key, |delta| delta.add(value)),
+            }
+        }
+    }
+
+    /// Aligns two lists. Operations count positions in the list as the operations before have left it: all that is
+    /// left of `position` is done.
+    fn lists(&mut self, before: &[Value], after: &[Value]) {
+        let start = before.iter().zip(after).take_while(|(old, new)| old == new).count();
+        let (before, after) = (&before[start..], &after[start..]);
+        let end = before.iter().rev().zip(after.iter().rev()).take_while(|(old, new)| old == new).count();
+        let (before, after) = (&before[..before.len() - end], &after[..after.len() - end]);
+
+        let (mut position, mut old, mut new) = (start, 0, 0);
+        for (kept_old, kept_new) in common(before, after).into_iter().chain([(before.len(), after.len())]) {
+            position = self.gap(position, &before[old..kept_old], &after[new..kept_new]) + 1;
+            (old, new) = (kept_old + 1, kept_new + 1);
+        }
+    }
+
+    /// What stands between two kept elements: pairs are changed, the rest comes or goes. Gives the position after it.
+    fn gap(&mut self, position: usize, before: &[Value], after: &[Value]) -> usize {
+        let pairs = before.len().min(after.len());
+        // What goes is most often the oldest: the last ones are the ones to pair.
+        let (gone, changed) = before.split_at(before.len() - pairs);
+        for _ in gone {
+            self.at(position, Self::remove);
+        }
+        for (offset, (old, new)) in changed.iter().zip(after).enumerate() {
+            self.at(position + offset, |delta| delta.values(old, new));
+        }
+        for (offset, new) in after.iter().enumerate().skip(pairs) {
+            self.at(position + offset, |delta| delta.add(new));
+        }
+        position + after.len()
+    }
+
+    fn at<'t>(&mut self, token: impl Into<Token<'t>>, write: impl FnOnce(&mut Self)) {
+        self.path.push_back(token);
+        write(self);
+        self.path.pop_back();
+    }
+
+    fn add(&mut self, value: &Value) {
+        let (path, value) = (self.path.clone(), value.clone());
+        self.operations.push(PatchOperation::Add(AddOperation { path, value }));
+    }
+
+    fn remove(&mut self) {
+        self.operations.push(PatchOperation::Remove(RemoveOperation { path: self.path.clone() }));
+    }
+
+    fn replace(&mut self, value: &Value) {
+        let (path, value) = (self.path.clone(), value.clone());
+        self.operations.push(PatchOperation::Replace(ReplaceOperation { path, value }));
+    }
+}
+
+/// The positions of a longest common subsequence, in order.
+fn common(before: &[Value], after: &[Value]) -> Vec<(usize, usize)> {
+    let (rows, columns) = (before.len(), after.len());
+    if rows == 0 || columns == 0 || rows.max(columns) > LONGEST_ALIGNED {
+        return Vec::new();
+    }
+    let same: Vec<bool> = before.iter().flat_map(|old| after.iter().map(move |new| old == new)).collect();
+    // `longest[row][column]`: the length of a longest common subsequence of what begins there.
+    let width = columns + 1;
+    let mut longest = vec![0u8; (rows + 1) * width];
+    for row in (0..rows).rev() {
+        for column in (0..columns).rev() {
+            longest[row * width + column] = if same[row * columns + column] {
+                longest[(row + 1) * width + column + 1] + 1
+            } else {
+                longest[(row + 1) * width + column].max(longest[row * width + column + 1])
+            };
+        }
+    }
+    let (mut row, mut column, mut pairs) = (0, 0, Vec::new());
+    while row < rows && column < columns {
+        if same[row * columns + column] {
+            pairs.push((row, column));
+            (row, column) = (row + 1, column + 1);
+        } else if longest[(row + 1) * width + column] >= longest[row * width + column + 1] {
+            row += 1;
+        } else {
+            column += 1;
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Anything a checkpoint may hold, with keys that have to be escaped in a path.
+    fn anything() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), (0..4i64).prop_map(Value::from)];
+        leaf.prop_recursive(4, 48, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::btree_map("[ab/~0-]{0,2}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn it_turns_the_one_into_the_other(before in anything(), after in anything()) {
+            let mut value = before.clone();
+            json_patch::patch(&mut value, &between(&before, &after)).unwrap();
+            prop_assert_eq!(value, after);
+        }
+
+        #[test]
+        fn nothing_changed_is_nothing_written(value in anything()) {
+            prop_assert!(between(&value, &value).0.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_full_list_that_moves_on_is_not_written_anew() {
+        let list: Vec<Value> = (0..40).map(|n| json!({ "n": n, "undo": n >= 35 })).collect();
+        let mut after = list[1..].to_vec();
+        after[34]["undo"] = json!(false); // what is no longer among the newest
+        after.push(json!({ "n": 40, "undo": true }));
+        let delta = between(&json!({ "log": list }), &json!({ "log": after }));
+        insta::assert_snapshot!(serde_json::to_string(&delta).unwrap(), @r#"[{"op":"remove","path":"/log/0"},{"op":"replace","path":"/log/34/undo","value":false},{"op":"add","path":"/log/39","value":{"n":40,"undo":true}}]"#);
+    }
+}
