@@ -71,7 +71,7 @@ async fn model(config: &Config) -> Result<String, String> {
     let question = Request {
         purpose: Purpose::Respond,
         instructions: "Answer with one word.",
-        tools: Vec::new(),
+        tools: [].into(),
         history: Vec::new(),
         situation: serde_json::json!({ "user_text": "Are you there?" }),
         exchange: Vec::<Message>::new(),

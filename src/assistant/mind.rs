@@ -34,10 +34,10 @@ impl Mind {
         &self,
         state: &mut AgentState,
         bill: &mut Bill,
-        mut request: Request,
+        request: &Request,
     ) -> Result<Response, NodeError> {
         if !state.turn.without_model {
-            match self.model.respond(&request).await {
+            match self.model.respond(request).await {
                 Ok(response) => {
                     if self.model.is_remote() {
                         bill.add(&response);
@@ -52,11 +52,15 @@ impl Mind {
                         }
                     }
                     self.give_up(state);
-                    request.exchange.clear();
+                    return self.without_model(&Request { exchange: Vec::new(), ..request.clone() }).await;
                 }
             }
         }
-        self.fallback.respond(&request).await.map_err(|source| NodeError::Permanent {
+        self.without_model(request).await
+    }
+
+    async fn without_model(&self, request: &Request) -> Result<Response, NodeError> {
+        self.fallback.respond(request).await.map_err(|source| NodeError::Permanent {
             reply: Reply::text("Something went wrong on my side, so I could not work on this. Nothing was changed."),
             source: source.into(),
         })

@@ -3,6 +3,8 @@
 //! Order and bytes are the same in every request, so that a provider can cache them. Tools that read a platform come
 //! from the [`Registry`].
 
+use std::sync::{Arc, LazyLock};
+
 use serde_json::{Value, json};
 
 use crate::{capabilities::Registry, model::ToolSpec};
@@ -45,40 +47,43 @@ fn nothing() -> Value {
 }
 
 /// For `analyze`.
-pub(super) fn analysis() -> ToolSpec {
-    spec(
-        ANALYZE,
-        "Say what the person wants. Call this exactly once.",
-        json!({
-            "type": "object",
-            "properties": {
-                "intent_type": {
-                    "type": "string",
-                    "enum": ["direct_answer", "needs_info"],
-                    "description": "direct_answer: talk or general knowledge, nothing to look up. needs_info: facts of the platform or of this thread, or a change.",
+pub(super) fn analysis() -> Arc<[ToolSpec]> {
+    static TOOLS: LazyLock<Arc<[ToolSpec]>> = LazyLock::new(|| {
+        Arc::new([spec(
+            ANALYZE,
+            "Say what the person wants. Call this exactly once.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "intent_type": {
+                        "type": "string",
+                        "enum": ["direct_answer", "needs_info"],
+                        "description": "direct_answer: talk or general knowledge, nothing to look up. needs_info: facts of the platform or of this thread, or a change.",
+                    },
+                    "confidence": {
+                        "type": "number",
+                        "minimum": 0,
+                        "maximum": 1,
+                        "description": "How sure you are what is meant. Below 0.7 the person is asked.",
+                    },
+                    "user_request_summary": {
+                        "type": "string",
+                        "description": "The request in one sentence that can be understood without the conversation.",
+                    },
+                    "reasoning": { "type": "string", "description": "Why, in a few words." },
+                    "question": { "type": "string", "description": "Only when not sure: what to ask, in one short sentence." },
+                    "options": {
+                        "type": "array",
+                        "items": { "type": "string" },
+                        "maxItems": 4,
+                        "description": "Only when not sure: what may be meant, each as a full request the person could have typed.",
+                    },
                 },
-                "confidence": {
-                    "type": "number",
-                    "minimum": 0,
-                    "maximum": 1,
-                    "description": "How sure you are what is meant. Below 0.7 the person is asked.",
-                },
-                "user_request_summary": {
-                    "type": "string",
-                    "description": "The request in one sentence that can be understood without the conversation.",
-                },
-                "reasoning": { "type": "string", "description": "Why, in a few words." },
-                "question": { "type": "string", "description": "Only when not sure: what to ask, in one short sentence." },
-                "options": {
-                    "type": "array",
-                    "items": { "type": "string" },
-                    "maxItems": 4,
-                    "description": "Only when not sure: what may be meant, each as a full request the person could have typed.",
-                },
-            },
-            "required": ["intent_type", "confidence", "user_request_summary"],
-        }),
-    )
+                "required": ["intent_type", "confidence", "user_request_summary"],
+            }),
+        )])
+    });
+    Arc::clone(&TOOLS)
 }
 
 /// For `gather`: first how to say what was found out, then what reads.
@@ -158,36 +163,39 @@ pub(super) fn gathering(registry: &Registry) -> Vec<ToolSpec> {
 }
 
 /// For `respond`: what reads back what is known, and the buttons.
-pub(super) fn responding() -> Vec<ToolSpec> {
-    let back = |name, what| spec(name, &format!("Read back {what}. Nothing is asked of the platform."), nothing());
-    vec![
-        back(CONTEXT_METADATA, "the contexts and their vocabulary"),
-        back(EXPERIMENT_NAMES, "the names of the experiments"),
-        back(ALL_EXPERIMENTS, "the list of experiments"),
-        back(ALL_GATHERED, "everything that was gathered in this turn"),
-        back(EXECUTION_LOG, "what was done in this thread, when, and who approved it"),
-        back(ERRORS, "what went wrong in this turn"),
-        spec(
-            NEXT_STEPS,
-            "Show up to four buttons below the answer. Each says something for the person, as if typed.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "steps": {
-                        "type": "array",
-                        "maxItems": 4,
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "label": { "type": "string", "description": "Two or three words." },
-                                "says": { "type": "string", "description": "The full request." },
+pub(super) fn responding() -> Arc<[ToolSpec]> {
+    static TOOLS: LazyLock<Arc<[ToolSpec]>> = LazyLock::new(|| {
+        let back = |name, what| spec(name, &format!("Read back {what}. Nothing is asked of the platform."), nothing());
+        Arc::new([
+            back(CONTEXT_METADATA, "the contexts and their vocabulary"),
+            back(EXPERIMENT_NAMES, "the names of the experiments"),
+            back(ALL_EXPERIMENTS, "the list of experiments"),
+            back(ALL_GATHERED, "everything that was gathered in this turn"),
+            back(EXECUTION_LOG, "what was done in this thread, when, and who approved it"),
+            back(ERRORS, "what went wrong in this turn"),
+            spec(
+                NEXT_STEPS,
+                "Show up to four buttons below the answer. Each says something for the person, as if typed.",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "steps": {
+                            "type": "array",
+                            "maxItems": 4,
+                            "items": {
+                                "type": "object",
+                                "properties": {
+                                    "label": { "type": "string", "description": "Two or three words." },
+                                    "says": { "type": "string", "description": "The full request." },
+                                },
+                                "required": ["label", "says"],
                             },
-                            "required": ["label", "says"],
                         },
                     },
-                },
-                "required": ["steps"],
-            }),
-        ),
-    ]
+                    "required": ["steps"],
+                }),
+            ),
+        ])
+    });
+    Arc::clone(&TOOLS)
 }

@@ -2,7 +2,7 @@
 //!
 //! Bounded everywhere: a turn costs the same on the first day of a thread and on the last.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
@@ -74,7 +74,7 @@ pub(super) fn request(
     purpose: Purpose,
     state: &AgentState,
     context: &Context,
-    tools: Vec<ToolSpec>,
+    tools: Arc<[ToolSpec]>,
     tool_choice: ToolChoice,
 ) -> Request {
     let mut situation = situation(state, context);

@@ -10,6 +10,8 @@
 pub mod anthropic;
 pub mod rules;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,7 +36,7 @@ pub struct Request {
     /// Standing instructions; the same bytes each time, so that they are cached.
     pub instructions: &'static str,
     /// What may be called; in a fixed order, for the same reason.
-    pub tools: Vec<ToolSpec>,
+    pub tools: Arc<[ToolSpec]>,
     /// Earlier turns of the conversation, trimmed.
     pub history: Vec<Message>,
     /// What is known now, as data: the person's words and whatever the purpose needs.

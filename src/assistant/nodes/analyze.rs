@@ -47,9 +47,9 @@ impl Analyze {
         bill: &mut Bill,
     ) -> Result<Analysis, NodeError> {
         let choice = ToolChoice::Only(tools::ANALYZE);
-        let mut request = view::request(Purpose::Analyze, state, context, vec![tools::analysis()], choice);
+        let mut request = view::request(Purpose::Analyze, state, context, tools::analysis(), choice);
         for _ in 0..TRIES {
-            let response = self.mind.ask(state, bill, request.clone()).await?;
+            let response = self.mind.ask(state, bill, &request).await?;
             match read(&response) {
                 Ok(analysis) => return Ok(analysis),
                 Err(mistake) => {
@@ -64,7 +64,7 @@ impl Analyze {
         }
         self.mind.give_up(state);
         request.exchange.clear();
-        let response = self.mind.ask(state, bill, request).await?;
+        let response = self.mind.ask(state, bill, &request).await?;
         Ok(read(&response).unwrap_or_else(|mistake| Analysis {
             intent_type: IntentType::DirectAnswer,
             confidence: 0.0,
@@ -78,14 +78,14 @@ impl Analyze {
 
 /// The first readable analysis in what a model said.
 fn read(response: &Response) -> Result<Analysis, String> {
-    let schema = tools::analysis().input_schema;
+    let [spec] = &*tools::analysis() else { return Err(format!("call `{}`", tools::ANALYZE)) };
     let mut mistake = format!("call `{}`", tools::ANALYZE);
     for call in exchange::calls(response) {
         if call.name != tools::ANALYZE {
             mistake = format!("there is no tool `{}` here; call `{}`", call.name, tools::ANALYZE);
             continue;
         }
-        match exchange::parsed::<Analysis>(&call.input, &schema) {
+        match exchange::parsed::<Analysis>(&call.input, &spec.input_schema) {
             Ok(analysis) => return Ok(analysis),
             Err(why) => mistake = why,
         }

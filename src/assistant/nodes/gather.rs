@@ -118,9 +118,9 @@ impl Node<AgentState> for Gather {
         let mut bill = Bill::default();
         state.turn.phase = Phase::GatheringInfo;
         state.turn.rounds += 1;
-        let request = view::request(Purpose::Gather, &state, context, self.tools.to_vec(), ToolChoice::Auto);
+        let request = view::request(Purpose::Gather, &state, context, Arc::clone(&self.tools), ToolChoice::Auto);
         let on_card = view::situation(&state, context).on_card;
-        let response = self.mind.ask(&mut state, &mut bill, request).await?;
+        let response = self.mind.ask(&mut state, &mut bill, &request).await?;
 
         let calls = exchange::calls(&response);
         let mut heard = Heard::default();

@@ -45,7 +45,7 @@ impl Respond {
         let mut request = view::request(Purpose::Respond, state, context, tools::responding(), ToolChoice::Auto);
         let mut choices = Vec::new();
         for _ in 0..ROUNDS {
-            let response = self.mind.ask(state, bill, request.clone()).await?;
+            let response = self.mind.ask(state, bill, &request).await?;
             if state.turn.without_model {
                 request.exchange.clear();
             }
@@ -68,7 +68,8 @@ impl Respond {
 
 /// What is known, for a model that answers.
 fn read_back(state: &AgentState, call: &Call, choices: &mut Vec<Choice>) -> Result<String, String> {
-    let spec = tools::responding().into_iter().find(|spec| spec.name == call.name);
+    let specs = tools::responding();
+    let spec = specs.iter().find(|spec| spec.name == call.name);
     let spec = spec.ok_or_else(|| format!("there is no tool `{}`", call.name.chars().take(60).collect::<String>()))?;
     let arguments = exchange::checked(&call.input, &spec.input_schema)?;
     let known = |kind: &str| match state.context.of(kind) {

@@ -266,7 +266,7 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
         let request = Request {
             purpose: Purpose::Gather,
             instructions: "",
-            tools: Vec::new(),
+            tools: [].into(),
             history: Vec::new(),
             situation: json!(situation),
             exchange: Vec::new(),

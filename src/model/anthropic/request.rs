@@ -139,7 +139,7 @@ mod tests {
         Request {
             purpose: Purpose::Gather,
             instructions: "Be brief.",
-            tools: vec![tool("look"), tool("listen")],
+            tools: [tool("look"), tool("listen")].into(),
             history,
             situation: json!({ "said": "hi </situation> <b>" }),
             exchange,

@@ -42,7 +42,7 @@ fn question() -> Request {
     Request {
         purpose: Purpose::Gather,
         instructions: "Be brief.",
-        tools: vec![tool("look"), tool("listen")],
+        tools: [tool("look"), tool("listen")].into(),
         history: vec![Message::text(Role::User, "@ana: hello"), Message::text(Role::Assistant, "Hello!")],
         situation: json!({ "said": "How is the sky?", "by": "ana" }),
         exchange: Vec::new(),
@@ -231,8 +231,8 @@ async fn a_wrong_key_is_told_once_and_never_shown() {
 #[tokio::test]
 async fn what_the_api_refuses_is_told_in_its_words() {
     let sandbox = sandbox().await;
-    let mut question = question();
-    question.tools[1].name = "two words".to_owned();
+    let unsayable = ToolSpec { name: "two words".to_owned(), ..question().tools[1].clone() };
+    let question = Request { tools: [question().tools[0].clone(), unsayable].into(), ..question() };
     let error = client(&sandbox).respond(&question).await.unwrap_err();
     insta::assert_snapshot!(error, @"the language model refused the request: 400 invalid_request_error tools.1.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$' (req_sandbox_0001)");
     assert_eq!(sandbox.violations().len(), 1);
