@@ -12,6 +12,10 @@ use countersign::{
 };
 use tokio_util::sync::CancellationToken;
 
+/// Most of a step is JSON made and thrown away on several threads, which the system's allocator makes them queue for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Settings are wrong, or a check failed: something for the operator to mend.
 const EXIT_SETTINGS: u8 = 2;
 
