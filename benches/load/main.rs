@@ -15,7 +15,9 @@
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
-//! Each has a thread of its own, and an experiment that nobody else touches at that time.
+//! Each has a thread of its own, and an experiment that nobody else touches at that time. Once it was started and
+//! stopped, a new one takes its place: the platform sends every change of status with an experiment, and one with
+//! hundreds of them would be what is measured.
 
 #![allow(clippy::print_stdout, reason = "the figures are what it is for")]
 
@@ -94,10 +96,7 @@ async fn main() -> ExitCode {
 async fn run(options: Options) -> anyhow::Result<Table> {
     let folder = tempfile::tempdir()?;
     let slack = Slack::start().await?;
-    let upgrade = SandboxUpgrade::start(upgrade::Options::default()).await?;
-    for number in 0..MANY {
-        upgrade.has(&experiment(number), "inactive");
-    }
+    let upgrade = Arc::new(SandboxUpgrade::start(upgrade::Options::default()).await?);
     let redis = options.redis.then(|| Redis::start(folder.path())).transpose()?;
     let redis_url = redis.as_ref().map(Redis::url);
     let mut bot = Bot::start(&Surroundings {
@@ -116,16 +115,15 @@ async fn run(options: Options) -> anyhow::Result<Table> {
 
     deliveries(&person, &mut table).await?;
     for in_flight in [FEW, MANY] {
-        approvals(&person, &bot, in_flight, options.rounds, &mut table).await?;
+        approvals(&person, &bot, &upgrade, in_flight, options.rounds, &mut table).await?;
     }
     if options.turns > 0 {
-        long_threads(&person, &bot, options.turns, &mut table).await?;
+        long_threads(&person, &bot, &upgrade, options.turns, &mut table).await?;
     }
     sleep(IDLE).await;
     let memory = bot.memory()?;
     table.row("memory, after the load", "RSS · most", format!("{:.1} · {:.1} MiB", memory.now, memory.most));
     bot.stop()?;
-    upgrade.stop().await;
     Ok(table)
 }
 
@@ -184,6 +182,7 @@ async fn deliveries(person: &Person, table: &mut Table) -> anyhow::Result<()> {
 async fn approvals(
     person: &Person,
     bot: &Bot,
+    upgrade: &Arc<SandboxUpgrade>,
     in_flight: usize,
     rounds: usize,
     table: &mut Table,
@@ -193,10 +192,10 @@ async fn approvals(
     let began = Instant::now();
     let mut people = JoinSet::new();
     for number in 0..in_flight {
-        let (person, left) = (person.clone(), left.clone());
+        let (person, left, upgrade) = (person.clone(), left.clone(), upgrade.clone());
         people.spawn(async move {
             let mut took = Vec::new();
-            let mut words = Alternating::of(number);
+            let mut words = Alternating::of(number, upgrade);
             while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
                 let root = person.slack.fresh_ts();
                 let mut hears = Hears::thread(&person.slack, &root);
@@ -241,15 +240,21 @@ async fn approvals(
 }
 
 /// Whether a thread's turns become dearer as it grows: the bot's processor time for each around turns 10, 100 and so on.
-async fn long_threads(person: &Person, bot: &Bot, turns: usize, table: &mut Table) -> anyhow::Result<()> {
+async fn long_threads(
+    person: &Person,
+    bot: &Bot,
+    upgrade: &Arc<SandboxUpgrade>,
+    turns: usize,
+    table: &mut Table,
+) -> anyhow::Result<()> {
     let measured: Vec<usize> = [10, 100, 500].into_iter().filter(|turn| *turn < turns).chain([turns]).collect();
     let edges: Vec<usize> = measured.iter().flat_map(|turn| [turn - AROUND, turn + AROUND]).collect();
     let barrier = Arc::new(Barrier::new(LONG_THREADS + 1));
     let mut people = JoinSet::new();
     for number in 0..LONG_THREADS {
-        let (person, barrier, edges) = (person.clone(), barrier.clone(), edges.clone());
+        let (person, barrier, edges, upgrade) = (person.clone(), barrier.clone(), edges.clone(), upgrade.clone());
         people.spawn(async move {
-            let mut words = Alternating::of(number);
+            let mut words = Alternating::of(number, upgrade);
             let root = person.slack.fresh_ts();
             let mut hears = Hears::thread(&person.slack, &root);
             let mut turn = 0;
@@ -300,18 +305,22 @@ async fn long_threads(person: &Person, bot: &Bot, turns: usize, table: &mut Tabl
     Ok(())
 }
 
-/// One experiment, started and stopped in turn.
+/// An experiment, started and stopped; then a new one of the same name.
 struct Alternating {
+    upgrade: Arc<SandboxUpgrade>,
     name: String,
     running: bool,
 }
 
 impl Alternating {
-    fn of(number: usize) -> Self {
-        Self { name: experiment(number), running: false }
+    fn of(number: usize, upgrade: Arc<SandboxUpgrade>) -> Self {
+        Self { upgrade, name: experiment(number), running: false }
     }
 
     fn next(&mut self) -> String {
+        if !self.running {
+            self.upgrade.has_anew(&self.name, "inactive");
+        }
         self.running = !self.running;
         format!("{} {}", if self.running { "start" } else { "stop" }, self.name)
     }

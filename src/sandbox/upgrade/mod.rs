@@ -136,6 +136,14 @@ impl SandboxUpgrade {
         self.shared.change(|world| seed::plain(world, name, status))
     }
 
+    /// As [`Self::has`], in the place of every experiment of that name, as if those had been deleted.
+    pub fn has_anew(&self, name: &str, status: &str) -> String {
+        self.shared.change(|world| {
+            world.experiments.retain(|experiment| experiment.row.name != name);
+            seed::plain(world, name, status)
+        })
+    }
+
     /// The newest experiment of that name as `GET /experiments/single` shows it.
     pub fn experiment(&self, name: &str) -> Option<Value> {
         let world = self.shared.world();
