@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 use clap::{Parser, Subcommand};
 use countersign::{
-    app::{self, Bot, check, telemetry},
+    app::{self, Bot, check, stdout::say, telemetry},
     clock::SystemClock,
     config::{Config, LogFormat, environment},
     conversation::trace::Traces,
@@ -96,7 +96,6 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     bot.run(stop).await
 }
 
-#[expect(clippy::print_stdout, reason = "the answer of a command")]
 async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> {
     let traces = Traces::new(app::parts::store(config, Arc::new(SystemClock)).await?);
     let told = match thread {
@@ -105,16 +104,17 @@ async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> 
             traces.trace(&thread).await?.ok_or_else(|| anyhow::anyhow!("there is no thread {thread} in this store"))?
         }
     };
-    println!("{told:#}");
-    Ok(())
+    Ok(say(format_args!("{told:#}"))?)
 }
 
-#[expect(clippy::print_stdout, reason = "the answer of a command")]
 fn report(lines: &[check::Line]) -> ExitCode {
     for check::Line { what, result } in lines {
-        match result {
-            Ok(how) => println!("ok    {what:<8} {how}"),
-            Err(wrong) => println!("wrong {what:<8} {wrong}"),
+        let said = match result {
+            Ok(how) => say(format_args!("ok    {what:<8} {how}")),
+            Err(wrong) => say(format_args!("wrong {what:<8} {wrong}")),
+        };
+        if let Err(error) = said {
+            return fail(&format!("cannot tell how it is: {error}"));
         }
     }
     if lines.iter().all(|line| line.result.is_ok()) { ExitCode::SUCCESS } else { ExitCode::from(EXIT_SETTINGS) }

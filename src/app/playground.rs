@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Bot, sandbox};
+use super::{Bot, sandbox, stdout::say};
 use crate::{
     clock::SystemClock,
     config::Config,
@@ -39,7 +39,6 @@ pub struct Options {
 /// # Errors
 ///
 /// What cannot be opened, and why.
-#[expect(clippy::print_stdout, reason = "the address is what the newcomer is waiting for")]
 pub async fn run(
     options: Options,
     environment: &HashMap<String, String>,
@@ -74,8 +73,8 @@ pub async fn run(
         Some(_) => format!("{} (ANTHROPIC_API_KEY is set)", config.model.name),
         None => "its documented phrases; set ANTHROPIC_API_KEY for a language model".to_owned(),
     };
-    println!("Countersign is at http://{}", listener.local_addr()?);
-    println!("It understands {understood}. Stop it with Ctrl-C; everything is kept in {}.", data.display());
+    say(format_args!("Countersign is at http://{}", listener.local_addr()?))?;
+    say(format_args!("It understands {understood}. Stop it with Ctrl-C; everything is kept in {}.", data.display()))?;
     let stopped = stop.clone();
     // Pages keep a stream open for ever, so the page does not wait for them to close.
     let page = async {

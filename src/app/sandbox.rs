@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
+use super::stdout::say;
 use crate::sandbox::{slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade};
 
 /// The file of the workspace in a data folder.
@@ -94,14 +95,13 @@ impl World {
 /// # Errors
 ///
 /// If a port is taken or a file cannot be read.
-#[expect(clippy::print_stdout, reason = "the settings are what the reader is waiting for")]
 pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()> {
     let world = World::start(options).await?;
-    println!("SLACK_API_URL={}", world.slack.api_url());
-    println!("SLACK_BOT_TOKEN={}", world.slack.bot_token());
-    println!("SLACK_APP_TOKEN={}", world.slack.app_token());
-    println!("SLACK_SIGNING_SECRET={}", world.slack.signing_secret());
-    println!("UPGRADE_API_URL={}", world.upgrade.url());
+    say(format_args!("SLACK_API_URL={}", world.slack.api_url()))?;
+    say(format_args!("SLACK_BOT_TOKEN={}", world.slack.bot_token()))?;
+    say(format_args!("SLACK_APP_TOKEN={}", world.slack.app_token()))?;
+    say(format_args!("SLACK_SIGNING_SECRET={}", world.slack.signing_secret()))?;
+    say(format_args!("UPGRADE_API_URL={}", world.upgrade.url()))?;
     stop.cancelled().await;
     world.stop().await;
     Ok(())

@@ -14,7 +14,9 @@ static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 /// The Slack library is kept silent: it logs payloads and the tickets of its connections.
 pub fn log(levels: &str, format: LogFormat) {
     let filter = EnvFilter::try_new(format!("{levels},slack_morphism=off")).unwrap_or_else(|_| EnvFilter::new("info"));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A line that cannot be written, since nobody reads any more, is lost: complaining about it would panic.
+    let subscriber =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
     match format {
         LogFormat::Text => subscriber.with_ansi(std::io::stderr().is_terminal()).try_init().ok(),
         LogFormat::Json => subscriber.json().try_init().ok(),

@@ -6,6 +6,7 @@ mod crashing_store;
 mod deliveries;
 mod gate;
 mod lease_loss;
+mod operators;
 mod process;
 mod processes;
 mod redis_down;

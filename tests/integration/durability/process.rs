@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     fs::File,
+    io,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
@@ -41,6 +42,15 @@ impl Process {
         let from = std::fs::metadata(log).map_or(0, |file| usize::try_from(file.len()).unwrap());
         kill.takes(spawn(&mut command, log));
         Self { kill: kill.clone(), log: log.to_owned(), from }
+    }
+
+    /// Starts it where everybody who could have heard it has gone.
+    pub(super) fn unheard(mut command: Command) -> Self {
+        let nobody = || io::pipe().unwrap().1;
+        let child = command.stdin(Stdio::null()).stdout(nobody()).stderr(nobody()).spawn().unwrap();
+        let kill = Kill::default();
+        kill.takes(child);
+        Self { kill, log: PathBuf::new(), from: 0 }
     }
 
     /// Whether a bot has come so far that it can be told to stop.

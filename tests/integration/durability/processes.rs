@@ -10,7 +10,7 @@ use crate::support::{bot::BOUND, redis::RedisServer};
 
 /// How events come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+pub(super) enum By {
     Socket,
     Http,
 }
@@ -38,20 +38,9 @@ async fn by_http_with_redis() {
 }
 
 async fn a_dialogue(by: By, redis: Option<String>) {
-    let folder = tempfile::tempdir().unwrap();
-    let port = free_port();
-    let mut sandbox = Command::new(COUNTERSIGN);
-    sandbox.args(["sandbox", "--slack-port", "0", "--upgrade-port", "0"]).env_clear();
-    if by == By::Http {
-        sandbox.args(["--events-url", &format!("http://127.0.0.1:{port}")]);
-    }
-    let sandbox = Process::start(sandbox, &folder.path().join("sandbox.log"));
-    let settings = settings(&sandbox, by, port, redis, &folder).await;
-
+    let Given { folder, sandbox, settings, page, bot: here } = given(by, redis).await;
     check(&settings);
     let bot = Process::start(serve(&settings), &folder.path().join("bot.log"));
-    let page = Page::new(&settings);
-    let here = format!("http://127.0.0.1:{port}");
     page.until("it is ready", async || page.get(&format!("{here}/readyz")).await.is_some_and(|(ok, _)| ok)).await;
     assert_eq!(page.get(&format!("{here}/healthz")).await, Some((true, "ok\n".to_owned())));
 
@@ -72,6 +61,31 @@ async fn a_dialogue(by: By, redis: Option<String>) {
         let status = process.stop().await;
         assert!(status.success(), "{status}\n{}", process.log());
     }
+}
+
+/// A sandbox that runs, and what a bot needs that is to run against it.
+pub(super) struct Given {
+    pub(super) folder: TempDir,
+    pub(super) sandbox: Process,
+    pub(super) settings: HashMap<String, String>,
+    pub(super) page: Page,
+    /// Where the bot will answer.
+    pub(super) bot: String,
+}
+
+pub(super) async fn given(by: By, redis: Option<String>) -> Given {
+    let folder = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let bot = format!("http://127.0.0.1:{port}");
+    let mut sandbox = Command::new(COUNTERSIGN);
+    sandbox.args(["sandbox", "--slack-port", "0", "--upgrade-port", "0"]).env_clear();
+    if by == By::Http {
+        sandbox.args(["--events-url", &bot]);
+    }
+    let sandbox = Process::start(sandbox, &folder.path().join("sandbox.log"));
+    let settings = settings(&sandbox, by, port, redis, &folder).await;
+    let page = Page::new(&settings);
+    Given { folder, sandbox, settings, page, bot }
 }
 
 /// What the sandbox prints, and what differs here.
@@ -112,27 +126,12 @@ fn check(settings: &HashMap<String, String>) {
     assert!(output.status.success(), "{said}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_is_said_and_ends_with_2() {
-    let output = Command::new(COUNTERSIGN)
-        .arg("check")
-        .env_clear()
-        .envs([("SLACK_API_URL", "http://127.0.0.1:9/api"), ("UPGRADE_API_URL", "http://127.0.0.1:9/api")])
-        .env("COUNTERSIGN__STORE__PATH", tempfile::tempdir().unwrap().path().join("threads.sqlite"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("wrong slack    SLACK_BOT_TOKEN is not set"), "{said}");
-    assert!(said.contains("wrong upgrade"), "{said}");
-}
-
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// What somebody sees and does who sits before the workspace.
-struct Page {
+pub(super) struct Page {
     client: reqwest::Client,
     slack: String,
     upgrade: String,
@@ -146,7 +145,7 @@ impl Page {
     }
 
     /// Whether it went well, and what was said.
-    async fn get(&self, url: &str) -> Option<(bool, String)> {
+    pub(super) async fn get(&self, url: &str) -> Option<(bool, String)> {
         let answer = self.client.get(url).send().await.ok()?;
         Some((answer.status().is_success(), answer.text().await.ok()?))
     }
@@ -158,7 +157,7 @@ impl Page {
         answer
     }
 
-    async fn says(&self, name: &str, text: &str) -> String {
+    pub(super) async fn says(&self, name: &str, text: &str) -> String {
         let act = json!({ "as": name, "channel": "experiments", "text": text });
         self.does("post", act).await["ts"].as_str().unwrap().to_owned()
     }
@@ -170,7 +169,7 @@ impl Page {
     }
 
     /// The message with this button, once it is there.
-    async fn message_with(&self, root: &str, action_id: &str) -> Value {
+    pub(super) async fn message_with(&self, root: &str, action_id: &str) -> Value {
         let has = |message: &Value| message.to_string().contains(&format!(r#""action_id":"{action_id}""#));
         let find = async || self.thread(root).await.as_array().unwrap().iter().find(|message| has(message)).cloned();
         self.until("a card", async || find().await.is_some()).await;
@@ -189,7 +188,7 @@ impl Page {
         ledger.iter().filter(|entry| entry["effect"] == true).count()
     }
 
-    async fn until(&self, what: &str, fact: impl AsyncFn() -> bool) {
+    pub(super) async fn until(&self, what: &str, fact: impl AsyncFn() -> bool) {
         let deadline = tokio::time::Instant::now() + BOUND;
         while !fact().await {
             assert!(tokio::time::Instant::now() < deadline, "waited in vain for {what}");
