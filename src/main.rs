@@ -97,7 +97,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
 }
 
 async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> {
-    let traces = Traces::new(app::parts::store(config, Arc::new(SystemClock)).await?);
+    let traces = Traces::new(app::parts::store_to_read(config, Arc::new(SystemClock)).await?);
     let told = match thread {
         None => traces.threads().await?,
         Some(thread) => {

@@ -1,11 +1,15 @@
 //! `countersign check`: asks every outside system once and says in one line each how it is.
 
-use std::sync::Arc;
+use std::{
+    fs::{self, File},
+    path::Path,
+    sync::Arc,
+};
 
 use super::parts;
 use crate::{
     clock::SystemClock,
-    config::{Config, SlackMode},
+    config::{Config, SlackMode, StoreKind},
     model::{Message, Purpose, Request, ToolChoice},
     store::sqlite::OpenError,
 };
@@ -48,6 +52,9 @@ fn events(config: &Config) -> Result<String, String> {
 }
 
 async fn store(config: &Config) -> Result<String, String> {
+    if config.store_kind() == StoreKind::Sqlite && !config.store.path.exists() {
+        return store_to_be_made(&config.store.path);
+    }
     let store = match parts::store(config, Arc::new(SystemClock)).await {
         Ok(store) => store,
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) => {
@@ -60,6 +67,21 @@ async fn store(config: &Config) -> Result<String, String> {
         Ok(format!("{}, keeps what it acknowledges", durability.name))
     } else {
         Err(format!("{}: {}", durability.name, durability.problems.join("; ")))
+    }
+}
+
+/// Whether a store can be made at `path`, without making one.
+fn store_to_be_made(path: &Path) -> Result<String, String> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    let probe = folder.join(format!(".countersign-check-{}", std::process::id()));
+    match File::create_new(&probe).and_then(|_| fs::remove_file(&probe)) {
+        Ok(()) => Ok(format!("none yet; it will be made at {}, and {} is writable", path.display(), folder.display())),
+        Err(error) => Err(format!(
+            "none yet, and none can be made at {}, since {} is not writable ({error}); the setting store.path says where",
+            path.display(),
+            folder.display(),
+        )),
     }
 }
 

@@ -32,14 +32,24 @@ pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc
             let store = SqliteStore::open(path, clock);
             Ok(Arc::new(store.with_context(|| format!("cannot open the store {}", path.display()))?))
         }
-        StoreKind::Redis => {
-            let Some(url) = &config.store.redis_url else {
-                bail!("store.kind is \"redis\", but REDIS_URL is not set");
-            };
-            let store = RedisStore::open(url.expose_secret(), config.store.allow_lossy).await;
-            Ok(Arc::new(store.context("cannot open the Redis store")?))
-        }
+        StoreKind::Redis => redis(config).await,
     }
+}
+
+/// The same to be read, also while a bot works with it. None is made.
+pub async fn store_to_read(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {
+    match config.store_kind() {
+        StoreKind::Sqlite => Ok(Arc::new(SqliteStore::open_to_read(&config.store.path, clock)?)),
+        StoreKind::Redis => redis(config).await,
+    }
+}
+
+async fn redis(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+    let Some(url) = &config.store.redis_url else {
+        bail!("store.kind is \"redis\", but REDIS_URL is not set");
+    };
+    let store = RedisStore::open(url.expose_secret(), config.store.allow_lossy).await;
+    Ok(Arc::new(store.context("cannot open the Redis store")?))
 }
 
 /// The workspace that the settings name.

@@ -5,7 +5,7 @@
 //! their own ([`readers`]) and wait for no writer.
 //!
 //! The file is in WAL mode and may be read by any tool while the bot runs. Writing it is for one process only: the store
-//! holds a lock on `<path>.lock` for as long as it lives, and a second one is told so.
+//! holds a lock on `<path>.lock` for as long as it lives, and a second one is told so. A trace opens it to read only.
 //!
 //! Nothing in here knows Slack or a graph: values are stored as the JSON they serialise to, beside the few columns that
 //! are searched. `(thread, position)` is one integer key, see [`keys`]. Start reading in `operations.rs`, which lists the
@@ -37,7 +37,8 @@ mod writer;
 
 pub use open::OpenError;
 
-/// A [`crate::graph::store::Store`] in a SQLite file. Made by [`SqliteStore::open`].
+/// A [`crate::graph::store::Store`] in a SQLite file. Made by [`SqliteStore::open`], or by
+/// [`SqliteStore::open_to_read`] beside the process that has it.
 ///
 /// Dropping it waits for the operations that were sent, closes the file and gives up the lock.
 ///
@@ -50,6 +51,6 @@ pub struct SqliteStore {
     readers: readers::Readers,
     clock: Arc<dyn Clock>,
     name: String,
-    /// Held, never read. Last, so that it is given up after the connections are closed.
-    _lock: std::fs::File,
+    /// Held, never read; none if the store is only read. Last, so that it is given up after the connections are closed.
+    _lock: Option<std::fs::File>,
 }

@@ -1,6 +1,7 @@
 //! Opens the file: lock, settings, migrations, connections.
 
 use std::{
+    cmp::Ordering,
     fs::{File, TryLockError},
     io,
     path::{Path, PathBuf},
@@ -16,6 +17,9 @@ use crate::clock::Clock;
 /// How long a connection waits for a tool that holds the file.
 const BUSY: Duration = Duration::from_secs(5);
 
+/// How the process that writes opens the file to read: it may create the index of the log.
+const READS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -26,6 +30,22 @@ pub enum OpenError {
         path: PathBuf,
         /// The file that is locked.
         lock: PathBuf,
+    },
+    /// It is to be read, and there is none.
+    #[error("there is no store at {}; the setting store.path says where it is kept", path.display())]
+    Missing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// It is to be read, and was written by an earlier version of this program.
+    #[error("{} has schema {found}, and this program reads {known}; `countersign serve` brings it up to date", path.display())]
+    Older {
+        /// The store.
+        path: PathBuf,
+        /// The schema of the file.
+        found: u32,
+        /// The newest schema that this program knows.
+        known: u32,
     },
     /// It was written by a later version of this program.
     #[error("{} has schema {found}, and this program knows only {known}; run the newer program", path.display())]
@@ -75,12 +95,46 @@ impl SqliteStore {
             found,
             known: schema::known(),
         })?;
-        let reading = [reader(path).map_err(refused)?, reader(path).map_err(refused)?];
+        let reading = [reader(path, READS).map_err(refused)?, reader(path, READS).map_err(refused)?];
+        Self::start(path, connection, reading, clock, Some(lock))
+    }
 
+    /// Opens the store in the file at `path` to be read, also while another process has it. Makes no store, and every
+    /// write fails.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] says what a person can do about it.
+    pub fn open_to_read(path: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        if !path.exists() {
+            return Err(OpenError::Missing { path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()) });
+        }
+        let open = || reader(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+        let refused = |source| OpenError::Sqlite { path: path.to_owned(), source };
+
+        let connection = open().map_err(refused)?;
+        let (found, known) = (schema::seen(&connection).map_err(refused)?, schema::known());
+        match found.cmp(&known) {
+            Ordering::Less => return Err(OpenError::Older { path: path.to_owned(), found, known }),
+            Ordering::Greater => return Err(OpenError::Newer { path: path.to_owned(), found, known }),
+            Ordering::Equal => {}
+        }
+        let reading = [open().map_err(refused)?, open().map_err(refused)?];
+        Self::start(path, connection, reading, clock, None)
+    }
+
+    fn start(
+        path: &Path,
+        writing: Connection,
+        reading: [Connection; 2],
+        clock: Arc<dyn Clock>,
+        lock: Option<File>,
+    ) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Io { path: path.to_owned(), source };
         let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         Ok(Self {
-            writer: Writer::start(connection).map_err(failed)?,
+            writer: Writer::start(writing).map_err(failed)?,
             readers: Readers::start(reading).map_err(failed)?,
             clock,
             name: format!("SQLite {} ({file})", rusqlite::version()),
@@ -115,9 +169,8 @@ fn set_up_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_size_limit", 64 << 20)
 }
 
-fn reader(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+fn reader(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.pragma_update(None, "query_only", true)?;
@@ -146,12 +199,33 @@ mod tests {
         open(&path).unwrap();
     }
 
+    #[tokio::test]
+    async fn a_store_can_be_read_while_another_process_has_it() {
+        use crate::graph::store::Store as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("countersign.sqlite");
+        let to_read = || SqliteStore::open_to_read(&path, Arc::new(SystemClock));
+        assert!(matches!(to_read(), Err(OpenError::Missing { .. })));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was made");
+
+        let writing = open(&path).unwrap();
+        let hash = writing.put_blob(b"large").await.unwrap();
+        let reading = to_read().unwrap();
+        assert_eq!(reading.get_blob(&hash).await.unwrap().as_deref(), Some(&b"large"[..]));
+        assert!(reading.put_blob(b"more").await.is_err(), "it only reads");
+        drop((reading, writing));
+        assert!(to_read().unwrap().get_blob(&hash).await.unwrap().is_some(), "nobody has it");
+        open(&path).unwrap();
+    }
+
     #[test]
     fn a_file_from_the_future_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("countersign.sqlite");
         Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
         assert!(matches!(open(&path), Err(OpenError::Newer { found: 99, known: 1, .. })));
+        let reading = SqliteStore::open_to_read(&path, Arc::new(SystemClock));
+        assert!(matches!(reading, Err(OpenError::Newer { found: 99, known: 1, .. })));
     }
 
     #[test]

@@ -110,10 +110,15 @@ pub(super) fn known() -> u32 {
     u32::try_from(MIGRATIONS.len()).expect("there are a few")
 }
 
+/// The schema of a file.
+pub(super) fn seen(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
 /// Brings the file up to date. The inner error is the schema of a file that is newer than this program.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<(), u32>> {
     let transaction = connection.transaction()?;
-    let seen: u32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let seen = seen(&transaction)?;
     if seen > known() {
         return Ok(Err(seen));
     }

@@ -1,6 +1,11 @@
 //! The program as operators know it: what its commands say, and how they end.
 
-use std::process::{Command, Output};
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
 
 use super::{
     process::{COUNTERSIGN, Process, serve},
@@ -8,7 +13,7 @@ use super::{
 };
 
 /// `countersign check` where nothing answers, with the store at this path.
-fn check_alone(store: &std::path::Path) -> Command {
+fn check_alone(store: &Path) -> Command {
     let mut command = Command::new(COUNTERSIGN);
     command
         .arg("check")
@@ -16,6 +21,13 @@ fn check_alone(store: &std::path::Path) -> Command {
         .envs([("SLACK_API_URL", "http://127.0.0.1:9/api"), ("UPGRADE_API_URL", "http://127.0.0.1:9/api")])
         .env("COUNTERSIGN__STORE__PATH", store);
     command
+}
+
+/// `countersign trace` of the store at this path.
+fn trace(store: &Path, thread: &[&str]) -> Output {
+    let mut command = Command::new(COUNTERSIGN);
+    command.arg("trace").args(thread).env_clear().env("COUNTERSIGN__STORE__PATH", store);
+    command.output().unwrap()
 }
 
 fn said(output: &Output) -> String {
@@ -30,6 +42,48 @@ fn what_is_wrong_is_said_and_ends_with_2() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("wrong slack    SLACK_BOT_TOKEN is not set"), "{said}");
     assert!(said.contains("wrong upgrade"), "{said}");
+}
+
+#[test]
+fn looking_makes_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/threads.sqlite");
+    let checked = said(&check_alone(&path).output().unwrap());
+    let ok = format!(
+        "ok    store    none yet; it will be made at {}, and {} is writable",
+        path.display(),
+        folder.path().display()
+    );
+    assert!(checked.contains(&ok), "{checked}");
+    let traced = trace(&path, &[]);
+    assert_eq!(traced.status.code(), Some(1));
+    assert!(said(&traced).contains(&format!("there is no store at {}", path.display())), "{}", said(&traced));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let checked = said(&check_alone(&file.path().join("threads.sqlite")).output().unwrap());
+    assert!(checked.contains("wrong store    none yet, and none can be made"), "{checked}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_is_traced_while_the_bot_works_and_after_it_was_killed() {
+    let Given { folder, sandbox: _sandbox, settings, page, bot: _ } = given(By::Socket, None).await;
+    let bot = Process::start(serve(&settings), &folder.path().join("bot.log"));
+    page.until("it is up", async || bot.is_up()).await;
+    let root = page.says("ana", "@countersign start the Math Hints experiment").await;
+    page.message_with(&root, "approve").await;
+
+    let store = Path::new(&settings["COUNTERSIGN__STORE__PATH"]);
+    let look = || {
+        let threads: Value = serde_json::from_slice(&trace(store, &[]).stdout).unwrap();
+        let thread = threads["threads"][0]["thread"].as_str().unwrap();
+        assert!(thread.ends_with(&root), "{threads:#}");
+        let traced = trace(store, &[thread]);
+        assert!(said(&traced).contains(r#""name": "update_experiment_status""#), "{}", said(&traced));
+    };
+    look();
+    bot.kill();
+    look();
 }
 
 /// As with `countersign serve 2>&1 | head -1`.
