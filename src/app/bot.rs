@@ -4,6 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use secrecy::SecretString;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{http, parts};
@@ -31,6 +32,7 @@ use crate::{
         client::SlackClient,
         client_error, ingress_http,
         ingress_socket::{self, SocketIngress},
+        refusal::Refusal,
         sink::Sink,
     },
 };
@@ -153,6 +155,7 @@ impl Bot {
     }
 
     /// Works until `stop`, then drains: nothing new is taken in, the steps in hand are saved, what was said is sent.
+    /// Cancels `stop` itself if Slack does not have us.
     ///
     /// # Errors
     ///
@@ -160,10 +163,7 @@ impl Bot {
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let Self { sweeper, workers, tasks, ingress, listener, router, drain, .. } = self;
         let sweeping = tokio::spawn(sweeper.run(stop.clone()));
-        let socket = match ingress {
-            Ingress::Socket(socket) => Some(tokio::spawn(socket.run(stop.clone()))),
-            Ingress::Http => None,
-        };
+        let taking_in = tokio::spawn(take_in(ingress, stop.clone()));
         let stopped = stop.clone();
         let served = axum::serve(listener, router).with_graceful_shutdown(async move { stopped.cancelled().await });
         tokio::select! {
@@ -171,18 +171,28 @@ impl Bot {
             () = async { stop.cancelled().await; tokio::time::sleep(drain).await } => {}
         }
         tasks.close();
+        let deadline = Instant::now() + drain;
+        let taken_in = timeout_at(deadline, taking_in).await;
         let quiet = async {
             sweeping.await.ok();
-            if let Some(socket) = socket {
-                socket.await.ok();
-            }
             workers.drained().await;
             tasks.wait().await;
         };
-        if tokio::time::timeout(drain, quiet).await.is_err() {
+        if timeout_at(deadline, quiet).await.is_err() || taken_in.is_err() {
             tracing::warn!("Not everything ended in time; what was in hand goes on at the next start");
         }
-        Ok(())
+        match taken_in {
+            Ok(Ok(Err(refusal))) => Err(refusal.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Takes events in until `stop`. If none will ever come, nothing is to go on.
+async fn take_in(ingress: Ingress, stop: CancellationToken) -> Result<(), Refusal> {
+    match ingress {
+        Ingress::Socket(socket) => socket.run(stop.clone()).await.inspect_err(|_| stop.cancel()),
+        Ingress::Http => Ok(()),
     }
 }
 

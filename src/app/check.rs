@@ -6,11 +6,14 @@ use std::{
     sync::Arc,
 };
 
+use secrecy::SecretString;
+
 use super::parts;
 use crate::{
     clock::SystemClock,
     config::{Config, SlackMode, StoreKind},
     model::{Message, Purpose, Request, ToolChoice},
+    slack::{client::SlackClient, refusal::Refusal},
     store::sqlite::OpenError,
 };
 
@@ -27,7 +30,7 @@ pub struct Line {
 pub async fn run(config: &Config) -> Vec<Line> {
     vec![
         Line { what: "slack", result: slack(config).await },
-        Line { what: "events", result: events(config) },
+        Line { what: "events", result: events(config).await },
         Line { what: "store", result: store(config).await },
         Line { what: "model", result: model(config).await },
         Line { what: "upgrade", result: upgrade(config).await },
@@ -40,15 +43,25 @@ async fn slack(config: &Config) -> Result<String, String> {
     Ok(format!("{} ({}), as {}", account.team_name, account.team, account.identity.user))
 }
 
-fn events(config: &Config) -> Result<String, String> {
+async fn events(config: &Config) -> Result<String, String> {
     match (config.slack_mode(), &config.slack.app_token, &config.slack.signing_secret) {
-        (SlackMode::Socket, Some(_), _) => Ok("by Socket Mode".to_owned()),
+        (SlackMode::Socket, Some(token), _) => socket_mode(config, token).await,
         (SlackMode::Socket, None, _) => Err("slack.mode is \"socket\", but SLACK_APP_TOKEN is not set".to_owned()),
         (SlackMode::Http, _, Some(_)) => Ok(format!("by HTTP on {}:{}", config.server.address, config.server.port)),
         (SlackMode::Http, _, None) => {
             Err("set SLACK_APP_TOKEN (xapp-…) for Socket Mode, or SLACK_SIGNING_SECRET for HTTP".to_owned())
         }
     }
+}
+
+async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String, String> {
+    let config = &config.slack;
+    let client = SlackClient::new(&config.api_url, app_token, config.timeout).map_err(|error| error.to_string())?;
+    client.connections_open().await.map_err(|error| match Refusal::of(&error) {
+        Some(refusal) => refusal.to_string(),
+        None => format!("{error}, at {}", config.api_url),
+    })?;
+    Ok("by Socket Mode".to_owned())
 }
 
 async fn store(config: &Config) -> Result<String, String> {

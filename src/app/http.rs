@@ -36,7 +36,7 @@ async fn ready(State(Ready { store, slack }): State<Ready>) -> (StatusCode, Json
     let slack = match slack.map(|health| health.borrow().clone()) {
         None => Ok("events come by HTTP".to_owned()),
         Some(SocketHealth::Connected) => Ok("connected".to_owned()),
-        Some(other) => Err(format!("{other:?}")),
+        Some(other) => Err(other.to_string()),
     };
     let status = if store.is_ok() && slack.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let tell = |result: Result<String, String>| match result {

@@ -41,7 +41,7 @@ const CLOCKS_DIFFER: i64 = 300;
 /// The most pages that are read of anything.
 const PAGES: usize = 50;
 
-/// Talks to one workspace with one bot token.
+/// Talks to one workspace with one token.
 #[derive(Clone)]
 pub struct SlackClient {
     library: Arc<Library<Connector>>,
@@ -99,14 +99,30 @@ impl SlackClient {
     /// # Errors
     ///
     /// If the machine's root certificates cannot be read, which `https` needs.
-    pub fn new(api_url: &str, bot_token: &SecretString, timeout: Duration) -> io::Result<Self> {
+    pub fn new(api_url: &str, token: &SecretString, timeout: Duration) -> io::Result<Self> {
         let library = Arc::new(Library::new(connector(api_url)?));
-        Ok(Self { library, token: token(bot_token), timeout })
+        let token = SlackApiToken::new(SlackApiTokenValue(token.expose_secret().to_owned()));
+        Ok(Self { library, token, timeout })
     }
 
     /// How long a call takes at most.
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// What the library keeps for all calls: for Socket Mode, which is its own.
+    pub(super) fn library(&self) -> &Arc<Library<Connector>> {
+        &self.library
+    }
+
+    /// The token, as the library wants it.
+    pub(super) fn token(&self) -> &SlackApiToken {
+        &self.token
+    }
+
+    /// Whether Slack would open a Socket Mode connection. For a client with an app token.
+    pub async fn connections_open(&self) -> Result<(), Error> {
+        self.post("apps.connections.open", &json!({})).await.map(drop)
     }
 
     /// Whose token this is.
@@ -377,7 +393,7 @@ impl<'a> Post<'a> {
 }
 
 /// A connector for the API at `api_url`; root certificates are read only if it needs them.
-pub(super) fn connector(api_url: &str) -> io::Result<Connector> {
+fn connector(api_url: &str) -> io::Result<Connector> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
@@ -396,11 +412,6 @@ pub(super) fn connector(api_url: &str) -> io::Result<Connector> {
     };
     let https = https.enable_http1().enable_http2().wrap_connector(http);
     Ok(Connector::with_connector(https).with_slack_api_url(api_url.trim_end_matches('/')))
-}
-
-/// A token as the library wants it.
-pub(super) fn token(secret: &SecretString) -> SlackApiToken {
-    SlackApiToken::new(SlackApiTokenValue(secret.expose_secret().to_owned()))
 }
 
 /// The span that the library writes its debug lines in: none.

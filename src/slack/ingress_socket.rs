@@ -10,6 +10,7 @@
 //! | `disconnect`: `warning`, `refresh_requested`, … | open the successor at once; the old one is read until it closes |
 //! | closed, or no pong | rebuild |
 //! | `disconnect`: `link_disabled`; `apps.connections.open` says `invalid_auth`, … | [`SocketHealth::Fatal`]; try again rarely |
+//! | the same before there was any connection | [`SocketIngress::run`] ends with the [`Refusal`] |
 //!
 //! `apps.connections.open` is called once before the library does: its answer tells what is fatal, which the library
 //! only writes to a log, and a call of ours that hangs can be given up.
@@ -24,9 +25,7 @@ use std::{fmt, io, sync::Arc, time::Duration};
 
 use rand::Rng;
 use secrecy::SecretString;
-use serde_json::{Value, json};
 use slack_morphism::{
-    SlackApiToken, SlackClient as Library, SlackClientApiCallContext, SlackClientHttpConnector,
     SlackClientSocketModeConfig,
     clients_manager::{SlackSocketModeClientsManager, SlackSocketModeClientsManagerFactory},
     listener::SlackClientEventsListenerEnvironment,
@@ -37,13 +36,14 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use tracing::{Span, debug, error, info, warn};
+use tracing::{debug, error, info, warn};
 
 pub use super::socket_health::SocketHealth;
 use super::{
     Identity,
-    client::{Connector, Error, connector, token},
+    client::SlackClient,
     client_error::is_fatal,
+    refusal::Refusal,
     sink::Sink,
     socket_health::Gauge,
     socket_intake::{Intake, Listener, Notice},
@@ -110,10 +110,9 @@ impl SocketIngress {
     /// If the machine's root certificates cannot be read, which `https` needs.
     pub fn new(settings: Settings, us: Identity, sink: Arc<dyn Sink>, clock: Arc<dyn Clock>) -> io::Result<Self> {
         let (gauge, health) = Gauge::new();
-        let library = Arc::new(Library::new(connector(&settings.api_url)?));
-        let token = token(&settings.app_token);
+        let slack = SlackClient::new(&settings.api_url, &settings.app_token, settings.hello_within)?;
         let intake = Arc::new(Intake::new(sink, us));
-        Ok(Self { supervisor: Arc::new(Supervisor { settings, library, token, intake, gauge, clock }), health })
+        Ok(Self { supervisor: Arc::new(Supervisor { settings, slack, intake, gauge, clock }), health })
     }
 
     /// How it stands, to be watched.
@@ -123,26 +122,36 @@ impl SocketIngress {
 
     /// Keeps connected until `stop`; then takes nothing more, and returns when what was taken is acknowledged.
     ///
+    /// # Errors
+    ///
+    /// [`Refusal`] if Slack does not have us from the start: there was no connection yet, and there will be none.
+    ///
     /// # Cancel safety
     ///
     /// None: if the future is dropped, open connections are left to themselves. Cancel `stop` instead.
-    pub async fn run(self, stop: CancellationToken) {
+    pub async fn run(self, stop: CancellationToken) -> Result<(), Refusal> {
+        let stop = stop.child_token();
         let mut connections = JoinSet::new();
         for slot in 0..self.supervisor.settings.connections.max(1) {
             let supervisor = self.supervisor.clone();
             let stop = stop.clone();
             connections.spawn(async move { supervisor.keep_connected(slot, stop).await });
         }
-        stop.cancelled().await;
+        let ended = tokio::select! {
+            () = stop.cancelled() => Ok(()),
+            Some(Ok(Err(refusal))) = connections.join_next() => Err(refusal),
+        };
+        stop.cancel();
         self.supervisor.intake.stop();
         while connections.join_next().await.is_some() {}
+        ended
     }
 }
 
 struct Supervisor {
     settings: Settings,
-    library: Arc<Library<Connector>>,
-    token: SlackApiToken,
+    /// With the app token.
+    slack: SlackClient,
     intake: Arc<Intake>,
     gauge: Gauge,
     clock: Arc<dyn Clock>,
@@ -155,13 +164,13 @@ enum End {
     /// It never said hello, or broke: wait a little.
     Failed(String),
     /// It will not work until somebody changes something.
-    Fatal(String),
+    Fatal(Refusal),
     Stopped,
 }
 
 impl Supervisor {
-    /// Opens one connection after the other.
-    async fn keep_connected(self: Arc<Self>, slot: u32, stop: CancellationToken) {
+    /// Opens one connection after the other. Gives up only if there never was one, and there will be none.
+    async fn keep_connected(self: Arc<Self>, slot: u32, stop: CancellationToken) -> Result<(), Refusal> {
         let mut failures = 0;
         let mut lingering = JoinSet::new();
         loop {
@@ -176,9 +185,12 @@ impl Supervisor {
                     warn!(slot, wait_ms = wait.as_millis(), "Socket Mode connection failed: {why}");
                     wait
                 }
-                End::Fatal(reason) => {
-                    self.gauge.fatal(&reason);
-                    error!(slot, "Socket Mode cannot work: {reason}. Change the token or the app's settings");
+                End::Fatal(refusal) => {
+                    match self.gauge.fatal(&refusal) {
+                        SocketHealth::Connecting => return Err(refusal),
+                        SocketHealth::Fatal(known) if known == refusal => {} // it was said
+                        _ => error!("{refusal}"),
+                    }
                     self.settings.backoff_max
                 }
             };
@@ -188,6 +200,7 @@ impl Supervisor {
             }
         }
         while lingering.join_next().await.is_some() {}
+        Ok(())
     }
 
     /// The wait before the next try: doubling, up to the longest, and somewhat random.
@@ -205,15 +218,11 @@ impl Supervisor {
         lingering: &mut JoinSet<()>,
     ) -> End {
         let asked = tokio::select! {
-            asked = timeout(self.settings.hello_within, self.ask_to_open()) => asked,
+            asked = self.slack.connections_open() => asked,
             () = stop.cancelled() => return End::Stopped,
         };
-        match asked.unwrap_or(Err(Error::NoAnswer("timeout"))) {
-            Ok(()) => {}
-            Err(Error::Auth { code }) => return End::Fatal(code),
-            Err(Error::MissingScope { needed }) => return End::Fatal(format!("the app token lacks {needed}")),
-            Err(Error::Refused { code }) if is_fatal(&code) => return End::Fatal(code),
-            Err(other) => return End::Failed(other.to_string()),
+        if let Err(error) = asked {
+            return Refusal::of(&error).map_or_else(|| End::Failed(error.to_string()), End::Fatal);
         }
         let (notices, mut noticed) = mpsc::unbounded_channel();
         let Some(connection) = self.open(notices).await else { return End::Failed("cannot register".to_owned()) };
@@ -224,7 +233,7 @@ impl Supervisor {
         match hello {
             Ok(Some(Notice::Hello)) => {}
             Ok(Some(Notice::Disconnect(reason))) if is_fatal(&reason) => {
-                return self.let_go(connection, End::Fatal(reason)).await;
+                return self.let_go(connection, End::Fatal(Refusal::new(reason))).await;
             }
             Ok(other) => return self.let_go(connection, End::Failed(format!("{other:?} before hello"))).await,
             Err(_) => return self.let_go(connection, End::Failed("no hello".to_owned())).await,
@@ -243,9 +252,8 @@ impl Supervisor {
             match notice {
                 Some(Notice::Hello) => {}
                 Some(Notice::Disconnect(reason)) if is_fatal(&reason) => {
-                    self.gauge.fatal(&reason);
                     self.gauge.closed(self.clock.now());
-                    return self.let_go(connection, End::Fatal(reason)).await;
+                    return self.let_go(connection, End::Fatal(Refusal::new(reason))).await;
                 }
                 Some(Notice::Disconnect(reason)) => {
                     debug!(slot, reason, "Slack asks for a new Socket Mode connection");
@@ -284,32 +292,18 @@ impl Supervisor {
         self.let_go(connection, End::Renew).await;
     }
 
-    /// Asks Slack for an address, only to hear what it says.
-    async fn ask_to_open(&self) -> Result<(), Error> {
-        let span = Span::none();
-        let context = SlackClientApiCallContext {
-            rate_control_params: None,
-            token: Some(&self.token),
-            tracing_span: &span,
-            is_sensitive_url: false,
-        };
-        let nothing = json!({});
-        let answer = self.library.http_api.connector.http_post("apps.connections.open", &nothing, context);
-        let _address: Value = answer.await?;
-        Ok(())
-    }
-
     /// Starts a connection; what it has to tell comes through `notices`.
     async fn open(&self, notices: mpsc::UnboundedSender<Notice>) -> Option<Connection> {
-        let environment = Arc::new(SlackClientEventsListenerEnvironment::new(self.library.clone()));
-        let manager = self.library.http_api.connector.new_clients_manager(environment);
+        let library = self.slack.library();
+        let environment = Arc::new(SlackClientEventsListenerEnvironment::new(library.clone()));
+        let manager = library.http_api.connector.new_clients_manager(environment);
         let config = SlackClientSocketModeConfig::new()
             .with_max_connections_count(1)
             .with_reconnect_timeout_in_seconds(3600) // ours to try again, not the library's
             .with_ping_interval_in_seconds(self.settings.ping_every.as_secs().max(1))
             .with_ping_failure_threshold_times(4);
         let listener = Arc::new(Listener { intake: self.intake.clone(), notices });
-        manager.register_new_token(&config, self.token.clone(), listener).await.ok()?;
+        manager.register_new_token(&config, self.slack.token().clone(), listener).await.ok()?;
         manager.start().await;
         Some(Connection { manager })
     }

@@ -21,6 +21,7 @@ pub mod interaction;
 pub mod markdown;
 pub mod mrkdwn;
 pub mod plain;
+pub mod refusal;
 pub mod sink;
 pub mod socket_health;
 mod socket_intake;

@@ -1,7 +1,10 @@
 //! How Socket Mode stands, for readiness and for a clear line in the log.
 
+use std::fmt;
+
 use tokio::sync::watch;
 
+use super::refusal::Refusal;
 use crate::clock::Timestamp;
 
 /// How Socket Mode stands, over all connections.
@@ -16,8 +19,19 @@ pub enum SocketHealth {
         /// Since when.
         since: Timestamp,
     },
-    /// It will not work until somebody changes something: `invalid_auth`, `link_disabled`, …
-    Fatal(String),
+    /// It will not work until somebody changes something.
+    Fatal(Refusal),
+}
+
+impl fmt::Display for SocketHealth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connecting => f.write_str("not connected yet"),
+            Self::Connected => f.write_str("connected"),
+            Self::Down { since } => write!(f, "not connected since {since}; it is tried again"),
+            Self::Fatal(refusal) => refusal.fmt(f),
+        }
+    }
 }
 
 /// Counts open connections and says how things stand.
@@ -53,9 +67,9 @@ impl Gauge {
         });
     }
 
-    /// It will not work until somebody changes something.
-    pub(super) fn fatal(&self, reason: &str) {
-        self.health.send_replace(SocketHealth::Fatal(reason.to_owned()));
+    /// It will not work until somebody changes something. Returns how it stood before.
+    pub(super) fn fatal(&self, refusal: &Refusal) -> SocketHealth {
+        self.health.send_replace(SocketHealth::Fatal(refusal.clone()))
     }
 }
 
@@ -81,8 +95,8 @@ mod tests {
     fn what_is_fatal_stays_fatal_until_a_hello() {
         let (gauge, health) = Gauge::new();
         gauge.opened();
-        gauge.fatal("link_disabled");
+        assert_eq!(gauge.fatal(&Refusal::new("link_disabled")), SocketHealth::Connected);
         gauge.closed(Timestamp(2));
-        assert_eq!(*health.borrow(), SocketHealth::Fatal("link_disabled".into()));
+        assert_eq!(*health.borrow(), SocketHealth::Fatal(Refusal::new("link_disabled")));
     }
 }

@@ -19,6 +19,7 @@ use countersign::{
         ingress_http,
         ingress_socket::{Settings, SocketHealth, SocketIngress},
         interaction::Kind,
+        refusal::Refusal,
         sink::{Answer, Received, Retry, Sink, SinkError, Transport},
     },
 };
@@ -75,7 +76,7 @@ struct Given {
     notebook: Arc<Notebook>,
     health: tokio::sync::watch::Receiver<SocketHealth>,
     stop: CancellationToken,
-    running: JoinHandle<()>,
+    running: JoinHandle<Result<(), Refusal>>,
 }
 
 fn options() -> Options {
@@ -127,7 +128,7 @@ impl Given {
 
     async fn finish(self) {
         self.stop.cancel();
-        tokio::time::timeout(SOON, self.running).await.expect("stops").unwrap();
+        tokio::time::timeout(SOON, self.running).await.expect("stops").unwrap().unwrap();
         self.slack.stop().await;
     }
 }
@@ -201,21 +202,43 @@ async fn every_kind_of_break_is_mended() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_said_and_tried_again_rarely() {
-    for error in ["invalid_auth", "account_inactive"] {
-        let fail = Fault::Fail { method: "apps.connections.open".into(), error: error.into(), calls: 6 };
-        let given = given(&[fail], Notebook::default()).await;
-        given.is("fatal", |given| *given.health.borrow() == SocketHealth::Fatal(error.into())).await;
-        given.connected().await;
-        given.finish().await;
-    }
+async fn what_does_not_work_any_more_is_said_and_tried_again_rarely() {
     let given = given(&[], Notebook::default()).await;
-    given.connected().await;
-    let mut health = given.health.clone();
-    given.slack.inject(Fault::Disconnect { reason: "link_disabled".into(), queued: 0 });
-    let fatal = health.wait_for(|health| *health == SocketHealth::Fatal("link_disabled".into()));
-    tokio::time::timeout(SOON, fatal).await.unwrap().unwrap();
+    for error in ["invalid_auth", "account_inactive", "link_disabled"] {
+        given.connected().await;
+        let mut health = given.health.clone();
+        if error == "link_disabled" {
+            given.slack.inject(Fault::Disconnect { reason: error.into(), queued: 0 });
+        } else {
+            given.slack.inject(refuses(error, 6));
+            given.slack.inject(Fault::DropSockets);
+        }
+        let fatal = health.wait_for(|health| *health == SocketHealth::Fatal(Refusal::new(error)));
+        tokio::time::timeout(SOON, fatal).await.unwrap().unwrap();
+    }
     given.finish().await;
+}
+
+#[tokio::test]
+async fn what_cannot_work_from_the_start_ends_it() {
+    for error in ["invalid_auth", "not_allowed_token_type", "missing_scope"] {
+        let given = given(&[refuses(error, 2)], Notebook::default()).await;
+        let ended = tokio::time::timeout(SOON, given.running).await.expect("ends by itself").unwrap();
+        assert_eq!(ended, Err(Refusal::new(error)));
+        given.slack.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn what_may_pass_is_waited_for_from_the_start() {
+    let given = given(&[refuses("internal_error", 4)], Notebook::default()).await;
+    given.connected().await;
+    given.finish().await;
+}
+
+/// So many attempts to open a connection end in this error.
+fn refuses(error: &str, calls: u32) -> Fault {
+    Fault::Fail { method: "apps.connections.open".into(), error: error.into(), calls }
 }
 
 #[tokio::test]
