@@ -132,7 +132,6 @@ impl Dispatch {
 #[async_trait]
 impl Sink for Dispatch {
     async fn receive(&self, received: Received) -> Result<Answer, SinkError> {
-        metrics::counter!("countersign_deliveries_total", "kind" => received.inbound.kind()).increment(1);
         match received.inbound {
             Inbound::Message(message) => self.on_message(message).await?,
             Inbound::Interaction(interaction) => self.on_interaction(interaction).await?,

@@ -55,7 +55,7 @@ async fn a_dialogue(by: By, redis: Option<String>) {
     assert_eq!(page.effects().await, 1);
 
     let (_, metrics) = page.get(&format!("{here}/metrics")).await.unwrap();
-    assert!(metrics.contains("countersign_deliveries_total"), "{metrics}");
+    assert!(metrics.contains("countersign_slack_received_total"), "{metrics}");
     assert!(metrics.contains("countersign_slack_calls_total"), "{metrics}");
     for process in [bot, sandbox] {
         let status = process.stop().await;
