@@ -43,6 +43,23 @@ macro_rules! string_id {
     };
 }
 
+/// Declares a string that names one kind of thing, and is ours to make up.
+macro_rules! fresh_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        string_id! {
+            $(#[$doc])*
+            $name
+        }
+
+        impl $name {
+            /// One that nobody has had before.
+            pub fn fresh() -> Self {
+                Self(uuid::Uuid::new_v4().to_string())
+            }
+        }
+    };
+}
+
 string_id! {
     /// A Slack workspace (`T…`), or the organisation (`E…`) where Slack sends no workspace.
     TeamId
@@ -71,15 +88,15 @@ string_id! {
     /// Something that must be handled once, such as `event:Ev123` or `message:C1:1700000000.000100`.
     DedupKey
 }
-string_id! {
+fresh_id! {
     /// One pass through a graph: from the message that started it to its answer. The trace id.
     RunId
 }
-string_id! {
+fresh_id! {
     /// One change in the outside world, from proposal to outcome.
     ActionId
 }
-string_id! {
+fresh_id! {
     /// One atomic write; a repeat of the same one is recognised by it.
     CommitId
 }
@@ -91,7 +108,7 @@ string_id! {
     /// A message of ours by its role in the thread, such as `turn:4` or `card:A1`: posted once, edited from then on.
     Slot
 }
-string_id! {
+fresh_id! {
     /// The random key by which a post is recognised in Slack after its answer was lost.
     Nonce
 }

@@ -135,7 +135,7 @@ impl<S: State> Engine<S> {
                 let said = Said { by, text, at: self.clock.now() };
                 let checkpoint = &mut session.checkpoint;
                 checkpoint.turns += 1;
-                checkpoint.run = Some(RunId::new(uuid::Uuid::new_v4().to_string()));
+                checkpoint.run = Some(RunId::fresh());
                 checkpoint.voice = Voice::of(format!("turn:{}", checkpoint.turns));
                 checkpoint.state.begin_turn(&said);
                 checkpoint.cursor = Cursor::At { node: self.graph.start().to_owned(), attempt: 0, ended: None };

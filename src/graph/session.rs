@@ -105,7 +105,7 @@ impl<S: State> Session<S> {
 
     /// A write with what is already certain: the acknowledged letters.
     pub(super) fn changes(&self) -> Changes {
-        let mut changes = Changes::new(CommitId::new(uuid::Uuid::new_v4().to_string()), self.lease.thread.clone());
+        let mut changes = Changes::new(CommitId::fresh(), self.lease.thread.clone());
         changes.acks.clone_from(&self.acks);
         changes
     }
@@ -151,7 +151,7 @@ pub(super) struct StepInfo<'a> {
 /// A message of ours, to be sent at once.
 pub(super) fn outgoing(slot: Slot, at: Timestamp, body: Outbound) -> Outgoing {
     let progress = matches!(body, Outbound::Status { .. });
-    Outgoing { slot: Some(slot), nonce: Nonce::new(uuid::Uuid::new_v4().to_string()), progress, not_before: at, body }
+    Outgoing { slot: Some(slot), nonce: Nonce::fresh(), progress, not_before: at, body }
 }
 
 impl<S: State> Engine<S> {

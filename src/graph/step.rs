@@ -167,7 +167,7 @@ impl<S: State> Engine<S> {
         let thread = session.lease.thread.clone();
         let irreversible = kind.irreversible() || proposal.card.irreversible;
         let policy = (self.policy_for)(kind.as_ref(), irreversible);
-        let id = ActionId::new(uuid::Uuid::new_v4().to_string());
+        let id = ActionId::fresh();
         let approval = ApprovalId::new(&thread, rand::random());
         let run = session.checkpoint.run.clone().unwrap_or_else(|| "none".into());
         let slot = session.checkpoint.voice.slot();

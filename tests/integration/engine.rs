@@ -236,7 +236,7 @@ impl Bench {
         let decision = Decision { by: Some("bo".into()), at: self.clock.now(), verdict };
         decided.decisions.push(decision.clone());
         alter(&mut decided);
-        let mut changes = Changes::new(CommitId::new(uuid::Uuid::new_v4().to_string()), thread());
+        let mut changes = Changes::new(CommitId::fresh(), thread());
         changes.mail.push(Mail::Decided { action: record.id.clone(), approval: record.approval.clone(), decision });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: decided });
         self.store.apply(&changes).await.unwrap();

@@ -32,7 +32,7 @@ pub fn decide(
     let mut decided = record.moved(to)?;
     decided.decisions.push(decision.clone());
 
-    let mut changes = Changes::new(CommitId::new(uuid::Uuid::new_v4().to_string()), record.thread.clone());
+    let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
     changes.desk_acks.extend(desk);
     changes.audit.push(record.event(
         AuditKind::Decided,
@@ -42,7 +42,7 @@ pub fn decide(
     ));
     changes.outbox.push(Outgoing {
         slot: Some(record.slot.clone()),
-        nonce: Nonce::new(uuid::Uuid::new_v4().to_string()),
+        nonce: Nonce::fresh(),
         progress: false,
         not_before: decision.at,
         body: Outbound::Card { card: decided.card.clone(), state: decided.card_state() },

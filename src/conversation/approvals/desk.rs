@@ -193,7 +193,7 @@ impl Approvals {
 
     /// Keeps a click that did not count in the record.
     async fn refused(&self, record: &ActionRecord, by: &UserId, why: &str) -> Result<(), Error> {
-        let mut changes = Changes::new(commit_id(), record.thread.clone());
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         let event = record.event(AuditKind::ClickRefused, self.clock.now(), Some(by.clone()), json!({ "why": why }));
         changes.audit.push(event);
         self.store.apply(&changes).await
@@ -201,14 +201,10 @@ impl Approvals {
 
     /// Gives a yes or no that answers no card to the assistant.
     async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
-        let mut changes = Changes::new(commit_id(), typed.thread.clone());
+        let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
         changes.mail.push(Mail::Said { by: typed.by.clone(), text: typed.text.clone(), ts: typed.ts.clone() });
         changes.desk_acks.push(seq);
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(typed.thread.clone()))
     }
-}
-
-fn commit_id() -> CommitId {
-    CommitId::new(uuid::Uuid::new_v4().to_string())
 }

@@ -11,7 +11,7 @@ use countersign::{
             Mail, Outbound, Outgoing, StepRecord, Store,
         },
     },
-    ids::{ApprovalId, CommitId, ThreadId, WorkerId},
+    ids::{ApprovalId, CommitId, Nonce, ThreadId, WorkerId},
     reply::{Card, Reply},
 };
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ pub(crate) fn words(letters: &[Letter]) -> Vec<String> {
 
 /// A write that changes nothing, under a name of its own.
 pub(crate) fn changes(thread: &ThreadId) -> Changes {
-    Changes::new(CommitId::new(uuid::Uuid::new_v4().to_string()), thread.clone())
+    Changes::new(CommitId::fresh(), thread.clone())
 }
 
 /// A step that added `what` to the checkpoint.
@@ -255,7 +255,7 @@ pub(crate) fn remove(slot: &str) -> Outgoing {
 pub(crate) fn outgoing(slot: &str, progress: bool, body: Outbound) -> Outgoing {
     Outgoing {
         slot: (!slot.is_empty()).then(|| slot.into()),
-        nonce: uuid::Uuid::new_v4().to_string().as_str().into(),
+        nonce: Nonce::fresh(),
         progress,
         not_before: Timestamp(0),
         body,
