@@ -134,6 +134,20 @@ pub fn word(known: &[String], what: &str, asked: &str, context: &str) -> Result<
     lookup::pick(known, asked).cloned().ok_or_else(unknown)
 }
 
+/// The group type that `asked` means; people say `class` for `classId`.
+pub fn group_type<'a>(known: &'a [String], asked: &str) -> Option<&'a String> {
+    lookup::pick(known, asked).or_else(|| lookup::pick(known, &format!("{}Id", asked.trim())))
+}
+
+/// The group type of a context that `asked` means.
+///
+/// # Errors
+///
+/// A refusal that lists the types there are.
+pub fn group(known: &[String], asked: &str, context: &str) -> Result<String, PrepareError> {
+    word(known, "group type", group_type(known, asked).map_or(asked, String::as_str), context)
+}
+
 /// A user id that can travel in a header.
 ///
 /// # Errors

@@ -98,7 +98,7 @@ const TERMS: &[Term] = &[
     },
     Term {
         names: &["group", "groups", "group type", "group types"],
-        meaning: "A *group type* is a kind of group, such as `class` or `school`; a *group* is one of them, such as class 5B. Lists look at all groups of a person, group assignment only at the one they work in at the moment, the *working group*.",
+        meaning: "A *group type* is a kind of group, such as `classId` or `schoolId`; a *group* is one of them, such as class 5B. Lists look at all groups of a person, group assignment only at the one they work in at the moment, the *working group*.",
     },
     Term {
         names: &["working group"],

@@ -35,11 +35,16 @@ fn context(words: &[Word]) -> (Option<String>, Vec<Word>) {
 
 fn init(words: &[Word]) -> Option<Wish> {
     let rest = after(words, "initialize|initialise|initialize experiment|init|register|set up|create|add|introduce")?;
-    let rest = after(
+    let named = after(
         rest,
         "the user|the participant|the student|a user|user|participant|student|test user|experiment user|a test user|new user|a new user",
-    )?;
-    let (user, rest) = skip(rest, "called|named|with id|id").split_first()?;
+    );
+    // `initialize u1 in assign-prog`: nobody but a user is initialised, so one word alone is one.
+    let bare = || {
+        let one = rest.get(1).is_none_or(|next| next.any(&["in", "within", "with", "working", "and", ","]));
+        (one && words[0].any(&["initialize", "initialise", "init"]) && !rest.first()?.is("it")).then_some(rest)
+    };
+    let (user, rest) = skip(named.or_else(bare)?, "called|named|with id|id").split_first()?;
     let mut params = Map::from_iter([("user".to_owned(), Value::from(user.text.clone()))]);
     let (context, rest) = context(rest);
     params.extend(context.map(|context| ("context".to_owned(), context.into())));

@@ -58,7 +58,7 @@ const HELP: &str = "I look things up on UpGrade and prepare changes. Nothing is 
     • “create experiment Hint Timing in assign-prog with conditions control, hints at SelectSection/area_model”\n\
     • “start Math Hints”, “stop it”, “cancel Math Hints”, “delete Math Hints”\n\
     • “rename Math Hints to Hints 2”, “set the weights of Math Hints to 70/30”\n\
-    • “initialize user u1 with groups class 5B in assign-prog”\n\n\
+    • “initialize user u1 with groups classId 5B in assign-prog”\n\n\
     *And*\n\
     • “what have we done so far?”, “undo that”, “what is a decision point?”";
 

@@ -227,6 +227,7 @@ fn changes() {
                 "create experiment Foo in assign-prog assigned by class",
                 r#"create_experiment {"context":"assign-prog","group":"class","name":"Foo","unit":"group"}"#,
             ),
+            ("initialize u1 in assign-prog", r#"init_experiment_user {"context":"assign-prog","user":"u1"}"#),
             ("initialize user u1 in assign-prog", r#"init_experiment_user {"context":"assign-prog","user":"u1"}"#),
             (
                 "initialize user u1 with groups class 5B in assign-prog",

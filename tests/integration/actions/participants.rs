@@ -13,14 +13,34 @@ async fn introducing_with_groups_says_what_it_replaces() {
         "user": "student-1", "group": { "classId": ["c1", "c2"], "planet": "mars" }, "working_group": { "classId": "c3" },
         "context": "assign-prog",
     });
-    assert_snapshot!(card(&bench.proposes("init_experiment_user", asked.clone()).await.card), @r"
+    assert_snapshot!(card(&bench.proposes("init_experiment_user", asked.clone()).await.card), @"
     Initialise user “student-1”?
     User: student-1
     Groups: classId: c1, c2; planet: mars
     Working group: classId: c3
     ⚠️ Groups given here replace those the platform knows of this user.
     ⚠️ The working group c3 is not among the groups, so group experiments will ignore this user.
-    ⚠️ No context knows the group type planet; it has no effect there.
+    ⚠️ assign-prog has no group type planet, so it has no effect there. Known are: schoolId, classId, instructorId.
+    UpGrade keeps users for all contexts together: assign-prog only says which group types there are.
+    [Initialise user] [Don't]
+    ✅ UpGrade knows the user student-1 now.
+    ");
+    let plain = json!({ "user": "student-1", "group": { "class": "5B" }, "context": "Assign-Prog" });
+    assert_snapshot!(card(&bench.proposes("init_experiment_user", plain).await.card), @"
+    Initialise user “student-1”?
+    User: student-1
+    Groups: classId: 5B
+    ⚠️ Groups given here replace those the platform knows of this user.
+    UpGrade keeps users for all contexts together: assign-prog only says which group types there are.
+    [Initialise user] [Don't]
+    ✅ UpGrade knows the user student-1 now.
+    ");
+    let bare = json!({ "user": "student-1", "context": "assign-prog" });
+    assert_snapshot!(card(&bench.proposes("init_experiment_user", bare).await.card), @"
+    Initialise user “student-1”?
+    User: student-1
+    UpGrade keeps users for all contexts together, so this holds in assign-prog and in every other context.
+    No groups are given; those already known stay as they are.
     [Initialise user] [Don't]
     ✅ UpGrade knows the user student-1 now.
     ");

@@ -133,6 +133,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Groups*  classId: 5B
     *Working group*  classId: 5B
     ⚠️ Groups given here replace those the platform knows of this user.
+    UpGrade keeps users for all contexts together: mathstream only says which group types there are.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Initialise user] [Don't]
     ");

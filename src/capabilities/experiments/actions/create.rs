@@ -254,7 +254,7 @@ fn plan(
     let consistency = choice("consistency rule", given(asked.consistency.as_ref()), allowed)?;
     let filter_mode = choice("filter mode", given(asked.filter_mode.as_ref()), &["includeAll", "excludeAll"])?;
     let group = match given(asked.group.as_ref()).filter(|_| by_group) {
-        Some(group) => Some(access::word(&known.group_types, "group type", group, context)?),
+        Some(group) => Some(access::group(&known.group_types, group, context)?),
         None => None,
     };
     let mut or_default = |what: &str, value: Option<String>, default: &str| {

@@ -1,6 +1,9 @@
 //! `init_experiment_user`: introduces a participant, or changes what is known of one.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -31,7 +34,7 @@ struct Given {
     /// For each type the one group the participant acts in now, such as `{"classId": "class-1"}`.
     #[serde(default)]
     working_group: Option<BTreeMap<String, String>>,
-    /// The context the groups are for; only to check their types.
+    /// The context the groups are for: it says which group types there are. The platform keeps users for all contexts.
     #[serde(default)]
     context: Option<String>,
 }
@@ -44,6 +47,9 @@ struct Introduced {
     group: Option<BTreeMap<String, Vec<String>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     working_group: Option<BTreeMap<String, String>>,
+    /// Not sent: the platform keeps users for all contexts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<String>,
 }
 
 #[async_trait]
@@ -68,19 +74,23 @@ impl ActionKind for InitUser {
             );
         };
         let user = access::user(user)?;
-        let group: Option<BTreeMap<_, _>> =
-            asked.group.map(|groups| groups.into_iter().map(|(kind, ids)| (kind, ids.all())).collect());
-        let introduced = Introduced { user, group, working_group: asked.working_group };
         let contexts = self.0.context_metadata().await.map_err(access::unavailable)?;
-        let known: Vec<String> = match given(asked.context.as_ref()) {
+        let (context, known) = match given(asked.context.as_ref()) {
             Some(context) => {
-                access::context(&contexts, context, |known| format!("initialise user {} in {known}", introduced.user))?
-                    .1
-                    .group_types
-                    .clone()
+                let says = |known: &str| format!("initialise user {user} in {known}");
+                let (context, metadata) = access::context(&contexts, context, says)?;
+                (Some(context.to_owned()), metadata.group_types.clone())
             }
-            None => contexts.into_values().flat_map(|context| context.group_types).collect(),
+            None => {
+                let all: BTreeSet<_> = contexts.into_values().flat_map(|context| context.group_types).collect();
+                (None, all.into_iter().collect())
+            }
         };
+        let kind = |asked: String| access::group_type(&known, &asked).cloned().unwrap_or(asked);
+        let group = asked.group.map(|groups| groups.into_iter().map(|(asked, ids)| (kind(asked), ids.all())).collect());
+        let working_group =
+            asked.working_group.map(|groups| groups.into_iter().map(|(asked, id)| (kind(asked), id)).collect());
+        let introduced = Introduced { user, group, working_group, context };
         let card = card(&introduced, &known);
         Ok(Proposal { parameters: json!(introduced), preconditions: json!({}), card, undo: None })
     }
@@ -94,7 +104,7 @@ impl ActionKind for InitUser {
             Ok(introduced) => introduced,
             Err(outcome) => return Performed::Ended(outcome),
         };
-        let Introduced { user, group, working_group } = introduced;
+        let Introduced { user, group, working_group, context: _ } = introduced;
         match self.0.init_user(&user, &Introduction { group, working_group }).await {
             Ok(()) => Performed::Ended(done(record, json!({ "user": user }))),
             Err(error) => ended_badly(self, record, error).await,
@@ -112,7 +122,7 @@ impl ActionKind for InitUser {
 }
 
 fn card(introduced: &Introduced, known: &[String]) -> Card {
-    let Introduced { user, group, working_group } = introduced;
+    let Introduced { user, group, working_group, context } = introduced;
     let mut facts = vec![fact("User", Text::new().code(user))];
     let (mut warnings, mut notes) = (Vec::new(), Vec::new());
     if let Some(group) = group {
@@ -129,12 +139,21 @@ fn card(introduced: &Introduced, known: &[String]) -> Card {
         }
     }
     let kinds = group.iter().flat_map(|g| g.keys()).chain(working_group.iter().flat_map(|g| g.keys()));
-    let mut unknown: Vec<_> = kinds.filter(|kind| !known.contains(kind)).map(String::as_str).collect();
-    unknown.sort_unstable();
-    unknown.dedup();
+    let unknown: BTreeSet<_> = kinds.filter(|kind| !known.contains(kind)).map(String::as_str).collect();
     if !unknown.is_empty() {
-        let words = format!("No context knows the group type {}; it has no effect there.", unknown.join(", "));
-        warnings.push(Text::from(words));
+        let unknown = unknown.into_iter().collect::<Vec<_>>().join(", ");
+        let nobody = match context {
+            Some(context) => format!("{context} has no group type {unknown}"),
+            None => format!("No context has the group type {unknown}"),
+        };
+        warnings.push(Text::from(format!("{nobody}, so it has no effect there. Known are: {}.", known.join(", "))));
+    }
+    if let Some(context) = context {
+        let words = "UpGrade keeps users for all contexts together";
+        notes.push(Text::from(match group.is_some() || working_group.is_some() {
+            true => format!("{words}: {context} only says which group types there are."),
+            false => format!("{words}, so this holds in {context} and in every other context."),
+        }));
     }
     if group.is_none() && working_group.is_none() {
         notes.push(Text::from("No groups are given; those already known stay as they are."));

@@ -247,7 +247,7 @@ impl UpdateExperiment {
         let given_unit = given(asked.unit.as_ref()).or(given(asked.group.as_ref()).map(|_| "group"));
         let unit = choice("assignment unit", given_unit, &["individual", "group"])?;
         let group = match given(asked.group.as_ref()).filter(|_| unit.as_deref() == Some("group")) {
-            Some(group) => Some(access::word(&known.group_types, "group type", group, experiment.context())?),
+            Some(group) => Some(access::group(&known.group_types, group, experiment.context())?),
             None if unit.as_deref() == Some("group") => experiment.group.clone(),
             None => None,
         };
