@@ -55,7 +55,7 @@ const HELP: &str = "I look things up on UpGrade and prepare changes. Nothing is 
     • “what conditions does assign-prog have?”, “is UpGrade running?”\n\
     • “what condition would u1 get in assign-prog?”\n\n\
     *Change*\n\
-    • “create experiment Hint Timing in assign-prog with conditions control, hints at SelectSection/area_model”\n\
+    • “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”\n\
     • “start Math Hints”, “stop it”, “cancel Math Hints”, “delete Math Hints”\n\
     • “rename Math Hints to Hints 2”, “set the weights of Math Hints to 70/30”\n\
     • “initialize user u1 with groups classId 5B in assign-prog”\n\n\

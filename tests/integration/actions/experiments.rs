@@ -91,6 +91,7 @@ async fn creating_refuses_what_the_platform_would_take() {
         json!({ "context": "asign" }),
         json!({ "site": "Lobby" }),
         json!({ "target": "lift" }),
+        json!({ "conditions": ["control", "hints", "Examples"] }),
         json!({ "conditions": ["control", "default"] }),
         json!({ "conditions": ["control", "Control"] }),
         json!({ "weights": [60, 60] }),
@@ -105,7 +106,7 @@ async fn creating_refuses_what_the_platform_would_take() {
         asked.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         said.push(bench.refuses("create_experiment", asked).await);
     }
-    assert_snapshot!(said.join("\n"), @r"
+    assert_snapshot!(said.join("\n"), @"
     There is no context “asign”. There are: assign-prog, livehint-ai, mathstream.
     [assign-prog → create X in assign-prog]
     [livehint-ai → create X in livehint-ai]
@@ -114,6 +115,7 @@ async fn creating_refuses_what_the_platform_would_take() {
     Say it again with one of these.
     The context assign-prog has no target “lift”. It has: absolute_value_plot_equality, area_model, fraction_intro.
     Say it again with one of these.
+    conditions: assign-prog has no conditions “hints”, “Examples”. It has: control, variant, concrete, abstract. Which shall I compare? []
     The condition code “default” cannot be used: it is reserved for what the application does without the platform.
     The condition code “control” cannot be used: it is there twice.
     The weights have to add up to 100, and each has to be between 0 and 100. These add up to 120.

@@ -118,6 +118,19 @@ async fn a_wrong_context_is_refused_with_the_valid_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_condition_that_the_context_does_not_know_is_asked_about() {
+    let bot = TestBot::start().await;
+    let mut thread = bot
+        .user("ana")
+        .says("create experiment Foo in assign-prog with conditions control, hints weights 60/40 at SelectSection/area_model")
+        .await;
+    assert_snapshot!(thread.heard(), @"assign-prog has no condition “hints”. It has: control, variant, concrete, abstract. Which shall I compare?");
+    thread.says("ana", "control and Abstract").await;
+    assert!(thread.heard().contains("*Conditions*  control 60%, abstract 40%\n"), "{}", thread.last());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn never_mind_drops_it() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("create experiment Foo").await;

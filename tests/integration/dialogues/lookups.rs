@@ -209,10 +209,10 @@ async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     • “what condition would u1 get in assign-prog?”
 
     *Change*
-    • “create experiment Hint Timing in assign-prog with conditions control, hints at SelectSection/area_model”
+    • “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”
     • “start Math Hints”, “stop it”, “cancel Math Hints”, “delete Math Hints”
     • “rename Math Hints to Hints 2”, “set the weights of Math Hints to 70/30”
-    • “initialize user u1 with groups class 5B in assign-prog”
+    • “initialize user u1 with groups classId 5B in assign-prog”
 
     *And*
     • “what have we done so far?”, “undo that”, “what is a decision point?”

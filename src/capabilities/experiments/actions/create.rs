@@ -199,8 +199,14 @@ fn lacking(asked: &Given, context: Option<(&str, &ContextMetadata)>, contexts: V
         let question = "Where does it take place? I need a decision point: site / target.";
         lacking.push(missing("decision_points", question, options.unwrap_or_default()));
     }
-    if asked.conditions.is_none() && known.is_some_and(|known| known.conditions.len() < 2) {
-        lacking.push(missing("conditions", "Which conditions does it compare?", Vec::new()));
+    match (&asked.conditions, context) {
+        (Some(conditions), Some((context, known))) => {
+            lacking.extend(design::unknown_conditions(conditions, &known.conditions, context));
+        }
+        (None, Some((_, known))) if known.conditions.len() < 2 => {
+            lacking.push(missing("conditions", "Which conditions does it compare?", Vec::new()));
+        }
+        _ => {}
     }
     if asked.unit.as_deref() == Some("group") && given(asked.group.as_ref()).is_none() {
         let options = known.map(|known| known.group_types.clone()).unwrap_or_default();
@@ -348,10 +354,8 @@ fn card(plan: &Plan, known: &ContextMetadata, mut defaults: Vec<String>, twins: 
     if plan.filter_mode == "excludeAll" {
         warnings.push(Text::from("Without an inclusion list nobody will be enrolled."));
     }
-    let odd: Vec<_> = plan.conditions.iter().map(|c| &c.code).filter(|code| !known.conditions.contains(code)).collect();
-    if !odd.is_empty() {
-        let odd = odd.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        warnings.push(Text::from(format!("{} does not suggest {odd}; does the application know it?", plan.context)));
+    if known.conditions.is_empty() {
+        warnings.push(Text::from(format!("{} lists no conditions, so I could not check these.", plan.context)));
     }
     defaults.push("afterwards everyone keeps their condition".to_owned());
     Card {

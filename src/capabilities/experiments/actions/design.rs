@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::missing;
 use crate::{
     capabilities::experiments::{
         access,
@@ -14,7 +15,7 @@ use crate::{
         replies::refusals,
         rules,
     },
-    graph::action::{ErrorKind, PrepareError},
+    graph::action::{ErrorKind, MissingParameter, PrepareError},
     services::upgrade::{context::ContextMetadata, version::Version},
 };
 
@@ -69,6 +70,20 @@ pub(super) fn conditions(
         return Err(refuse(refusals::weights_do_not_add_up(weights.iter().sum())));
     }
     Ok(codes.into_iter().zip(weights).collect())
+}
+
+/// Asks again for conditions that the context does not know. A context that lists none cannot tell.
+pub(super) fn unknown_conditions(
+    given: &OneOrMany<GivenCondition>,
+    vocabulary: &[String],
+    context: &str,
+) -> Option<MissingParameter> {
+    let codes = separate(given).into_iter().map(|condition| condition.parts().0);
+    let wrong_anyway = |code: &str| code.is_empty() || code.eq_ignore_ascii_case("default"); // said in words of its own
+    let unknown: Vec<_> =
+        codes.filter(|code| !wrong_anyway(code) && lookup::pick(vocabulary, code).is_none()).collect();
+    let question = refusals::unknown_conditions(&unknown, context, vocabulary);
+    (!vocabulary.is_empty() && !unknown.is_empty()).then(|| missing("conditions", question, Vec::new()))
 }
 
 /// Sites and targets, checked against the context's vocabulary; each point once.

@@ -215,6 +215,10 @@ impl UpdateExperiment {
             (Some(conditions), weights) => {
                 let known_codes: Vec<_> = experiment.conditions.iter().map(|c| c.condition_code.clone()).collect();
                 let vocabulary = [known_codes, known.conditions.clone()].concat();
+                let unknown = design::unknown_conditions(conditions, &vocabulary, experiment.context());
+                if let Some(unknown) = unknown.filter(|_| !known.conditions.is_empty()) {
+                    return Err(Refusal::Missing(vec![unknown]).into());
+                }
                 Some(design::conditions(conditions, weights.as_ref(), &vocabulary)?)
             }
             (None, Some(weights)) => {

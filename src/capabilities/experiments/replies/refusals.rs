@@ -77,6 +77,12 @@ pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) ->
     .hint("Say it again with one of these.")
 }
 
+/// Conditions that the context's vocabulary does not have, as a question.
+pub fn unknown_conditions(asked: &[String], context: &str, known: &[String]) -> String {
+    let (asked, conditions) = (asked.join("”, “"), if asked.len() == 1 { "condition" } else { "conditions" });
+    format!("{context} has no {conditions} “{asked}”. It has: {}. Which shall I compare?", known.join(", "))
+}
+
 /// A decision point that is not `site / target`.
 pub fn half_a_point(asked: &str) -> Reply {
     Reply::text(Text::new().plain("A decision point needs a site and a target; “").bold(asked).plain("” is one word."))
