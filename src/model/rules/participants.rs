@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    clauses,
+    clauses, names,
     wish::{Understood, Wish},
-    words::{Word, after, skip, text},
+    words::{Word, after, skip, text, without_last},
 };
 
 const ASSIGNMENTS: &str = "get_decision_point_assignments";
@@ -109,13 +109,15 @@ fn mark(words: &[Word]) -> Option<Wish> {
         Map::from_iter([("site".to_owned(), Value::from(site)), ("target".to_owned(), Value::from(target))]);
     let mut others = rest[..at].to_vec();
     others.extend_from_slice(&rest[at + 1..]);
-    // A point can belong to several experiments.
+    // A point can belong to several experiments, and to several contexts.
     if let Some(i) = others.iter().position(|word| word.any(&["in", "of"])) {
         let mut named = others.split_off(i);
         let end = named.iter().position(|word| word.any(&["with", ",", "for"])).unwrap_or(named.len());
         others.extend(named.split_off(end));
-        let experiment = text(skip(&named[1..], "the experiment|experiment|the"));
-        params.insert("experiment".to_owned(), experiment.into());
+        let whole = skip(&named[1..], "the context|context|the experiment|experiment|the");
+        let place = without_last(whole, &["context"]);
+        let is_context = place.len() < whole.len() || names::looks_like_context(place) && named[0].is("in");
+        params.insert(if is_context { "context" } else { "experiment" }.to_owned(), text(place).into());
     }
     if let Some(i) = others.iter().position(|word| word.any(&["condition", "with"]))
         && let Some(code) = skip(&others[i..], "with the condition|with condition|condition|with").first()

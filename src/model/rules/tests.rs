@@ -245,6 +245,14 @@ fn changes() {
                 "mark SelectSection / area_model for user u1 in Math Hints",
                 r#"mark_decision_point {"experiment":"Math Hints","site":"SelectSection","target":"area_model","user":"u1"}"#,
             ),
+            (
+                "mark SelectSection/area_model for u1 in assign-prog with condition control",
+                r#"mark_decision_point {"condition":"control","context":"assign-prog","site":"SelectSection","target":"area_model","user":"u1"}"#,
+            ),
+            (
+                "mark SelectSection/area_model in the assign-prog context for u1 with control",
+                r#"mark_decision_point {"condition":"control","context":"assign-prog","site":"SelectSection","target":"area_model","user":"u1"}"#,
+            ),
         ],
     );
 }

@@ -142,3 +142,25 @@ async fn marking_refuses_what_the_experiment_does_not_have() {
         @r#"experiment: Several experiments share SelectSection / absolute_value_plot_equality. Which one is meant? ["Math Hints", "Math Hints v2"]"#
     );
 }
+
+#[tokio::test]
+async fn a_mark_may_name_the_context() {
+    let bench = Bench::start(Version::V6_5).await;
+    bench.upgrade.has("Math Hints", "enrolling");
+    let asked = |context: &str| {
+        json!({
+            "user": "student-1", "site": "SelectSection", "target": "absolute_value_plot_equality", "context": context,
+        })
+    };
+    let found = bench.proposes("mark_decision_point", asked("assign-prog")).await.card;
+    assert_eq!(found.facts[1].after.words(), "Math Hints (enrolling (running), assign-prog)");
+    let by_experiment = bench.proposes("mark_decision_point", asked("math hints")).await.card;
+    assert_eq!(by_experiment.facts, found.facts, "people say “in” of both");
+    assert_snapshot!(bench.refuses("mark_decision_point", asked("mathstream")).await, @"
+    No experiment in mathstream has the decision point SelectSection / absolute_value_plot_equality; “Math Hints” in assign-prog has it.
+    [Mark it in Math Hints → mark SelectSection / absolute_value_plot_equality for user student-1 in Math Hints]
+    ");
+    let mut both = asked("mathstream");
+    both["experiment"] = "Math Hints".into();
+    assert_snapshot!(bench.refuses("mark_decision_point", both).await, @"“Math Hints” is in assign-prog, not in mathstream.");
+}

@@ -58,6 +58,9 @@ struct Given {
     /// The experiment, by name or id, if several share the point.
     #[serde(default)]
     experiment: Option<String>,
+    /// The context, if several have the point.
+    #[serde(default)]
+    context: Option<String>,
     /// `condition applied` (default), `condition not applied` (excludes the participant) or `no condition assigned`.
     #[serde(default)]
     status: Option<String>,
@@ -103,9 +106,17 @@ impl ActionKind for MarkDecisionPoint {
             return Err(access::refused(ErrorKind::Validation, refusals::not_one_of("status", status, &STATUSES)));
         }
         let says = |name: &str| format!("mark {site} / {target} for user {user} in {name}");
-        let owner = match given(asked.experiment.as_ref()) {
-            Some(name) => Some(access::experiment(&self.0, name, says).await?.view),
-            None => self.owner(site, target, says).await?,
+        let owner = match (given(asked.experiment.as_ref()), given(asked.context.as_ref())) {
+            (None, None) => self.owner(site, target, None, says).await?,
+            (Some(name), None) | (None, Some(name)) => self.owner_in(name, site, target, says).await?,
+            (Some(name), Some(context)) => {
+                let owner = access::experiment(&self.0, name, says).await?.view;
+                if lookup::pick(&owner.context, context).is_none() {
+                    let reply = refusals::not_in_context(&owner.name, owner.context(), context);
+                    return Err(access::refused(ErrorKind::Validation, reply));
+                }
+                Some(owner)
+            }
         };
         let (mut site, mut target) = (site.to_owned(), target.to_owned());
         let mut condition = given(asked.condition.as_ref()).map(str::to_owned);
@@ -159,15 +170,41 @@ impl ActionKind for MarkDecisionPoint {
 }
 
 impl MarkDecisionPoint {
-    /// The one experiment that owns the point; nothing if none does.
-    async fn owner(
+    /// The owner in what `name` names: a context, or else the experiment itself. People say “in” of both.
+    async fn owner_in(
         &self,
+        name: &str,
         site: &str,
         target: &str,
         says: impl Fn(&str) -> String,
     ) -> Result<Option<View>, PrepareError> {
+        let contexts: Vec<_> = self.0.context_metadata().await.map_err(access::unavailable)?.into_keys().collect();
+        match lookup::pick(&contexts, name) {
+            Some(context) => self.owner(site, target, Some(context), says).await,
+            None => Ok(Some(access::experiment(&self.0, name, says).await?.view)),
+        }
+    }
+
+    /// The one experiment that owns the point, in this context if one is given; nothing if none does.
+    async fn owner(
+        &self,
+        site: &str,
+        target: &str,
+        context: Option<&str>,
+        says: impl Fn(&str) -> String,
+    ) -> Result<Option<View>, PrepareError> {
         let owners = self.0.all().await.map_err(access::unavailable)?.into_iter().map(|e: Experiment| e.view);
         let mut owners: Vec<_> = owners.filter(|view| its_point(view, site, target).is_ok()).collect();
+        if let Some(context) = context {
+            let elsewhere = owners.first().cloned();
+            owners.retain(|view| view.context() == context);
+            // The platform does not ask for the context: it would enrol in the other experiment.
+            if let (Some(other), []) = (elsewhere, owners.as_slice()) {
+                let point = outcomes::place(site, Some(target));
+                let reply = refusals::point_elsewhere(&point, context, &other, says);
+                return Err(access::refused(ErrorKind::Validation, reply));
+            }
+        }
         // One that runs is meant before those that do not.
         if owners.iter().filter(|view| view.state == Status::Enrolling).count() == 1 {
             owners.retain(|view| view.state == Status::Enrolling);

@@ -194,6 +194,18 @@ pub fn not_its_point(name: &str, point: &str, points: &[String]) -> Reply {
     Reply::text(text.plain(format!(". It has: {}.", if points.is_empty() { "none".into() } else { points.join(", ") })))
 }
 
+/// The point belongs to an experiment of another context; `says` makes the request from its name.
+pub fn point_elsewhere(point: &str, context: &str, other: &View, says: impl Fn(&str) -> String) -> Reply {
+    let text = Text::new().plain(format!("No experiment in {context} has the decision point ")).code(point);
+    let text = text.plain("; “").bold(&other.name).plain(format!("” in {} has it.", other.context()));
+    Reply::text(text).choice(format!("Mark it in {}", other.name), says(&other.name))
+}
+
+/// The experiment belongs to another context.
+pub fn not_in_context(name: &str, context: &str, asked: &str) -> Reply {
+    Reply::text(Text::new().plain("“").bold(name).plain(format!("” is in {context}, not in ")).bold(asked).plain("."))
+}
+
 /// Marks within subjects count each visit.
 pub fn within_subjects(name: &str) -> Reply {
     Reply::text(Text::new().plain("“").bold(name).plain(
