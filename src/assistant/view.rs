@@ -13,10 +13,13 @@ use super::{
     state::{AgentState, LONGEST_MESSAGE},
 };
 use crate::{
-    graph::{action::Status, node::Context},
+    graph::{
+        action::{ActionRecord, Status},
+        node::Context,
+    },
     model::{
         Purpose, Request, ToolChoice, ToolSpec,
-        rules::situation::{Draft, RecentChange, Situation},
+        rules::situation::{Draft, OpenCard, RecentChange, Situation},
     },
 };
 
@@ -42,10 +45,19 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
         draft: state.draft.clone(),
         on_card,
         last_experiment: state.last_experiment.clone(),
-        open_cards: context.open.iter().rev().take(5).rev().map(|open| shorten(&open.card.title, 120)).collect(),
+        open_cards: context.open.iter().rev().take(5).rev().map(open_card).collect(),
         recent_changes: recent_changes(state),
         gathered: BTreeMap::new(),
         errors: turn.errors.iter().map(|problem| problem.message.clone()).collect(),
+    }
+}
+
+fn open_card(open: &ActionRecord) -> OpenCard {
+    OpenCard {
+        title: shorten(&open.card.title, 120),
+        approve: open.card.approve.clone(),
+        reject: open.card.reject.clone(),
+        typed: open.policy.typed,
     }
 }
 

@@ -17,7 +17,10 @@ use crate::{
     graph::node::{Context, Node, NodeError, Step},
     model::{
         Purpose, Response, ToolChoice,
-        rules::situation::{Analysis, IntentType},
+        rules::{
+            self,
+            situation::{Analysis, IntentType},
+        },
     },
 };
 
@@ -109,6 +112,9 @@ impl Node<AgentState> for Analyze {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Analyzing;
+        if rules::about_open_cards(&view::situation(&state, context)).is_some() {
+            return Ok(Step::go(state, Respond::NAME));
+        }
         let mut bill = Bill::default();
         let analysis = self.analysis(&mut state, context, &mut bill).await?;
         let next = match analysis.intent_type {

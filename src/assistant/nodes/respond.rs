@@ -115,9 +115,9 @@ fn settled(state: &AgentState, finds_words: bool, context: &Context) -> Option<R
     if !turn.reads.is_empty() && turn.gathered.is_empty() {
         return turn.reads.iter().find_map(|read| read.failed.clone());
     }
-    let documented = rules::documented_read(&view::situation(state, context));
-    match (turn.reads.as_slice(), documented) {
-        ([], _) => None,
+    let situation = view::situation(state, context);
+    match (turn.reads.as_slice(), rules::documented_read(&situation)) {
+        ([], _) => rules::about_open_cards(&situation).map(Reply::markdown),
         // The words say which part was asked for, even where the model's call asked for everything.
         ([read], Some((tool, arguments))) if read.tool == tool => {
             replies::of_tool(state, &Read { arguments, ..read.clone() })

@@ -37,6 +37,7 @@ fn request(all: &[Word], words: &[Word], situation: &Situation, asks: bool) -> O
     let waiting = situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
     match found.wish {
         Wish::Talk(Talk::NothingAsked) if waiting => None,
+        Wish::Talk(Talk::NothingAsked) if !situation.open_cards.is_empty() => Some(Wish::Talk(Talk::CardWaits).into()),
         Wish::Term(_) if waiting && !asks && words.len() == 1 => None,
         _ => Some(found),
     }

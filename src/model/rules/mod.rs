@@ -62,3 +62,12 @@ pub fn documented_read(situation: &Situation) -> Option<(&'static str, Value)> {
         _ => None,
     }
 }
+
+/// What to say to words that agree or decline without deciding anything, while a card is open. No model is needed for
+/// it, and none may take it for a decision.
+pub fn about_open_cards(situation: &Situation) -> Option<String> {
+    match grammar::understand(situation).wish {
+        wish::Wish::Talk(talk @ wish::Talk::CardWaits) => Some(talk::say(talk, situation).0),
+        _ => None,
+    }
+}

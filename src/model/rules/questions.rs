@@ -88,10 +88,48 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
         "how does approval work" | "how do approvals work" | "who can approve" | "what happens when i approve" => {
             Talk::Approval
         }
-        "yes" | "no" | "y" | "n" | "yep" | "nope" => Talk::NothingAsked,
+        plain if agrees_or_not(plain) => Talk::NothingAsked,
         _ => return None,
     };
     Some(Wish::Talk(talk))
+}
+
+/// Whether it says no more than yes or no. Only few of these decide about a card: that is for approvals to know.
+fn agrees_or_not(plain: &str) -> bool {
+    const THUMBS: &[&str] = &["👍", ":+1", ":thumbsup", "✅", ":white_check_mark", ":ok_hand", "👌"];
+    const YES: &[&str] = &[
+        "yes",
+        "y",
+        "yep",
+        "yeah",
+        "yes please",
+        "ok",
+        "okay",
+        "k",
+        "sure",
+        "fine",
+        "alright",
+        "all right",
+        "agreed",
+        "+1",
+        "go",
+        "go ahead",
+        "go for it",
+        "do it",
+        "please do",
+        "proceed",
+        "approve",
+        "approved",
+        "approve it",
+        "confirm",
+        "confirmed",
+        "sounds good",
+        "looks good",
+        "looks good to me",
+        "lgtm",
+    ];
+    const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "reject it", "don't", "dont", "do not", "👎", ":-1"];
+    YES.contains(&plain) || NO.contains(&plain) || THUMBS.iter().any(|thumb| plain.starts_with(thumb))
 }
 
 fn log(words: &[Word]) -> Option<Wish> {

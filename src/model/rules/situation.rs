@@ -33,9 +33,9 @@ pub struct Situation {
     /// The experiment that “it” means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_experiment: Option<String>,
-    /// The titles of the cards that wait for a person.
+    /// The cards that wait for a person.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub open_cards: Vec<String>,
+    pub open_cards: Vec<OpenCard>,
     /// The newest changes made in this thread, newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recent_changes: Vec<RecentChange>,
@@ -101,6 +101,19 @@ pub struct Asked {
     /// What was offered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+}
+
+/// A card that waits for a person, and how it is decided.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpenCard {
+    /// What it asks.
+    pub title: String,
+    /// The words on the button that approves.
+    pub approve: String,
+    /// The words on the button that rejects.
+    pub reject: String,
+    /// Whether a plain “yes” in the thread approves as well, as long as no other card is open.
+    pub typed: bool,
 }
 
 /// A change that was made, or was to be made.

@@ -1,6 +1,9 @@
 //! What the grammar says in its own words: greetings, help, and what it did not understand.
 
-use super::{situation::Situation, wish::Talk};
+use super::{
+    situation::{OpenCard, Situation},
+    wish::Talk,
+};
 
 /// The buttons below it: label, and what is said when it is pressed.
 pub(super) type Steps = &'static [(&'static str, &'static str)];
@@ -31,11 +34,30 @@ pub(super) fn say(talk: Talk, situation: &Situation) -> (String, Steps) {
         Talk::NothingAsked => {
             ("I have no open question here. If you mean a card, please press its button.".to_owned(), FIRST)
         }
+        Talk::CardWaits => (format!("That decides nothing yet. {}", how_to_decide(&situation.open_cards)), &[]),
+    }
+}
+
+/// Which cards wait, and what decides about them.
+fn how_to_decide(open: &[OpenCard]) -> String {
+    match open {
+        [] => String::new(),
+        [OpenCard { title, approve, reject, typed }] => {
+            let typing = match typed {
+                true => ", or type just “yes” or “no” in this thread.",
+                false => ". A typed yes is not enough for this one.",
+            };
+            format!("A card is open: {title} Press **{approve}** or **{reject}** on it{typing}")
+        }
+        several => {
+            let titles: Vec<String> = several.iter().map(|card| format!("• {}", card.title)).collect();
+            format!("Several cards are open, so please press a button on the one you mean:\n{}", titles.join("\n"))
+        }
     }
 }
 
 fn pending(situation: &Situation) -> String {
-    let mut waiting: Vec<String> = situation.open_cards.iter().map(|title| format!("• {title}")).collect();
+    let mut waiting: Vec<String> = situation.open_cards.iter().map(|card| format!("• {}", card.title)).collect();
     if let Some(asked) = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref()) {
         waiting.push(format!("• My question: {}", asked.question));
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     grammar::understand,
-    situation::{Asked, Draft, RecentChange, Situation},
+    situation::{Asked, Draft, OpenCard, RecentChange, Situation},
     wish::{Understood, Wish},
 };
 
@@ -33,6 +33,10 @@ fn check(situation: &Situation, table: &[(&str, &str)]) {
         }
     }
     assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), table.len(), wrong.join("\n"));
+}
+
+fn open_card(title: &str) -> OpenCard {
+    OpenCard { title: title.into(), approve: "Start experiment".into(), reject: "Don't start".into(), typed: true }
 }
 
 fn params(value: Value) -> serde_json::Map<String, Value> {
@@ -401,7 +405,7 @@ fn corrections() {
     };
     let drafted = Situation { draft: Some(card.clone()), ..Situation::default() };
     let on_card =
-        Situation { on_card: Some(card), open_cards: vec!["Create “Foo”?".into()], ..Situation::default() };
+        Situation { on_card: Some(card), open_cards: vec![open_card("Create “Foo”?")], ..Situation::default() };
     let table = [
         ("no, use mathstream", r#"update {"context":"mathstream"}"#),
         ("actually mathstream", r#"update {"context":"mathstream"}"#),
@@ -490,4 +494,12 @@ proptest::proptest! {
     ) {
         understand(&Situation { said: said.join(" "), ..Situation::default() });
     }
+}
+
+#[test]
+fn agreeing_decides_nothing_about_a_card() {
+    let waiting = Situation { open_cards: vec![open_card("Start “Math Hints”?")], ..Situation::default() };
+    let agreements = ["ok", "Okay!", "👍🏽", ":+1:", "ok, go ahead", "sure", "<@U0BOT> yes", "don’t"];
+    check(&waiting, &agreements.map(|said| (said, "talk cardwaits")));
+    check(&Situation::default(), &agreements.map(|said| (said, "talk nothingasked")));
 }

@@ -55,6 +55,8 @@ pub(super) enum Talk {
     NothingToRepeat,
     /// “Yes” or “no”, and nothing was asked.
     NothingAsked,
+    /// “Ok”, and a card is open: that decides nothing.
+    CardWaits,
 }
 
 /// A wish, and how sure that it is meant.

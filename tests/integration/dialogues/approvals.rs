@@ -212,6 +212,24 @@ async fn a_typed_no_turns_it_down() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_ok_is_told_that_the_card_waits() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.says("bo", "ok").await;
+    assert_snapshot!(thread.heard(), @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    thread.says("ana", "delete Lesson Video Hints").await;
+    thread.heard();
+    thread.says("bo", "👍").await;
+    assert_snapshot!(thread.heard(), @"
+    That decides nothing yet. Several cards are open, so please press a button on the one you mean:
+    • PERMANENTLY DELETE “Lesson Video Hints”?
+    • Start “Math Hints”?
+    ");
+    assert!(bot.upgrade.effects().is_empty(), "nothing is decided by it");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn with_two_cards_open_a_button_has_to_be_pressed() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
