@@ -102,6 +102,16 @@ pub fn no_words() -> Reply {
         .choice("What can you do?", "what can you do?")
 }
 
+/// How things stand, for a person who asks whether to change them; `request` asks for that change.
+pub fn for_you_to_decide(reply: Reply, request: &str) -> Reply {
+    reply.and(Part::Text(
+        Text::new()
+            .plain("Whether to do it is for you to decide. To ask for it, say “")
+            .plain(shorten(request, 200))
+            .plain("”: I then show a card, and nothing is changed before it is approved."),
+    ))
+}
+
 /// Offers to ask the same once more.
 pub fn try_again(reply: Reply, said: &str) -> Reply {
     match reply.choices.is_empty() && said.chars().count() <= 300 {

@@ -112,7 +112,7 @@ impl Node<AgentState> for Analyze {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Analyzing;
-        if rules::about_open_cards(&view::situation(&state, context)).is_some() {
+        if rules::without_a_wish(&view::situation(&state, context)).is_some() {
             return Ok(Step::go(state, Respond::NAME));
         }
         let mut bill = Bill::default();

@@ -117,10 +117,14 @@ fn settled(state: &AgentState, finds_words: bool, context: &Context) -> Option<R
     }
     let situation = view::situation(state, context);
     match (turn.reads.as_slice(), rules::documented_read(&situation)) {
-        ([], _) => rules::about_open_cards(&situation).map(Reply::markdown),
+        ([], _) => rules::without_a_wish(&situation).map(Reply::markdown),
         // The words say which part was asked for, even where the model's call asked for everything.
         ([read], Some((tool, arguments))) if read.tool == tool => {
-            replies::of_tool(state, &Read { arguments, ..read.clone() })
+            let reply = replies::of_tool(state, &Read { arguments, ..read.clone() })?;
+            Some(match rules::considered_request(&situation).filter(|_| read.failed.is_none()) {
+                Some(request) => replies::for_you_to_decide(reply, &request),
+                None => reply,
+            })
         }
         _ if finds_words => None,
         _ => replies::results(state),

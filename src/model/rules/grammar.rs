@@ -4,7 +4,7 @@
 //! question. So a person may ask something else in between, and an answer is never taken for a request it contains.
 
 use super::{
-    answers, changes, participants, questions,
+    answers, changes, doubts, participants, questions,
     situation::Situation,
     wish::{Talk, Understood, Wish},
     words::{Word, polite, words},
@@ -20,6 +20,8 @@ pub(super) fn understand(situation: &Situation) -> Understood {
     let asks = situation.said.trim_end().ends_with('?');
     answers::drop(words, situation)
         .or_else(|| answers::offered(words, situation))
+        .or_else(|| doubts::refusal(words, situation))
+        .or_else(|| doubts::whether(words, situation))
         .or_else(|| answers::correction(words, situation))
         .or_else(|| participants::participant(words))
         .or_else(|| request(&all, words, situation, asks))

@@ -15,6 +15,7 @@ mod answers;
 mod calls;
 mod changes;
 mod clauses;
+mod doubts;
 mod glossary;
 mod grammar;
 mod names;
@@ -63,11 +64,18 @@ pub fn documented_read(situation: &Situation) -> Option<(&'static str, Value)> {
     }
 }
 
-/// What to say to words that agree or decline without deciding anything, while a card is open. No model is needed for
-/// it, and none may take it for a decision.
-pub fn about_open_cards(situation: &Situation) -> Option<String> {
+/// How to ask for the change that these words only consider, as in “should I start Math Hints?”
+pub fn considered_request(situation: &Situation) -> Option<String> {
+    doubts::request(words::polite(&words::words(&situation.said)), situation)
+}
+
+/// What to say to words that agree while a card is open without deciding anything, or that decline a change. No model
+/// is needed for it, and none may take it for a decision or a wish.
+pub fn without_a_wish(situation: &Situation) -> Option<String> {
     match grammar::understand(situation).wish {
-        wish::Wish::Talk(talk @ wish::Talk::CardWaits) => Some(talk::say(talk, situation).0),
+        wish::Wish::Talk(talk @ (wish::Talk::CardWaits | wish::Talk::NothingDone(_))) => {
+            Some(talk::say(talk, situation).0)
+        }
         _ => None,
     }
 }

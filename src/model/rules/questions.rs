@@ -381,10 +381,18 @@ fn vocabulary(words: &[Word], situation: &Situation) -> Option<Wish> {
     Some(of_experiment(named, situation))
 }
 
+/// How this experiment stands, or all of them where none is named.
+pub(super) fn standing(experiment: Option<String>) -> Wish {
+    match experiment {
+        Some(name) => Wish::read(DETAILS, [("experiment_id", Some(name))]),
+        None => Wish::read(LIST, []),
+    }
+}
+
 fn of_experiment(named: &[Word], situation: &Situation) -> Wish {
     match names::experiment(named, situation) {
-        Named::Name(name) => Wish::read(DETAILS, [("experiment_id", Some(name))]),
-        Named::Nothing => Wish::read(LIST, []),
+        Named::Name(name) => standing(Some(name)),
+        Named::Nothing => standing(None),
     }
 }
 

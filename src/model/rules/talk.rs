@@ -34,6 +34,11 @@ pub(super) fn say(talk: Talk, situation: &Situation) -> (String, Steps) {
         Talk::NothingAsked => {
             ("I have no open question here. If you mean a card, please press its button.".to_owned(), FIRST)
         }
+        Talk::NothingDone(what) => {
+            let so_far = if situation.recent_changes.is_empty() { "" } else { " What was done here before stays." };
+            let said = format!("All right, nothing was {what}.{so_far} {}", how_to_decide(&situation.open_cards));
+            (said.trim_end().to_owned(), &[])
+        }
         Talk::CardWaits => (format!("That decides nothing yet. {}", how_to_decide(&situation.open_cards)), &[]),
     }
 }

@@ -57,6 +57,8 @@ pub(super) enum Talk {
     NothingAsked,
     /// “Ok”, and a card is open: that decides nothing.
     CardWaits,
+    /// “Don't start it.”; the word for what was not done.
+    NothingDone(&'static str),
 }
 
 /// A wish, and how sure that it is meant.

@@ -254,3 +254,44 @@ async fn what_was_done_in_a_thread_is_told_with_who_approved_it() {
     ");
     bot.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn not_wishing_and_wondering_change_nothing() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("should I start Math Hints?").await;
+    assert_snapshot!(thread.heard(), @"
+    Math Hints
+    Worked hints when the graph of an absolute value is compared.
+    *Status*
+    inactive
+    *Context*
+    `assign-prog`
+    *Conditions*
+    control 50% (0 enrolled), variant 50% (0 enrolled)
+    *Decision points*
+    SelectSection / absolute_value_plot_equality
+    *Assigned*
+    each person by themselves
+    *Afterwards*
+    everyone keeps their condition
+    *People on no list*
+    take part
+    *Consistency*
+    individual
+    *Enrolled*
+    nobody
+    *Tags*
+    hints, algebra
+    Id `‹id›`
+    Whether to do it is for you to decide. To ask for it, say “start Math Hints”: I then show a card, and nothing is changed before it is approved.
+    [Start]
+    ");
+    thread.says("ana", "don't start it").await;
+    assert_snapshot!(thread.heard(), @"All right, nothing was started.");
+    thread.says("ana", "start it").await;
+    thread.heard();
+    thread.says("bo", "wait, don't start it").await;
+    assert_snapshot!(thread.heard(), @"All right, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}
