@@ -20,6 +20,8 @@ use crate::{
 
 /// How many answers are offered as buttons.
 const BUTTONS: usize = 5;
+/// That the grammar took the place of the language model.
+pub const WITHOUT_MODEL: &str = "I worked without my language model this time, so I may have missed some nuance.";
 /// The longest label of a button, in characters.
 const LABEL: usize = 60;
 
@@ -122,7 +124,7 @@ pub fn try_again(reply: Reply, said: &str) -> Reply {
 
 /// Says that the grammar took the place of the language model.
 pub fn without_model(reply: Reply) -> Reply {
-    reply.hint("I worked without my language model this time, so I may have missed some nuance.")
+    reply.hint(WITHOUT_MODEL)
 }
 
 /// The answers of the tools of this turn, as they are.

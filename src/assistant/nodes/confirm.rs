@@ -1,6 +1,7 @@
 //! The card: what was worked out becomes a question to a person, and the turn pauses.
 //!
-//! It does nothing else. The card was made by the action from checked parameters; no model's words are on it.
+//! It does nothing else. The card was made by the action from checked parameters; no model's words are on it. Where the
+//! grammar took a language model's place the card says so: whoever approves should read it with more care.
 
 use async_trait::async_trait;
 
@@ -13,7 +14,10 @@ use super::{
     close::close,
     respond::Respond,
 };
-use crate::graph::node::{Ask, Context, Node, NodeError, Step};
+use crate::{
+    graph::node::{Ask, Context, Node, NodeError, Step},
+    reply::Text,
+};
 
 /// Asks for approval.
 pub(in super::super) struct Confirm;
@@ -35,11 +39,15 @@ impl Node<AgentState> for Confirm {
 
     async fn run(&self, mut state: AgentState, _context: &Context) -> Result<Step<AgentState>, NodeError> {
         let turn = &mut state.turn;
-        let (Some(proposal), Some(change), Some(by)) = (turn.proposal.take(), turn.change.clone(), turn.by.clone())
+        let (Some(mut proposal), Some(change), Some(by)) = (turn.proposal.take(), turn.change.clone(), turn.by.clone())
         else {
             return Ok(close(state, replies::nothing_to_do(), Bill::default()));
         };
         turn.phase = Phase::Confirming;
+        if turn.without_model {
+            proposal.card.notes.push(Text::from(replies::WITHOUT_MODEL));
+            turn.without_model = false; // it is said; how it ends is told by code
+        }
         let turn_number = turn.number;
         state.conversation.bot_said(turn_number, &format!("(asked on a card: {})", proposal.card.title));
         Ok(Step::ask(state, Ask { action: change.action, proposal, requested_by: by, then: Respond::NAME }))

@@ -315,6 +315,11 @@ async fn an_outage_of_the_model_is_bridged_and_said() {
     let told = stage.says("start Math Hints").await;
     assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
     assert_eq!(script.calls(), 3, "not asked again in this turn");
+    assert!(
+        told.asked.unwrap().proposal.card.notes.iter().any(|note| note.words().contains("without my language model"))
+    );
+    let told = stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
+    assert!(!told.read().contains("language model"), "the card said it: {}", told.read());
 }
 
 #[tokio::test]

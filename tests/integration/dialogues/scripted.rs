@@ -190,6 +190,7 @@ async fn without_its_model_the_bot_still_works_and_says_so() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    I worked without my language model this time, so I may have missed some nuance.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");
