@@ -16,7 +16,7 @@ const LISTED: usize = 15;
 pub fn outcome(record: &ActionRecord) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
-        Status::Done => next_steps(Reply::text(to().join(summary(record))), record),
+        Status::Done => next_steps(Reply::text(to().join(done(record))), record),
         Status::Failed => failed(Reply::text(to().join(summary(record))), record),
         Status::Unknown => {
             let reply = Reply::text(to().join(summary(record))).hint("I will not send it again by myself.");
@@ -38,6 +38,18 @@ pub fn outcome(record: &ActionRecord) -> Reply {
         Status::Proposed | Status::Pending | Status::Approved | Status::Intent => {
             Reply::text(to().bold(record.act()).plain(" is still under way."))
         }
+    }
+}
+
+/// That it is done: the card above says what. An answer of the platform's is told to who asked for it.
+fn done(record: &ActionRecord) -> Text {
+    let told = summary(record);
+    if told.words() != record.card.done {
+        return told;
+    }
+    match experiment_of(record) {
+        Some(experiment) => Text::new().plain("“").bold(experiment).plain("”: done. What next?"),
+        None => Text::new().bold(record.act()).plain(": done."),
     }
 }
 

@@ -63,8 +63,8 @@ async fn starting_an_experiment_takes_two_calls_and_the_click_none() {
 
     let told = stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
     assert_eq!((told.way.as_slice(), told.usage.is_none(), script.calls()), (["respond"].as_slice(), true, 2));
-    assert_snapshot!(told.read(), @r"
-    @ana Started “Math Hints”.
+    assert_snapshot!(told.read(), @"
+    @ana “Math Hints”: done. What next?
     [Undo: stop it again → undo: Started “Math Hints”.]
     [Show details → show “Math Hints”]
     ");

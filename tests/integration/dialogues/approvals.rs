@@ -119,7 +119,7 @@ async fn two_people_can_be_asked_for() {
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    @ana Started “Math Hints”: it is enrolling now.
+    @ana “*Math Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     bot.finish().await;
@@ -178,7 +178,7 @@ async fn a_typed_yes_answers_the_one_open_card() {
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    @ana Started “Math Hints”: it is enrolling now.
+    @ana “*Math Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);

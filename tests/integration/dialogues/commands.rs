@@ -145,7 +145,7 @@ async fn it_can_be_written_to_directly() {
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    @ana Started “Math Hints”: it is enrolling now.
+    @ana “*Math Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     bot.finish().await;

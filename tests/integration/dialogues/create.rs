@@ -51,7 +51,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     ✅ Created “Foo”. It is inactive until somebody starts it.
     digest `‹id›`
     ---
-    @ana Created “Foo”. It is inactive until somebody starts it.
+    @ana “*Foo*”: done. What next?
     [Start it] [Show details]
     ");
     let made = bot.upgrade.experiment("Foo").unwrap();

@@ -40,7 +40,7 @@ async fn another_person_has_to_approve_a_deletion() {
     ✅ Deleted “Lesson Video Hints”.
     digest `‹id›`
     ---
-    @ana Deleted “Lesson Video Hints”.
+    @ana “*Lesson Video Hints*”: done. What next?
     [List experiments]
     ");
     assert!(!bot.upgrade.contains("Lesson Video Hints"));

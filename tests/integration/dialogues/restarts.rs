@@ -29,7 +29,7 @@ async fn a_card_that_was_open_still_works() {
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    @ana Started “Math Hints”: it is enrolling now.
+    @ana “*Math Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -86,7 +86,7 @@ async fn a_change_whose_answer_was_lost_is_told_by_the_next_process() {
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    @ana Started “Math Hints”: it is enrolling now.
+    @ana “*Math Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);

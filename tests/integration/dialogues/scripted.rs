@@ -94,7 +94,7 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    @ana Started “Math Hints”: it is enrolling now.
+    @ana “*Math Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     assert_eq!(state(&bot, "Math Hints"), "running");

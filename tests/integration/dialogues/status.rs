@@ -30,7 +30,7 @@ async fn starting_an_experiment_waits_for_a_person() {
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    @ana Started “Math Hints”: it is enrolling now.
+    @ana “*Math Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
@@ -114,7 +114,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     ✅ Stopped “Lesson Video Hints”: it takes nobody new.
     digest `‹id›`
     ---
-    @ana Stopped “Lesson Video Hints”: it takes nobody new.
+    @ana “*Lesson Video Hints*”: done. What next?
     [Undo: resume it] [Show details]
     ");
     thread.clicks("ana", "Undo: resume it").await;
@@ -140,7 +140,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     ✅ Resumed “Lesson Video Hints”: it is enrolling again.
     digest `‹id›`
     ---
-    @ana Resumed “Lesson Video Hints”: it is enrolling again.
+    @ana “*Lesson Video Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Lesson Video Hints").unwrap()["state"], "running");
@@ -173,7 +173,7 @@ async fn cancelling_is_for_good() {
     ✅ Cancelled “Running Test”: it gives nobody a condition any more.
     digest `‹id›`
     ---
-    @ana Cancelled “Running Test”: it gives nobody a condition any more.
+    @ana “*Running Test*”: done. What next?
     [Show details]
     ");
     bot.finish().await;

@@ -117,7 +117,7 @@ async fn a_lost_answer_is_looked_up_and_nothing_is_done_twice() {
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    @ana Started “Math Hints”: it is enrolling now.
+    @ana “*Math Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -153,7 +153,7 @@ async fn a_request_that_never_arrived_is_sent_again_with_evidence() {
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    @ana Started “Math Hints”: it is enrolling now.
+    @ana “*Math Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -182,7 +182,7 @@ async fn an_error_page_after_the_effect_is_no_failure() {
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
     ---
-    @ana Started “Math Hints”: it is enrolling now.
+    @ana “*Math Hints*”: done. What next?
     [Undo: stop it again] [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);

@@ -25,7 +25,7 @@ async fn a_new_name_is_shown_before_and_after() {
     ✅ Renamed “Math Hints” to “Algebra Hints”.
     digest `‹id›`
     ---
-    @ana Renamed “Math Hints” to “Algebra Hints”.
+    @ana “*Algebra Hints*”: done. What next?
     [Undo: put it back] [Show details]
     ");
     assert!(bot.upgrade.contains("Algebra Hints") && !bot.upgrade.contains("Math Hints"));
@@ -57,7 +57,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     ✅ Updated “Lesson Video Hints”: conditions.
     digest `‹id›`
     ---
-    @ana Updated “Lesson Video Hints”: conditions.
+    @ana “*Lesson Video Hints*”: done. What next?
     [Undo: put it back] [Show details]
     ");
     let now = bot.upgrade.experiment("Lesson Video Hints").unwrap();
@@ -144,11 +144,12 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Groups*  classId: 5B
     *Working group*  classId: 5B
     ⚠️ Groups given here replace those the platform knows of this user.
+    UpGrade keeps users for all contexts together: mathstream only says which group types there are.
     Approved by @ana · ‹time›
     ✅ UpGrade knows the user student-1 now.
     digest `‹id›`
     ---
-    @ana UpGrade knows the user student-1 now.
+    @ana *Initialise user “student-1”*: done.
     ");
 
     thread.says("ana", "what condition would student-1 get in mathstream?").await;
