@@ -17,9 +17,12 @@ pub fn outcome(record: &ActionRecord) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
         Status::Done => next_steps(Reply::text(to().join(done(record))), record),
-        Status::Failed => failed(Reply::text(to().join(summary(record))), record),
+        Status::Failed => {
+            let text = everyone(record).bold(record.act()).plain(" did not work. ");
+            failed(Reply::text(text.join(summary(record))), record)
+        }
         Status::Unknown => {
-            let reply = Reply::text(to().join(summary(record))).hint("I will not send it again by myself.");
+            let reply = Reply::text(everyone(record).join(summary(record))).hint("I will not send it again by myself.");
             match experiment_of(record) {
                 Some(experiment) => reply.choice("Show details", format!("show “{experiment}”")),
                 None => reply,
@@ -39,6 +42,14 @@ pub fn outcome(record: &ActionRecord) -> Reply {
             Reply::text(to().bold(record.act()).plain(" is still under way."))
         }
     }
+}
+
+/// Who asked and who approved, each once: neither may miss that it went wrong.
+fn everyone(record: &ActionRecord) -> Text {
+    let mut everyone = record.approved_by();
+    everyone.retain(|person| *person != record.requested_by);
+    everyone.insert(0, record.requested_by.clone());
+    people(Text::new(), "", &everyone).plain(" ")
 }
 
 /// That it is done: the card above says what. An answer of the platform's is told to who asked for it.

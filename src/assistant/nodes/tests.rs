@@ -189,9 +189,9 @@ async fn each_end_of_a_card_has_its_words() {
         read.push(format!("{status}: {}", stage.ends(status, decisions, outcome).await.read()));
     }
     assert_snapshot!(read.join("\n"), @"
-    failed: @ana UpGrade refused it: full.
+    failed: @ana, @bo Start “Math Hints” did not work. UpGrade refused it: full.
     [Try again → try again: Start “Math Hints”]
-    unknown: @ana I cannot tell whether it started.
+    unknown: @ana, @bo I cannot tell whether it started.
     I will not send it again by myself.
     [Show details → show “Math Hints”]
     rejected: @ana, @bo turned this down, so nothing was changed.

@@ -295,7 +295,7 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     ❌ It was changed by somebody else since this card was shown, so nothing was done. Ask again to see how it is now.
     digest `‹id›`
     ---
-    @ana It was changed by somebody else since this card was shown, so nothing was done. Ask again to see how it is now.
+    @ana, @bo *Start “Math Hints”* did not work. It was changed by somebody else since this card was shown, so nothing was done. Ask again to see how it is now.
     [Try again]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -319,7 +319,7 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     ❌ “*Lesson Video Hints*” does not exist any more, so nothing was changed.
     digest `‹id›`
     ---
-    @ana “*Lesson Video Hints*” does not exist any more, so nothing was changed.
+    @ana, @bo *Stop “Lesson Video Hints”* did not work. “*Lesson Video Hints*” does not exist any more, so nothing was changed.
     [List experiments]
     ");
     third.heard();

@@ -59,7 +59,7 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     ❌ UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
     digest `‹id›`
     ---
-    @ana UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
+    @ana, @bo *Start “Math Hints”* did not work. UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
     [Try again]
     ");
     bot.upgrade.is_well();
@@ -213,7 +213,7 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
     ❔ UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
     digest `‹id›`
     ---
-    @ana UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
+    @ana, @bo UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
     I will not send it again by myself.
     [Show details]
     ");

@@ -121,7 +121,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     ❌ UpGrade does not know the user `student-1` yet, so nothing was changed. Initialise the user first.
     digest `‹id›`
     ---
-    @ana UpGrade does not know the user `student-1` yet, so nothing was changed. Initialise the user first.
+    @ana *Ask what “student-1” gets* did not work. UpGrade does not know the user `student-1` yet, so nothing was changed. Initialise the user first.
     ");
 
     thread
