@@ -8,6 +8,7 @@
 
 mod canvas;
 mod card;
+mod notice;
 mod reply;
 mod spans;
 mod table;

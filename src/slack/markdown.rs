@@ -23,6 +23,60 @@ pub fn sanitise(markdown: &str, limit: usize) -> String {
     if open_fence { kept + CLOSED } else { kept }
 }
 
+/// The words without their formatting, for notifications, where nothing of it is drawn. Not made harmless.
+pub fn plain(markdown: &str) -> String {
+    let mut fenced = false;
+    let mut lines = Vec::new();
+    for line in markdown.lines() {
+        match line.trim_start().starts_with("```") {
+            true => fenced = !fenced,
+            false if fenced => lines.push(line.to_owned()),
+            false => lines.push(plain_line(line.trim())),
+        }
+    }
+    lines.join("\n")
+}
+
+fn plain_line(line: &str) -> String {
+    let heading = line.trim_start_matches('#');
+    let line = if heading.starts_with(' ') { heading.trim_start() } else { line };
+    match ["- ", "* ", "+ "].into_iter().find_map(|bullet| line.strip_prefix(bullet)) {
+        Some(point) => format!("• {}", plain_words(point)),
+        None => plain_words(line),
+    }
+}
+
+fn plain_words(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let (mut rest, mut previous, mut code) = (line, None, false);
+    while let Some(c) = rest.chars().next() {
+        let link = (c == '[' && !code).then(|| Link::at_start_of(rest)).flatten();
+        let after = &rest[link.as_ref().map_or(c.len_utf8(), |link| link.length)..];
+        match c {
+            '`' => code = !code,
+            '*' | '_' if !code && is_mark(previous, after.trim_start_matches(c).chars().next()) => {}
+            c => {
+                match link {
+                    Some(link) => out.push_str(&plain_words(link.words)),
+                    None => out.push(c),
+                }
+                previous = Some(c);
+            }
+        }
+        rest = after;
+    }
+    out
+}
+
+/// Whether an asterisk or underscore between these is formatting: not alone, and not inside a word.
+fn is_mark(previous: Option<char>, next: Option<char>) -> bool {
+    let blank = |c: Option<char>| c.is_none_or(char::is_whitespace);
+    let inside = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let alone = blank(previous) && blank(next);
+    let within = inside(previous) && inside(next);
+    !(alone || within)
+}
+
 /// Breaks Slack's own tokens, and its way to write a link with words: the opening `<` becomes a look-alike.
 fn without_tokens(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -193,6 +247,21 @@ mod tests {
             ("[[<]()!everyone>", "[‹!everyone>"),
         ] {
             assert_eq!(sanitise(written, LIMIT), kept, "{written}");
+        }
+    }
+
+    #[test]
+    fn formatting_goes_where_nothing_is_drawn() {
+        for (written, plain_words) in [
+            ("*A/B testing* compares **two** _versions_.", "A/B testing compares two versions."),
+            (
+                "## Next\n- `area_model` at 2 * 3\n* see [the page](https://e.io)",
+                "Next\n• area_model at 2 * 3\n• see the page",
+            ),
+            ("```\na * b\n```\ndone", "a * b\ndone"),
+            ("site_a and `*x*`, #general", "site_a and *x*, #general"),
+        ] {
+            assert_eq!(plain(written), plain_words);
         }
     }
 

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     SAY,
     canvas::{Canvas, GO_ON},
-    fallback, spans, table,
+    notice, spans, table,
 };
 use crate::{
     reply::{Choice, Part, Reply, Text},
@@ -40,7 +40,7 @@ pub(super) fn draw(reply: &Reply) -> Message {
             buttons.map(|(n, choice)| blocks::button(&format!("{SAY}{n}"), &choice.label, &choice.says)).collect();
         canvas.add_kept(blocks::actions(&id, &buttons));
     }
-    Message { text: fallback(&words), blocks: canvas.finish() }
+    Message { text: notice::words(reply), blocks: canvas.finish() }
 }
 
 /// Whether a button can carry it. Half of what is said would be something else.

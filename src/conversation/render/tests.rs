@@ -206,7 +206,7 @@ fn a_reply_draws_each_part() {
     check(&message);
     assert_snapshot!(read_aloud(&message), @r#"
     text: Experiments
-    Two in assign-prog, asked by @U0ANA
+    Two in assign-prog, asked by <@U0ANA>
     Name | Status
     Math Hints | inactive
     A &lt; B | 
@@ -215,7 +215,7 @@ fn a_reply_draws_each_part() {
     Version: 6.2
     Users: 200
     let a = ˋ*b*ˋ;
-    ∗∗fine** &lt;!here&gt; [a.io](https://b.io)
+    fine &lt;!here&gt; a.io
     Ask me to list experiments.
     # Experiments
     Two in `assign-prog`, asked by <@U0ANA>
