@@ -1,5 +1,6 @@
 //! What became of a change: one sentence each, with what to do where something went wrong.
 
+use super::refusals::typed;
 use crate::{
     reply::Text,
     services::upgrade::participants::{Assignment, Marked},
@@ -19,7 +20,7 @@ pub fn gone_meanwhile(name: &str) -> Text {
 pub fn unknown_user(user: &str) -> Text {
     Text::new()
         .plain("UpGrade does not know the user ")
-        .code(user)
+        .code(typed(user))
         .plain(" yet, so nothing was changed. Initialise the user first.")
 }
 

@@ -12,6 +12,17 @@ use crate::{
 /// How many buttons a reply offers.
 const BUTTONS: usize = 5;
 
+/// The longest name that is repeated to who typed it, in characters.
+const REPEATED: usize = 80;
+
+/// What was typed, shortened where a sentence repeats it.
+pub(super) fn typed(asked: &str) -> String {
+    match asked.char_indices().nth(REPEATED) {
+        Some((end, _)) => format!("{}…", asked[..end].trim_end()),
+        None => asked.to_owned(),
+    }
+}
+
 /// The platform cannot be asked. `reason` is what was seen.
 pub fn platform_down(reason: &str) -> Reply {
     Reply::text(format!("UpGrade does not answer at the moment ({reason}), so I could not look that up."))
@@ -32,7 +43,7 @@ pub fn platform_odd(reason: &str) -> Reply {
 
 /// No experiment of that name; `says` makes the corrected request from a name.
 pub fn unknown_experiment(asked: &str, similar: &[Named], says: impl Fn(&str) -> String) -> Reply {
-    let nothing = Text::new().plain("There is no experiment “").bold(asked).plain("”.");
+    let nothing = Text::new().plain("There is no experiment “").bold(typed(asked)).plain("”.");
     if similar.is_empty() {
         return Reply::text(nothing).choice("Show all", "list experiments");
     }
@@ -50,7 +61,8 @@ pub fn unknown_experiment(asked: &str, similar: &[Named], says: impl Fn(&str) ->
 
 /// Several experiments of that name: `says` makes the request from an id.
 pub fn several_experiments(asked: &str, several: &[View], says: impl Fn(&str) -> String) -> Reply {
-    let question = Text::new().plain("There are several experiments “").bold(asked).plain("”. Which one do you mean?");
+    let question =
+        Text::new().plain("There are several experiments “").bold(typed(asked)).plain("”. Which one do you mean?");
     several.iter().take(BUTTONS).fold(Reply::text(question), |reply, view| {
         let id = view.id.to_string();
         let label = format!("{}, {}, id {}…", view.context(), view.state.display(), &id[..8]);
@@ -60,7 +72,7 @@ pub fn several_experiments(asked: &str, several: &[View], says: impl Fn(&str) ->
 
 /// No such context; `says` makes the corrected request from one.
 pub fn unknown_context(asked: &str, known: &[String], says: impl Fn(&str) -> String) -> Reply {
-    let text = Text::new().plain("There is no context “").bold(asked).plain("”. There are: ");
+    let text = Text::new().plain("There is no context “").bold(typed(asked)).plain("”. There are: ");
     let reply = Reply::text(text.plain(known.join(", ")).plain("."));
     known.iter().take(BUTTONS).fold(reply, |reply, context| reply.choice(context, says(context)))
 }
@@ -71,7 +83,7 @@ pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) ->
     Reply::text(
         Text::new()
             .plain(format!("The context {context} has no {what} “"))
-            .bold(asked)
+            .bold(typed(asked))
             .plain(format!("”. It has: {known}.")),
     )
     .hint("Say it again with one of these.")
@@ -79,14 +91,17 @@ pub fn unknown_word(what: &str, asked: &str, context: &str, known: &[String]) ->
 
 /// Conditions that the context's vocabulary does not have, as a question.
 pub fn unknown_conditions(asked: &[String], context: &str, known: &[String]) -> String {
-    let (asked, conditions) = (asked.join("”, “"), if asked.len() == 1 { "condition" } else { "conditions" });
+    let quoted = asked.iter().map(|code| typed(code)).collect::<Vec<_>>().join("”, “");
+    let (asked, conditions) = (quoted, if asked.len() == 1 { "condition" } else { "conditions" });
     format!("{context} has no {conditions} “{asked}”. It has: {}. Which shall I compare?", known.join(", "))
 }
 
 /// A decision point that is not `site / target`.
 pub fn half_a_point(asked: &str) -> Reply {
-    Reply::text(Text::new().plain("A decision point needs a site and a target; “").bold(asked).plain("” is one word."))
-        .hint("Write it as site / target, such as SelectSection / area_model.")
+    Reply::text(
+        Text::new().plain("A decision point needs a site and a target; “").bold(typed(asked)).plain("” is one word."),
+    )
+    .hint("Write it as site / target, such as SelectSection / area_model.")
 }
 
 /// Weights that do not fit their conditions.
@@ -106,7 +121,7 @@ pub fn weights_do_not_add_up(total: f64) -> Reply {
 
 /// A condition code that cannot be used.
 pub fn bad_code(code: &str, why: &str) -> Reply {
-    Reply::text(Text::new().plain("The condition code “").bold(code).plain(format!("” cannot be used: {why}.")))
+    Reply::text(Text::new().plain("The condition code “").bold(typed(code)).plain(format!("” cannot be used: {why}.")))
 }
 
 /// A value that is none of those allowed.
@@ -114,7 +129,7 @@ pub fn not_one_of(what: &str, asked: &str, allowed: &[&str]) -> Reply {
     Reply::text(
         Text::new()
             .plain(format!("The {what} cannot be “"))
-            .bold(asked)
+            .bold(typed(asked))
             .plain(format!("”, only {}.", allowed.join(", "))),
     )
 }
@@ -184,26 +199,28 @@ pub fn no_change_given(name: &str) -> Reply {
 
 /// The condition is none of the experiment's.
 pub fn unknown_condition(asked: &str, name: &str, codes: &[String]) -> Reply {
-    let text = Text::new().plain("“").bold(name).plain("” has no condition “").bold(asked);
+    let text = Text::new().plain("“").bold(name).plain("” has no condition “").bold(typed(asked));
     Reply::text(text.plain(format!("”. It has: {}.", codes.join(", "))))
 }
 
 /// The experiment does not own the point.
 pub fn not_its_point(name: &str, point: &str, points: &[String]) -> Reply {
-    let text = Text::new().plain("“").bold(name).plain("” has no decision point ").code(point);
+    let text = Text::new().plain("“").bold(name).plain("” has no decision point ").code(typed(point));
     Reply::text(text.plain(format!(". It has: {}.", if points.is_empty() { "none".into() } else { points.join(", ") })))
 }
 
 /// The point belongs to an experiment of another context; `says` makes the request from its name.
 pub fn point_elsewhere(point: &str, context: &str, other: &View, says: impl Fn(&str) -> String) -> Reply {
-    let text = Text::new().plain(format!("No experiment in {context} has the decision point ")).code(point);
+    let text = Text::new().plain(format!("No experiment in {context} has the decision point ")).code(typed(point));
     let text = text.plain("; “").bold(&other.name).plain(format!("” in {} has it.", other.context()));
     Reply::text(text).choice(format!("Mark it in {}", other.name), says(&other.name))
 }
 
 /// The experiment belongs to another context.
 pub fn not_in_context(name: &str, context: &str, asked: &str) -> Reply {
-    Reply::text(Text::new().plain("“").bold(name).plain(format!("” is in {context}, not in ")).bold(asked).plain("."))
+    Reply::text(
+        Text::new().plain("“").bold(name).plain(format!("” is in {context}, not in ")).bold(typed(asked)).plain("."),
+    )
 }
 
 /// Marks within subjects count each visit.
@@ -239,6 +256,13 @@ mod tests {
         There is no experiment “Zebra”.
         [Show all → list experiments]
         ");
+    }
+
+    #[test]
+    fn a_long_name_is_not_repeated_in_full() {
+        let said = read(&unknown_experiment(&"very long ".repeat(40), &[], str::to_owned));
+        assert!(said.starts_with("There is no experiment “very long very") && said.contains(" long…”."), "{said}");
+        assert!(said.chars().count() < 160, "{said}");
     }
 
     #[test]
