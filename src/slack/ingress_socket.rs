@@ -53,6 +53,9 @@ use crate::clock::Clock;
 /// How long an old connection is still read after its successor was asked for.
 const LINGER: Duration = Duration::from_secs(15);
 
+/// How long a connection that is being opened may take to be there, so that it can be closed, when we stop.
+const LAST_OPENING: Duration = Duration::from_secs(2);
+
 /// How long it takes at most to write acknowledgements that are on their way when we stop.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
@@ -228,7 +231,11 @@ impl Supervisor {
         let Some(connection) = self.open(notices).await else { return End::Failed("cannot register".to_owned()) };
         let hello = tokio::select! {
             first = timeout(self.settings.hello_within, noticed.recv()) => first,
-            () = stop.cancelled() => return self.let_go(connection, End::Stopped).await,
+            () = stop.cancelled() => {
+                // The library cannot shut down what is only being opened: that would stay open by itself.
+                timeout(LAST_OPENING, noticed.recv()).await.ok();
+                return self.let_go(connection, End::Stopped).await;
+            }
         };
         match hello {
             Ok(Some(Notice::Hello)) => {}
