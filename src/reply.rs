@@ -159,6 +159,20 @@ pub struct Reply {
     /// What can be pressed below it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
+    /// Files that follow it in the thread. They are stored apart from it, by whoever sends it on.
+    #[serde(skip)]
+    pub files: Vec<Attachment>,
+}
+
+/// A file for the thread: what is too long for a message, or is a picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// Its name, such as `math-hints.json`.
+    pub name: String,
+    /// What stands above it.
+    pub title: String,
+    /// What is in it; not empty.
+    pub bytes: Vec<u8>,
 }
 
 impl Reply {
@@ -186,6 +200,12 @@ impl Reply {
     /// Adds a button that says `says`.
     pub fn choice(mut self, label: impl Into<String>, says: impl Into<String>) -> Self {
         self.choices.push(Choice { label: label.into(), says: says.into() });
+        self
+    }
+
+    /// Adds a file.
+    pub fn file(mut self, file: Attachment) -> Self {
+        self.files.push(file);
         self
     }
 

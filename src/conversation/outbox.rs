@@ -12,7 +12,7 @@ use super::render;
 use crate::{
     clock::{Clock, Timestamp},
     graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, Store},
-    ids::{ThreadId, WorkerId},
+    ids::{Nonce, ThreadId, WorkerId},
     slack::{blocks::Message, client::SlackClient, client_error::Error},
 };
 
@@ -116,6 +116,7 @@ impl Sender {
             Outbound::Status { text } => render::status(text),
             Outbound::Reply { reply } => render::reply(reply),
             Outbound::Card { card, state } => render::card(card, state),
+            Outbound::File { name, title, hash } => return self.upload(claimed, name, title, hash).await,
             Outbound::Remove => return self.remove(claimed).await,
         };
         let slack = &self.0.slack;
@@ -144,6 +145,23 @@ impl Sender {
         let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
         let found = self.0.slack.find_by_nonce(channel, Some(root), nonce, *not_before).await?;
         Ok(found.map(|ts| Posted { channel: channel.clone(), ts }))
+    }
+
+    /// Shares a file in the thread. A file has no metadata to know it by, so its name carries some of the nonce.
+    async fn upload(&self, claimed: &Claimed, name: &str, title: &str, hash: &str) -> Result<Option<Posted>, Error> {
+        let ThreadId { channel, root, .. } = &claimed.thread;
+        let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
+        let bytes = match self.0.store.get_blob(hash).await {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Err(Error::Gone { code: "file_not_stored".to_owned() }),
+            Err(_) => return Err(Error::NotSent),
+        };
+        let name = unmistakable(name, nonce);
+        let slack = &self.0.slack;
+        if claimed.attempts == 0 || !slack.has_file(channel, root, &name, *not_before).await? {
+            slack.upload_file(channel, root, &name, title, &bytes).await?;
+        }
+        Ok(None)
     }
 
     async fn remove(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
@@ -178,6 +196,15 @@ impl Sender {
                 Sent::Dropped
             }
         }
+    }
+}
+
+/// The name with the beginning of the nonce in it: `chart-3fa85f64.png`.
+fn unmistakable(name: &str, nonce: &Nonce) -> String {
+    let part: String = nonce.as_str().chars().take(8).collect();
+    match name.rsplit_once('.') {
+        Some((stem, kind)) => format!("{stem}-{part}.{kind}"),
+        None => format!("{name}-{part}"),
     }
 }
 

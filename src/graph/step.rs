@@ -10,12 +10,12 @@ use super::{
     engine::{Engine, Held},
     node::{Ask, Context, Next, NodeError, State, Step},
     session::{Session, StepInfo, outgoing},
-    store::{ActionChange, ActionFilter, AuditKind, Changes, Error, Outbound, Then, TimerChange},
+    store::{ActionChange, ActionFilter, AuditKind, Changes, Error, Outbound, Outgoing, Then, TimerChange},
 };
 use crate::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId},
-    reply::Reply,
+    reply::{Attachment, Reply},
 };
 
 impl<S: State> Engine<S> {
@@ -108,7 +108,7 @@ impl<S: State> Engine<S> {
         session.checkpoint.state = state;
         let mut extra = session.changes();
         for reply in says {
-            self.say(session, &mut extra, reply);
+            self.say(session, &mut extra, reply).await?;
         }
         let word = match next {
             Next::Go(target) => {
@@ -152,11 +152,24 @@ impl<S: State> Engine<S> {
         Ok(if then == Then::Keep { Held::Yes } else { Held::No })
     }
 
-    /// Says something in the next message of the run.
-    pub(super) fn say(&self, session: &mut Session<S>, changes: &mut Changes, reply: Reply) {
+    /// Says something in the next message of the run; its files follow it.
+    pub(super) async fn say(
+        &self,
+        session: &mut Session<S>,
+        changes: &mut Changes,
+        mut reply: Reply,
+    ) -> Result<(), Error> {
+        let now = self.clock.now();
         let slot = session.checkpoint.voice.slot();
         session.checkpoint.voice.said += 1;
-        changes.outbox.push(outgoing(slot, self.clock.now(), Outbound::Reply { reply }));
+        let files = std::mem::take(&mut reply.files);
+        changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
+        for Attachment { name, title, bytes } in files {
+            let hash = self.store.put_blob(&bytes).await?;
+            let file = outgoing(session.checkpoint.voice.slot(), now, Outbound::File { name, title, hash });
+            changes.outbox.push(Outgoing { slot: None, ..file });
+        }
+        Ok(())
     }
 
     /// Stores the question with its card; the card is posted after that, from the outbox.
@@ -246,7 +259,7 @@ impl<S: State> Engine<S> {
         let now = self.clock.now();
         tracing::error!(thread.id = %session.lease.thread, node.name = node, cause, "Node gave up");
         let mut extra = session.changes();
-        self.say(session, &mut extra, reply);
+        self.say(session, &mut extra, reply).await?;
         session.checkpoint.cursor = Cursor::Idle;
         let info = StepInfo {
             node,

@@ -185,14 +185,8 @@ impl SlackClient {
                 "text": message.text, "blocks": message.blocks }),
             Respond::DeleteOriginal => json!({ "delete_original": true }),
         };
-        let span = Span::none();
-        let context = SlackClientApiCallContext {
-            rate_control_params: None,
-            token: None,
-            tracing_span: &span,
-            is_sensitive_url: true,
-        };
-        self.within(self.library.http_api.connector.http_post_uri::<_, Value>(url, &body, context)).await.map(drop)
+        let connector = &self.library.http_api.connector;
+        self.within(connector.http_post_uri::<_, Value>(url, &body, without_token())).await.map(drop)
     }
 
     /// Looks for the message that carries `nonce`, posted at `since` or later.
@@ -203,6 +197,22 @@ impl SlackClient {
         nonce: &Nonce,
         since: Timestamp,
     ) -> Result<Option<MessageTs>, Error> {
+        let is_it = |message: &Value| {
+            field::text(message, "/metadata/event_type") == Some(METADATA)
+                && field::text(message, "/metadata/event_payload/nonce") == Some(nonce.as_str())
+        };
+        let found = self.newest(channel, thread, since, |page| messages(page).find(|message| is_it(message)).map(ts));
+        found.await?.transpose()
+    }
+
+    /// Reads the messages since a moment, until `find` has found something.
+    async fn newest<T>(
+        &self,
+        channel: &ChannelId,
+        thread: Option<&MessageTs>,
+        since: Timestamp,
+        find: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
         let oldest = (since.seconds() - CLOCKS_DIFFER).max(0).to_string();
         let mut query = vec![
             ("channel", channel.as_str()),
@@ -218,14 +228,42 @@ impl SlackClient {
             }
             None => "conversations.history",
         };
-        let is_it = |message: &Value| {
-            field::text(message, "/metadata/event_type") == Some(METADATA)
-                && field::text(message, "/metadata/event_payload/nonce") == Some(nonce.as_str())
-        };
-        let found = self.pages(method, &query, |page| {
-            page["messages"].as_array().into_iter().flatten().find(|message| is_it(message)).map(ts)
-        });
-        found.await?.transpose()
+        self.pages(method, &query, find).await
+    }
+
+    /// Shares a file in a thread. Takes three calls; nobody sees anything before the last.
+    pub async fn upload_file(
+        &self,
+        channel: &ChannelId,
+        thread: &MessageTs,
+        name: &str,
+        title: &str,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        let length = bytes.len().to_string();
+        let place = self.get("files.getUploadURLExternal", &[("filename", name), ("length", &length)]).await?;
+        let (url, id) = (wanted(&place, "/upload_url")?, wanted(&place, "/file_id")?);
+        let url: Url = url.parse().map_err(|_| Error::Decode)?;
+        let connector = &self.library.http_api.connector;
+        let kind = "application/octet-stream".to_owned();
+        // The address is all that is needed: the token is not sent there.
+        self.within(connector.http_post_uri_binary::<Value>(url, kind, bytes, without_token())).await?;
+        let body = json!({ "files": [{ "id": id, "title": title }], "channel_id": channel, "thread_ts": thread });
+        self.post("files.completeUploadExternal", &body).await.map(drop)
+    }
+
+    /// Whether a file of this name was shared in a thread, at `since` or later.
+    pub async fn has_file(
+        &self,
+        channel: &ChannelId,
+        thread: &MessageTs,
+        name: &str,
+        since: Timestamp,
+    ) -> Result<bool, Error> {
+        let has_it =
+            |message: &Value| message["files"].as_array().into_iter().flatten().any(|file| file["name"] == name);
+        let found = self.newest(channel, Some(thread), since, |page| messages(page).any(has_it).then_some(()));
+        Ok(found.await?.is_some())
     }
 
     /// Opens a modal. `trigger_id` is good for 3 s and once. Returns the view's id.
@@ -412,6 +450,21 @@ fn connector(api_url: &str) -> io::Result<Connector> {
     };
     let https = https.enable_http1().enable_http2().wrap_connector(http);
     Ok(Connector::with_connector(https).with_slack_api_url(api_url.trim_end_matches('/')))
+}
+
+/// The messages of a page.
+fn messages(page: &Value) -> impl Iterator<Item = &Value> {
+    page["messages"].as_array().into_iter().flatten()
+}
+
+/// A call to an address that is itself the permission.
+fn without_token() -> SlackClientApiCallContext<'static> {
+    SlackClientApiCallContext {
+        rate_control_params: None,
+        token: None,
+        tracing_span: no_span(),
+        is_sensitive_url: true,
+    }
 }
 
 /// The span that the library writes its debug lines in: none.

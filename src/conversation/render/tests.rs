@@ -422,6 +422,7 @@ fn any_reply() -> impl Strategy<Value = Reply> {
         |(parts, choices, times)| Reply {
             parts: parts.iter().cycle().take(parts.len() * times).cloned().collect(),
             choices,
+            files: Vec::new(),
         },
     )
 }

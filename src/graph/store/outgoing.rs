@@ -46,6 +46,15 @@ pub enum Outbound {
         /// How it stands.
         state: CardState,
     },
+    /// A file.
+    File {
+        /// Its name.
+        name: String,
+        /// What stands above it.
+        title: String,
+        /// What is in it, by its hash ([`super::Store::put_blob`]).
+        hash: String,
+    },
     /// Takes the message of the slot away, if there is one.
     Remove,
 }

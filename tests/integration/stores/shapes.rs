@@ -102,7 +102,8 @@ fn saved_messages_are_read() {
             Outbound::Reply { .. } => 1,
             Outbound::Card { .. } => 2,
             Outbound::Remove => 3,
+            Outbound::File { .. } => 4,
         })
         .collect();
-    assert_eq!(kinds, (0..4).collect(), "every kind has its example");
+    assert_eq!(kinds, (0..5).collect(), "every kind has its example");
 }
