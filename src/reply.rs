@@ -302,6 +302,9 @@ pub enum CardState {
         by: Vec<UserId>,
         /// When.
         at: Timestamp,
+        /// How far it is, if it is made in portions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        meter: Option<Meter>,
     },
     /// It is over. The card is the record from now on.
     Closed {
@@ -313,6 +316,22 @@ pub enum CardState {
         /// The first characters of the digest.
         digest: String,
     },
+}
+
+/// How far something is that takes a while, and can be stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meter {
+    /// Goes into the button that stops it.
+    pub approval: ApprovalId,
+    /// How much is done.
+    pub done: u64,
+    /// Of how much.
+    pub total: u64,
+    /// How long the rest takes, in seconds, going by what is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_left: Option<u64>,
+    /// What else is worth a glance; may be empty.
+    pub note: Text,
 }
 
 /// A text that was a plain string in earlier versions, and still is where it is nothing more.

@@ -102,6 +102,7 @@ impl Bot {
                 status_after: config.workers.status_after,
                 ..Settings::default()
             },
+            stopping: stop.clone(),
         });
 
         let tasks = TaskTracker::new();

@@ -11,7 +11,7 @@ use super::{
     approvals::consent,
     desk::Desk,
     entry::{self, Click, Entry, Pressed, Typed},
-    render::{APPROVE, REJECT, SAY},
+    render::{APPROVE, REJECT, SAY, STOP},
     workers::Workers,
 };
 use crate::{
@@ -82,6 +82,7 @@ impl Dispatch {
         match action.action_id.as_str() {
             APPROVE => self.on_click(&interaction, action, Pressed::Approve).await,
             REJECT => self.on_click(&interaction, action, Pressed::Reject).await,
+            STOP => self.on_click(&interaction, action, Pressed::Stop).await,
             name if name.starts_with(SAY) => self.on_choice(&interaction, action).await,
             _ => Ok(()),
         }

@@ -26,7 +26,7 @@ pub enum Entry {
     },
 }
 
-/// A press on *approve* or *reject*.
+/// A press on a button of a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Click {
     /// The key in the button; what is no key of ours stays text.
@@ -49,7 +49,7 @@ pub struct Click {
     pub response_url: Option<String>,
 }
 
-/// The two buttons of a card.
+/// The buttons of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pressed {
@@ -57,6 +57,8 @@ pub enum Pressed {
     Approve,
     /// Do not.
     Reject,
+    /// No further: only while it is being done.
+    Stop,
 }
 
 /// A typed yes or no.

@@ -29,6 +29,9 @@ pub const APPROVE: &str = "approve";
 /// The action id of the button that rejects; its value is the approval's key.
 pub const REJECT: &str = "reject";
 
+/// The action id of the button that stops what is running; its value is the approval's key.
+pub const STOP: &str = "stop";
+
 /// How the action ids of choices begin; a number follows, and the value is what is said.
 pub const SAY: &str = "say:";
 

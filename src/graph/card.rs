@@ -6,7 +6,7 @@
 use super::action::{ActionRecord, Approver, Policy, Status, Verdict};
 use crate::{
     ids::UserId,
-    reply::{CardState, Text},
+    reply::{CardState, Meter, Text},
 };
 
 impl ActionRecord {
@@ -25,6 +25,7 @@ impl ActionRecord {
             Status::Approved | Status::Intent => CardState::Running {
                 by: self.approved_by(),
                 at: self.decisions.last().map_or(self.requested_at, |decision| decision.at),
+                meter: self.meter(),
             },
             Status::Done
             | Status::Failed
@@ -38,6 +39,19 @@ impl ActionRecord {
                 digest: self.digest.short().to_owned(),
             },
         }
+    }
+
+    /// How far it is, if it is made in portions.
+    fn meter(&self) -> Option<Meter> {
+        let progress = self.progress.as_ref()?;
+        let elapsed = self.progress_at?.since(self.intent_at?);
+        Some(Meter {
+            approval: self.approval.clone(),
+            done: progress.done,
+            total: progress.total,
+            seconds_left: progress.left(elapsed).map(|left| left.as_secs()),
+            note: progress.note.clone(),
+        })
     }
 
     /// What the card asks about, without the question mark: for lists and sentences.

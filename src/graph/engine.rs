@@ -9,6 +9,8 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+use tokio_util::sync::CancellationToken;
+
 use super::{
     action::{ActionKind, Policy},
     checkpoint::{Checkpoint, Cursor, Voice},
@@ -64,6 +66,7 @@ pub struct Engine<S: State> {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) policy_for: PolicyFor,
     pub(super) settings: Settings,
+    pub(super) stopping: CancellationToken,
 }
 
 impl<S: State> fmt::Debug for Engine<S> {
@@ -86,13 +89,15 @@ pub struct Parts<S: State> {
     pub policy_for: PolicyFor,
     /// The rest.
     pub settings: Settings,
+    /// Cancelled when the process is to end: what takes long is handed over.
+    pub stopping: CancellationToken,
 }
 
 impl<S: State> Engine<S> {
     /// Puts the parts together.
     pub fn new(parts: Parts<S>) -> Self {
-        let Parts { graph, actions, store, clock, policy_for, settings } = parts;
-        Self { graph, actions, store, clock, policy_for, settings }
+        let Parts { graph, actions, store, clock, policy_for, settings, stopping } = parts;
+        Self { graph, actions, store, clock, policy_for, settings, stopping }
     }
 
     /// Goes on with a leased thread until nothing is left to do, and lets go of it.
@@ -117,7 +122,7 @@ impl<S: State> Engine<S> {
                     None => return self.let_go(&mut session).await,
                 },
                 Cursor::At { node, attempt, ended } => self.run_node(&mut session, &node, attempt, ended).await?,
-                Cursor::Performing { action, node } => self.carry_out(&mut session, &action, &node).await?,
+                Cursor::Performing { action, node } => Box::pin(self.carry_out(&mut session, &action, &node)).await?,
             };
             if held == Held::No {
                 return Ok(());

@@ -20,6 +20,7 @@ pub mod digest;
 pub mod engine;
 pub mod node;
 mod perform;
+mod portions;
 mod session;
 mod step;
 pub mod store;

@@ -40,7 +40,10 @@ impl<S: State> Engine<S> {
                 Some(refused) => self.close(session, &record, Attempt { node, began }, refused).await,
                 None => self.send(session, &*kind, record, Attempt { node, began }).await,
             },
-            Status::Intent => self.settle(session, &*kind, record, Attempt { node, began }).await,
+            Status::Intent => match kind.portions() {
+                Some(portions) => self.take_over_portions(session, portions, record, Attempt { node, began }).await,
+                None => self.settle(session, &*kind, record, Attempt { node, began }).await,
+            },
             _ => {
                 session.checkpoint.cursor = Cursor::At { node: node.to_owned(), attempt: 0, ended: Some(id.clone()) };
                 Ok(Held::Yes)
@@ -93,6 +96,9 @@ impl<S: State> Engine<S> {
         let info = info("intent", EXECUTE, attempt.began, now);
         self.save_step(session, info, changes, None).await?;
 
+        if let Some(portions) = kind.portions() {
+            return self.make_portions(session, portions, intent, attempt, false).await;
+        }
         let began = self.clock.now();
         if let Recovery::Probe { in_flight } = kind.recovery()
             && began.since(now) >= in_flight
@@ -176,7 +182,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Records how it ended and goes on at the node that waits for it.
-    async fn close(
+    pub(super) async fn close(
         &self,
         session: &mut Session<S>,
         record: &ActionRecord,
@@ -202,7 +208,7 @@ impl<S: State> Engine<S> {
 
 /// One go at an action: where its end leads, and when it began.
 #[derive(Clone, Copy)]
-struct Attempt<'a> {
+pub(super) struct Attempt<'a> {
     node: &'a str,
     began: Timestamp,
 }
@@ -228,6 +234,6 @@ fn unknown(evidence: Text) -> Outcome {
     }
 }
 
-fn illegal(error: super::action::IllegalMove) -> Error {
+pub(super) fn illegal(error: super::action::IllegalMove) -> Error {
     Error::Corrupt { what: error.to_string() }
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    ids::{ActionId, CommitId, Nonce, Slot},
+    ids::{ActionId, CommitId, Nonce, Slot, UserId},
 };
 
 /// A whole checkpoint is kept at least every so many steps.
@@ -47,6 +47,8 @@ pub(super) struct Session<S: State> {
     /// Whether the next step must keep the whole checkpoint, since what is saved cannot be built upon.
     anew: bool,
     letters: VecDeque<Letter>,
+    /// The position of the newest letter that is known.
+    heard: Seq,
 }
 
 impl<S: State> Session<S> {
@@ -84,6 +86,7 @@ impl<S: State> Session<S> {
             saved,
             snapshot_version,
             anew,
+            heard: letters.iter().map(|letter| letter.seq).max().unwrap_or(0),
             letters: in_order(letters),
         }
     }
@@ -96,6 +99,34 @@ impl<S: State> Session<S> {
     /// The letter to take up next.
     pub(super) fn next_letter(&mut self) -> Option<Letter> {
         self.letters.pop_front()
+    }
+
+    /// The position of the newest letter that is known.
+    pub(super) fn heard(&self) -> Seq {
+        self.heard
+    }
+
+    /// Puts letters that came meanwhile to the others.
+    pub(super) fn hear(&mut self, letters: Vec<Letter>) {
+        if let Some(newest) = letters.iter().map(|letter| letter.seq).max() {
+            self.heard = newest;
+            self.letters = in_order(self.letters.drain(..).chain(letters).collect());
+        }
+    }
+
+    /// Takes up every “stop” among the letters: who said the first.
+    pub(super) fn stop(&mut self) -> Option<UserId> {
+        let mut first = None;
+        let acks = &mut self.acks;
+        self.letters.retain(|letter| match &letter.mail {
+            Mail::Stop { by } => {
+                acks.push(letter.seq);
+                first.get_or_insert_with(|| by.clone());
+                false
+            }
+            Mail::Said { .. } | Mail::Decided { .. } => true,
+        });
+        first
     }
 
     /// Whether letters are known that nobody has read.

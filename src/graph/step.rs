@@ -206,6 +206,9 @@ impl<S: State> Engine<S> {
             expires_at: now + self.settings.approval_ttl,
             decisions: Vec::new(),
             intent_at: None,
+            progress: None,
+            progress_at: None,
+            interrupted_at: None,
             outcome: None,
             undo: proposal.undo,
         };

@@ -200,6 +200,7 @@ impl Bench {
                 typed: true,
             }),
             settings: Settings::default(),
+            stopping: tokio_util::sync::CancellationToken::new(),
         });
         Self { store, engine, change, failures, clock, _folder: folder }
     }

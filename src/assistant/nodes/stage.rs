@@ -351,6 +351,9 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         expires_at: now,
         decisions: Vec::new(),
         intent_at: None,
+        progress: None,
+        progress_at: None,
+        interrupted_at: None,
         outcome: None,
         undo,
     }

@@ -63,6 +63,9 @@ impl Approvals {
             self.refused(&record, &click.by, "copied").await?;
             return Ok(Answer::Refused(replies::copied()));
         }
+        if click.pressed == Pressed::Stop {
+            return self.stop(&record, &click.by, seq).await;
+        }
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
         for _ in 0..RACES {
             match self.decide_once(&record, &click.by, click.pressed, in_channel, seq).await? {
@@ -134,7 +137,9 @@ impl Approvals {
         let person = Person { in_channel, groups: self.groups(record, by).await };
         let (allowed, verdict) = match pressed {
             Pressed::Approve => (policy::may_approve(record, by, &person), Verdict::Approved),
-            Pressed::Reject => (policy::may_reject(record, by, &person), Verdict::Rejected { reason: None }),
+            Pressed::Reject | Pressed::Stop => {
+                (policy::may_reject(record, by, &person), Verdict::Rejected { reason: None })
+            }
         };
         if let Err(why) = allowed {
             let word = match why {
@@ -150,6 +155,20 @@ impl Approvals {
             Ok(()) => Ok(Answer::Counted(record.thread.clone())),
             Err(moved_on) => Err(moved_on),
         })
+    }
+
+    /// Stops what is being done. Whoever sees the button may: it makes the change smaller.
+    async fn stop(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<Answer, Error> {
+        let now = self.clock.now();
+        if !matches!(record.status, Status::Approved | Status::Intent) {
+            return Ok(Answer::Refused(replies::already_decided(record, now)));
+        }
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        changes.desk_acks.push(seq);
+        changes.mail.push(Mail::Stop { by: by.clone() });
+        changes.audit.push(record.event(AuditKind::Stopped, now, Some(by.clone()), json!({})));
+        self.store.apply(&changes).await?;
+        Ok(Answer::Counted(record.thread.clone()))
     }
 
     /// Writes a decision, or returns the record as somebody else left it.

@@ -3,10 +3,10 @@
 //! What a person countersigns is shown line by line. A value is kept on one line, so that it cannot look like another
 //! one, and nothing is left out silently.
 
-use super::{APPROVE, REJECT, canvas::Canvas, fallback, spans};
+use super::{APPROVE, REJECT, STOP, canvas::Canvas, fallback, spans};
 use crate::{
     ids::{ApprovalId, UserId},
-    reply::{Card, CardState, Fact, Text},
+    reply::{Card, CardState, Fact, Meter, Text},
     slack::{
         blocks::{self, Message, TEXT},
         mrkdwn::{Mrkdwn, length},
@@ -63,10 +63,14 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState) -> String {
             canvas.add_kept(buttons(card, approval, approved_by.len()));
             fallback_with(&card.title, sentence().plain(" Asked by ").person(asked_by).plain("."))
         }
-        CardState::Running { by, at } => {
+        CardState::Running { by, at, meter } => {
             let line = people(sentence().plain("Approved by "), by).plain(" · ").moment(*at).plain(" · running…");
             let line = line.finish();
             canvas.add_kept(blocks::section(&line));
+            if let Some(meter) = meter {
+                canvas.add_kept(blocks::section(&bar(meter)));
+                canvas.add_kept(stop_button(meter));
+            }
             fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&line))
         }
         CardState::Closed { decision, outcome, digest } => {
@@ -122,6 +126,26 @@ fn buttons(card: &Card, approval: &ApprovalId, approvals: usize) -> serde_json::
     };
     let reject = blocks::button(REJECT, &card.reject, approval.as_str());
     blocks::actions(&format!("card:{approval}:{approvals}"), &[approve, reject])
+}
+
+/// How far it is: `▓▓▓▓▓░░░░░  512 of 1000 · about 12 s left`.
+fn bar(meter: &Meter) -> String {
+    const CELLS: u64 = 20;
+    let Meter { done, total, seconds_left, note, .. } = meter;
+    let full = (done * CELLS).checked_div(*total).unwrap_or(0).min(CELLS);
+    let cells: String = (0..CELLS).map(|cell| if cell < full { '▓' } else { '░' }).collect();
+    let line = sentence().plain(&format!("{cells}  {done} of {total}"));
+    let line = match seconds_left {
+        Some(seconds @ 0..=90) => line.plain(&format!(" · about {} s left", (*seconds).max(1))),
+        Some(seconds) => line.plain(&format!(" · about {} min left", seconds.div_ceil(60))),
+        None => line,
+    };
+    if note.words().is_empty() { line.finish() } else { spans::write(line.plain(" · "), note).finish() }
+}
+
+fn stop_button(meter: &Meter) -> serde_json::Value {
+    let stop = blocks::button(STOP, "Stop", meter.approval.as_str());
+    blocks::actions(&format!("stop:{}:{}", meter.approval, meter.done), &[stop])
 }
 
 fn people(mut line: Mrkdwn, people: &[UserId]) -> Mrkdwn {

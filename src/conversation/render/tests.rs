@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     clock::Timestamp,
     ids::{ApprovalId, ThreadId},
-    reply::{Choice, Fact, Part, Span, Text},
+    reply::{Choice, Fact, Meter, Part, Span, Text},
     slack::mrkdwn::length,
 };
 
@@ -125,7 +125,7 @@ fn an_irreversible_card_is_red_and_asks_once_more() {
 
 #[test]
 fn a_decided_card_has_no_buttons() {
-    let running = CardState::Running { by: vec!["U0BO".into()], at: Timestamp(1_767_225_600_000) };
+    let running = CardState::Running { by: vec!["U0BO".into()], at: Timestamp(1_767_225_600_000), meter: None };
     let message = card(&start_math_hints(), &running);
     check(&message);
     assert_snapshot!(read_aloud(&message), @"
@@ -422,7 +422,7 @@ fn any_reply() -> impl Strategy<Value = Reply> {
         |(parts, choices, times)| Reply {
             parts: parts.iter().cycle().take(parts.len() * times).cloned().collect(),
             choices,
-            files: Vec::new(),
+            ..Reply::default()
         },
     )
 }
@@ -461,13 +461,18 @@ fn any_state() -> impl Strategy<Value = CardState> {
             approved_by: vec!["U0BO".into(); needed.saturating_sub(1) as usize],
             needed,
         }),
-        Just(CardState::Running { by: vec!["U0BO".into(); 100], at }),
+        prop::option::of(meter()).prop_map(move |meter| CardState::Running { by: vec!["U0BO".into(); 100], at, meter }),
         (text(), prop::option::of(text()), words()).prop_map(|(decision, outcome, digest)| CardState::Closed {
             decision,
             outcome,
             digest
         }),
     ]
+}
+
+fn meter() -> impl Strategy<Value = Meter> {
+    let meter = |(done, seconds_left, note)| Meter { approval: approval(), done, total: 1000, seconds_left, note };
+    (0_u64..2000, any::<Option<u64>>(), text()).prop_map(meter)
 }
 
 proptest! {
@@ -483,7 +488,8 @@ proptest! {
         let message = card(&any, &state);
         check(&message);
         let buttons = message.blocks.iter().any(|block| block["type"] == "actions");
-        prop_assert_eq!(buttons, matches!(state, CardState::Open { .. }));
+        let live = matches!(state, CardState::Open { .. } | CardState::Running { meter: Some(_), .. });
+        prop_assert_eq!(buttons, live);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ActionRecord, ErrorKind, Outcome, Undo};
+use super::{ActionRecord, ErrorKind, Outcome, Portions, Undo};
 use crate::reply::{Card, Reply, Text};
 
 /// A validated change, ready for its card.
@@ -124,14 +124,33 @@ pub trait ActionKind: Send + Sync {
     /// If the system cannot be read; nothing has been sent.
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome>;
 
+    /// How it is made in portions, if it is too large for one request. [`Self::perform`], [`Self::recovery`] and
+    /// [`Self::probe`] are for one request, and are not used then.
+    fn portions(&self) -> Option<&dyn Portions> {
+        None
+    }
+
+    /// Adds to the reply about the outcome what its sentence does not say: figures, a picture.
+    fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
+        let _ = record;
+        reply
+    }
+
     /// Sends the request, once.
-    async fn perform(&self, record: &ActionRecord) -> Performed;
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        Performed::NoAnswer { detail: format!("{} has no single request", record.name) }
+    }
 
     /// How an attempt without an answer is settled.
-    fn recovery(&self) -> Recovery;
+    fn recovery(&self) -> Recovery {
+        Recovery::Ask
+    }
 
     /// Reads back whether it happened.
-    async fn probe(&self, record: &ActionRecord) -> Probed;
+    async fn probe(&self, record: &ActionRecord) -> Probed {
+        let _ = record;
+        Probed::CannotTell { evidence: Text::from("This cannot be looked up.") }
+    }
 }
 
 /// Why [`ActionKind::prepare`] has no proposal.

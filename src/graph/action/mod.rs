@@ -10,6 +10,7 @@
 mod decision;
 mod kind;
 mod outcome;
+mod portions;
 mod record;
 mod status;
 
@@ -17,6 +18,7 @@ pub use self::{
     decision::{Approver, Decision, Policy, Verdict},
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
     outcome::{ErrorKind, Outcome},
+    portions::{Portion, Portions, Progress},
     record::{ActionRecord, Undo, digest_of},
     status::{IllegalMove, Status},
 };

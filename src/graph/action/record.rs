@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Decision, IllegalMove, Outcome, Policy, Status, Verdict};
+use super::{Decision, IllegalMove, Outcome, Policy, Progress, Status, Verdict};
 use crate::{
     clock::Timestamp,
     graph::{
@@ -59,6 +59,15 @@ pub struct ActionRecord {
     /// When the request was about to leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_at: Option<Timestamp>,
+    /// How far it is, if it is made in portions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
+    /// When it was as far as that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_at: Option<Timestamp>,
+    /// When it was found that a portion had been interrupted; until its requests must have arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted_at: Option<Timestamp>,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,

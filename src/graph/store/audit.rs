@@ -40,6 +40,8 @@ pub enum AuditKind {
     Decided,
     /// The request was about to leave.
     Executed,
+    /// Somebody stopped it on the way.
+    Stopped,
     /// How it ended.
     Outcome,
 }

@@ -132,6 +132,9 @@ fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
         expires_at: Timestamp(0),
         decisions: Vec::new(),
         intent_at: None,
+        progress: None,
+        progress_at: None,
+        interrupted_at: None,
         outcome: None,
         undo,
     }

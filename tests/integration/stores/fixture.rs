@@ -201,6 +201,9 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         expires_at: requested_at + Duration::from_secs(86_400),
         decisions: Vec::new(),
         intent_at: None,
+        progress: None,
+        progress_at: None,
+        interrupted_at: None,
         outcome: None,
         undo: None,
     }

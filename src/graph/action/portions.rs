@@ -1,0 +1,78 @@
+//! Changes too large for one request: made in portions, each saved before the next.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ActionRecord, Outcome};
+use crate::{ids::UserId, reply::Text};
+
+/// A change that is made in portions, such as enrolling a thousand users.
+///
+/// What one call of [`Self::next`] does is decided by the record alone: its parameters, and the progress that the
+/// portion before left in it. So a process that takes over knows what the one before it had in hand.
+#[async_trait]
+pub trait Portions: Send + Sync {
+    /// Makes the next portion, within about half a second: between portions it can be stopped.
+    ///
+    /// `interrupted`: this very portion may have been begun before, and how far it came is not known. Nothing of it may
+    /// be done twice.
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Portion;
+
+    /// How long a request may still arrive after it left. An interrupted portion is left alone for so long.
+    fn in_flight(&self) -> Duration;
+
+    /// How long it may take in all; then it is stopped.
+    fn longest(&self) -> Duration;
+
+    /// How it ended, if somebody stops it here; nobody: its time is over.
+    fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome;
+}
+
+/// What a portion came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Portion {
+    /// There is more to do.
+    Made(Progress),
+    /// It is over.
+    Ended(Outcome),
+    /// What an interrupted portion did cannot be found out now: later.
+    NotNow,
+}
+
+/// How far a change is. Stored with its action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// What the next portion has to know.
+    pub data: Value,
+    /// How much is done.
+    pub done: u64,
+    /// Of how much.
+    pub total: u64,
+    /// What else is worth a glance, such as errors; may be empty.
+    pub note: Text,
+}
+
+impl Progress {
+    /// How long the rest takes, going by what is done: nothing before there is anything to go by.
+    pub fn left(&self, elapsed: Duration) -> Option<Duration> {
+        let rest = self.total.checked_sub(self.done)?;
+        (self.done > 0).then(|| elapsed.mul_f64(rest as f64 / self.done as f64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_takes_as_long_as_what_was_done() {
+        let at = |done| Progress { data: Value::Null, done, total: 100, note: Text::new() };
+        let elapsed = Duration::from_secs(10);
+        assert_eq!(at(0).left(elapsed), None);
+        assert_eq!(at(25).left(elapsed), Some(Duration::from_secs(30)));
+        assert_eq!(at(100).left(elapsed), Some(Duration::ZERO));
+    }
+}

@@ -1,0 +1,132 @@
+//! Carries out an approved action that is made in portions: saves each, shows how far it is, listens for “stop”.
+//!
+//! A portion that was begun and not saved is an *interrupted* one. Requests of it may still be on their way, so it is
+//! left alone until they must have arrived, and then the action finds out what of it is done.
+
+use super::{
+    action::{ActionRecord, Portion, Portions, Progress, Status},
+    engine::{Engine, Held},
+    node::State,
+    perform::{Attempt, illegal},
+    session::{Session, outgoing},
+    store::{ActionChange, Error, Outbound, Outgoing, Then},
+};
+use crate::{clock::Timestamp, ids::UserId};
+
+impl<S: State> Engine<S> {
+    /// Makes one portion after the other.
+    pub(super) async fn make_portions(
+        &self,
+        session: &mut Session<S>,
+        portions: &dyn Portions,
+        mut record: ActionRecord,
+        attempt: Attempt<'_>,
+        mut interrupted: bool,
+    ) -> Result<Held, Error> {
+        let mut stop = None;
+        loop {
+            stop = stop.or(self.stopped_by(session).await?);
+            // What an interrupted portion left is looked up first: the outcome has to be true.
+            let late = record.intent_at.is_some_and(|began| self.clock.now() > began + portions.longest());
+            if !interrupted && (stop.is_some() || late) {
+                return self.close(session, &record, attempt, portions.stopped(&record, stop.as_ref())).await;
+            }
+            if !interrupted && self.stopping.is_cancelled() {
+                return self.hand_over(session, &record).await;
+            }
+            let next = tokio::time::timeout(self.settings.step_timeout, portions.next(&record, interrupted));
+            match next.await {
+                Ok(Portion::Made(progress)) => record = self.keep_portion(session, record, progress).await?,
+                Ok(Portion::Ended(outcome)) => return self.close(session, &record, attempt, outcome).await,
+                Ok(Portion::NotNow) | Err(_) => return self.leave_alone(session, portions, &record).await,
+            }
+            interrupted = false;
+        }
+    }
+
+    /// Goes on with an action that was found with a portion begun.
+    pub(super) async fn take_over_portions(
+        &self,
+        session: &mut Session<S>,
+        portions: &dyn Portions,
+        record: ActionRecord,
+        attempt: Attempt<'_>,
+    ) -> Result<Held, Error> {
+        match record.interrupted_at {
+            Some(since) if since + portions.in_flight() <= self.clock.now() => {
+                // From here on requests may leave again: whoever takes over after this has to wait again.
+                let resumed = ActionRecord { interrupted_at: None, ..record.moved(Status::Intent).map_err(illegal)? };
+                let change = ActionChange { expected: Some(record.revision), record: resumed.clone() };
+                self.keep_record(session, change, None, Then::Keep).await?;
+                self.make_portions(session, portions, resumed, attempt, true).await
+            }
+            _ => self.leave_alone(session, portions, &record).await,
+        }
+    }
+
+    /// Lets go of the thread between two portions, for another process to go on at once.
+    async fn hand_over(&self, session: &mut Session<S>, record: &ActionRecord) -> Result<Held, Error> {
+        let nothing_on_its_way = Some(Timestamp(0));
+        let left =
+            ActionRecord { interrupted_at: nothing_on_its_way, ..record.moved(Status::Intent).map_err(illegal)? };
+        let change = ActionChange { expected: Some(record.revision), record: left };
+        self.keep_record(session, change, None, Then::ReleaseUntil(self.clock.now())).await?;
+        Ok(Held::No)
+    }
+
+    /// Lets go of the thread until nothing of an interrupted portion can be on its way.
+    async fn leave_alone(
+        &self,
+        session: &mut Session<S>,
+        portions: &dyn Portions,
+        record: &ActionRecord,
+    ) -> Result<Held, Error> {
+        let since = record.interrupted_at.unwrap_or_else(|| self.clock.now());
+        tracing::info!(action.id = %record.id, "A portion was interrupted; waiting before looking what of it happened");
+        let found = ActionRecord { interrupted_at: Some(since), ..record.moved(Status::Intent).map_err(illegal)? };
+        let change = ActionChange { expected: Some(record.revision), record: found };
+        self.keep_record(session, change, None, Then::ReleaseUntil(since + portions.in_flight())).await?;
+        Ok(Held::No)
+    }
+
+    /// Saves how far it is, and shows it from time to time.
+    async fn keep_portion(
+        &self,
+        session: &mut Session<S>,
+        record: ActionRecord,
+        progress: Progress,
+    ) -> Result<ActionRecord, Error> {
+        let now = self.clock.now();
+        let mut further = record.moved(Status::Intent).map_err(illegal)?;
+        further.progress = Some(progress);
+        further.progress_at = Some(now);
+        let due = session.status_due.is_none_or(|due| due <= now);
+        let change = ActionChange { expected: Some(record.revision), record: further.clone() };
+        self.keep_record(session, change, due.then_some(now), Then::Keep).await?;
+        Ok(further)
+    }
+
+    /// Writes a record, and its card if it is to be `shown`.
+    async fn keep_record(
+        &self,
+        session: &mut Session<S>,
+        change: ActionChange,
+        shown: Option<Timestamp>,
+        then: Then,
+    ) -> Result<(), Error> {
+        let mut changes = session.changes();
+        if let Some(now) = shown {
+            session.status_due = Some(now + self.settings.status_every);
+            let card = Outbound::Card { card: change.record.card.clone(), state: change.record.card_state() };
+            changes.outbox.push(Outgoing { progress: true, ..outgoing(change.record.slot.clone(), now, card) });
+        }
+        changes.actions.push(change);
+        self.save(session, changes, then).await
+    }
+
+    /// Who said “stop” since this thread was leased.
+    async fn stopped_by(&self, session: &mut Session<S>) -> Result<Option<UserId>, Error> {
+        session.hear(self.store.letters(&session.lease, session.heard()).await?);
+        Ok(session.stop())
+    }
+}
