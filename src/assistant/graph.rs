@@ -27,8 +27,8 @@ pub fn chat_graph(
     Graph::builder("chat", Analyze::NAME)
         .node(Analyze::new(mind.clone()))
         .node(Clarify)
-        .node(Gather::new(mind.clone(), registry))
+        .node(Gather::new(mind.clone(), registry.clone()))
         .node(Confirm)
-        .node(Respond::new(mind))
+        .node(Respond::new(mind, registry))
         .build()
 }

@@ -15,6 +15,7 @@ use super::{
     close::close,
 };
 use crate::{
+    capabilities::Registry,
     graph::{
         action::ActionRecord,
         node::{Context, Node, NodeError, Step},
@@ -29,6 +30,7 @@ const ROUNDS: usize = 3;
 /// Says how it came out.
 pub(in super::super) struct Respond {
     mind: Mind,
+    registry: Registry,
 }
 
 impl Respond {
@@ -36,8 +38,8 @@ impl Respond {
     pub(in super::super) const NAME: &'static str = "respond";
 
     /// The node.
-    pub(in super::super) fn new(mind: Mind) -> Self {
-        Self { mind }
+    pub(in super::super) fn new(mind: Mind, registry: Registry) -> Self {
+        Self { mind, registry }
     }
 
     /// Lets a model put it into words.
@@ -149,7 +151,13 @@ impl Node<AgentState> for Respond {
         state.turn.phase = Phase::Responding;
         let mut bill = Bill::default();
         let reply = match &context.ended {
-            Some(record) => ended(&mut state, record, context),
+            Some(record) => {
+                let reply = ended(&mut state, record, context);
+                match self.registry.actions.get(record.name.as_str()) {
+                    Some(action) => action.report(record, reply),
+                    None => reply,
+                }
+            }
             None => match settled(&state, self.mind.finds_words(&state), context) {
                 Some(reply) => reply,
                 None => self.worded(&mut state, context, &mut bill).await?,

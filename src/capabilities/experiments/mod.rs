@@ -2,7 +2,7 @@
 //!
 //! [`tools`] reads at any time; each file in [`actions`] is one change that a person approves. Both find experiments by
 //! name through [`lookup`] and [`access`]. [`rules`] is the table of status changes that the platform does not keep
-//! itself, [`given`] the forms in which people state things, [`summary`] an experiment in few words, and [`replies`] every
+//! itself, [`given`] the forms in which people state things, [`summary`] an experiment in few words, [`testing`] tries a running one with simulated participants, and [`replies`] every
 //! sentence. None of it knows Slack, a language model or the engine beyond the two traits it implements.
 //!
 //! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of what it read and of validated
@@ -15,6 +15,7 @@ pub mod lookup;
 pub mod replies;
 pub mod rules;
 pub mod summary;
+pub mod testing;
 pub mod tools;
 
 use std::sync::Arc;
@@ -31,14 +32,15 @@ pub fn registry(client: Arc<UpgradeClient>) -> Registry {
         Arc::new(tools::AllExperiments(client.clone())),
         Arc::new(tools::ExperimentDetails(client.clone())),
     ];
-    let actions: [Arc<dyn ActionKind>; 7] = [
+    let actions: [Arc<dyn ActionKind>; 8] = [
         Arc::new(actions::create::CreateExperiment(client.clone())),
         Arc::new(actions::update::UpdateExperiment(client.clone())),
         Arc::new(actions::status::UpdateStatus(client.clone())),
         Arc::new(actions::delete::DeleteExperiment(client.clone())),
         Arc::new(actions::init::InitUser(client.clone())),
         Arc::new(actions::assign::GetAssignments(client.clone())),
-        Arc::new(actions::mark::MarkDecisionPoint(client)),
+        Arc::new(actions::mark::MarkDecisionPoint(client.clone())),
+        Arc::new(testing::balance::TestBalance(client)),
     ];
     Registry {
         tools: tools.into_iter().map(|tool| (tool.name(), tool)).collect(),

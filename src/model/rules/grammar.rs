@@ -6,6 +6,7 @@
 use super::{
     answers, changes, doubts, participants, questions,
     situation::Situation,
+    testing,
     wish::{Talk, Understood, Wish},
     words::{Word, polite, words},
 };
@@ -23,6 +24,7 @@ pub(super) fn understand(situation: &Situation) -> Understood {
         .or_else(|| doubts::refusal(words, situation))
         .or_else(|| doubts::whether(words, situation))
         .or_else(|| answers::correction(words, situation))
+        .or_else(|| testing::test(words, situation))
         .or_else(|| participants::participant(words))
         .or_else(|| request(&all, words, situation, asks))
         .or_else(|| answers::answer(words, situation, asks))

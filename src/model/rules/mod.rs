@@ -23,6 +23,7 @@ mod participants;
 mod questions;
 pub mod situation;
 mod talk;
+mod testing;
 #[cfg(test)]
 mod tests;
 mod wish;

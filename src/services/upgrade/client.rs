@@ -18,7 +18,7 @@ use super::{
     context::Contexts,
     error::Error,
     experiment::{Condition, Experiment, ExperimentId, Named},
-    participants::{Assignment, Enrollment, EnrollmentDetail, Introduction, Mark, Marked},
+    participants::{Assignment, Enrolled, Enrollment, EnrollmentDetail, Introduction, Mark, Marked},
     status::Status,
     version::Version,
 };
@@ -249,6 +249,16 @@ impl UpgradeClient {
     pub async fn mark(&self, user: &str, mark: &Mark) -> Result<Marked, Error> {
         let answer = self.write(Method::POST, "/v6/mark", As::User(user), Some(&json!(mark))).await?;
         decode(Kind::Write, answer)
+    }
+
+    /// Who is enrolled in an experiment, and in which condition. Reads every enrolment on the platform: for rare use.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], as for every read.
+    pub async fn enrolled(&self, id: ExperimentId) -> Result<Vec<Enrolled>, Error> {
+        let all: Vec<Enrolled> = self.read(Method::GET, "/check/individualAssignment", As::Admin, None).await?;
+        Ok(all.into_iter().filter(|enrolled| enrolled.experiment_id == id).collect())
     }
 
     /// What is wrong with the body of an experiment; empty if nothing is.

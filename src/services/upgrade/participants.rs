@@ -102,6 +102,19 @@ pub struct Marked {
     pub experiment_id: Option<ExperimentId>,
 }
 
+/// Somebody who takes part, as the platform's own check tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Enrolled {
+    /// In which experiment.
+    pub experiment_id: ExperimentId,
+    /// Who.
+    pub user_id: String,
+    /// In which condition, by id.
+    #[serde(default)]
+    pub condition_id: Option<String>,
+}
+
 /// How many take part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

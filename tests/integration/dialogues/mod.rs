@@ -8,5 +8,6 @@ mod lookups;
 mod restarts;
 mod scripted;
 mod status;
+mod testing;
 mod trouble;
 mod update;

@@ -7,6 +7,7 @@ mod deliveries;
 mod gate;
 mod lease_loss;
 mod operators;
+mod portions;
 mod process;
 mod processes;
 mod redis_down;

@@ -31,13 +31,13 @@ use crate::{
 };
 
 /// The stored parameters as a type.
-fn stored<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {
+pub(super) fn stored<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {
     serde_json::from_value(record.parameters.clone())
         .map_err(|_| failed(ErrorKind::Execution, outcomes::unreadable_record()))
 }
 
 /// It did not happen.
-fn failed(error: ErrorKind, summary: Text) -> Outcome {
+pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
     Outcome::Failed { error, summary }
 }
 
@@ -52,7 +52,7 @@ fn unread(error: &Error) -> Outcome {
 }
 
 /// Why nothing was changed.
-fn not_done(error: &Error) -> Text {
+pub(super) fn not_done(error: &Error) -> Text {
     match error {
         Error::NotFound { reason } => outcomes::not_found(reason),
         Error::Auth => outcomes::not_accepted(),
@@ -86,12 +86,12 @@ fn cannot_read_back(error: &Error) -> Probed {
 }
 
 /// How long a request may still arrive after it left: the client gives up before.
-fn in_flight(client: &UpgradeClient) -> Duration {
+pub(super) fn in_flight(client: &UpgradeClient) -> Duration {
     client.timeout() + Duration::from_secs(2)
 }
 
 /// A line of a card about something new.
-fn fact(label: &str, after: impl Into<Text>) -> Fact {
+pub(super) fn fact(label: &str, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: None, after: after.into() }
 }
 
@@ -101,11 +101,11 @@ fn change(label: &str, before: impl Into<Text>, after: impl Into<Text>) -> Fact 
 }
 
 /// A parameter to ask for.
-fn missing(name: &str, question: impl Into<String>, options: Vec<String>) -> MissingParameter {
+pub(super) fn missing(name: &str, question: impl Into<String>, options: Vec<String>) -> MissingParameter {
     MissingParameter { name: name.to_owned(), question: question.into(), options }
 }
 
 /// What a person gave, without blanks around it; nothing if nothing is left.
-fn given(words: Option<&String>) -> Option<&str> {
+pub(super) fn given(words: Option<&String>) -> Option<&str> {
     words.map(|words| words.trim()).filter(|words| !words.is_empty())
 }

@@ -75,6 +75,7 @@ pub(crate) fn find(call: &Call, version: Version) -> Option<(Gate, Handler)> {
     let found: (Gate, Handler) = match (call.method.as_str(), segments.as_slice()) {
         ("GET", []) => (Open, system::health),
         ("GET", ["version"]) => (Admin, system::version),
+        ("GET", ["check", "individualAssignment"]) => (Open, stats::enrolled),
         ("POST", ["audit"]) => (Admin, system::audit),
         ("POST", ["previewusers"]) => (Admin, system::preview_user),
         ("POST", ["batch-assign"]) => (Admin, system::batch_assign),

@@ -52,6 +52,19 @@ pub(crate) fn summary(world: &mut World, call: &Call) -> Outcome {
     Ok(ids.map(|id| Count::of(rows(world, id)).over(json!({ "id": id }))).collect())
 }
 
+/// `GET /check/individualAssignment`: every enrolment there is, one row for each person and experiment.
+pub(crate) fn enrolled(world: &mut World, _: &Call) -> Outcome {
+    let mut seen = BTreeSet::new();
+    let first = world.enrollments.iter().filter(|row| seen.insert((&row.experiment, &row.user)));
+    let rows = first.map(|row| {
+        json!({
+            "experimentId": row.experiment, "userId": row.user, "groupId": row.group, "conditionId": row.condition,
+            "enrollmentCode": "participant enrolled via algorithm",
+        })
+    });
+    Ok(rows.collect())
+}
+
 fn wanted<'a>(world: &'a World, call: &'a Call) -> Result<(&'a str, &'a Experiment), Failure> {
     let id = call.text("experimentId").unwrap_or_default();
     if !is_id(id) {

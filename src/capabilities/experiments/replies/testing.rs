@@ -1,0 +1,235 @@
+//! What is said about tests with simulated participants.
+
+use crate::{
+    capabilities::experiments::{
+        actions::fact,
+        rules::number,
+        testing::{
+            balance::{LONGEST, MOST, Share, Tally, Test},
+            chart::{self, Row},
+            fit::{self, Fit},
+            simulated::{GROUP_SIZE, name},
+        },
+    },
+    ids::UserId,
+    reply::{Attachment, Card, Part, Reply, Text},
+    services::upgrade::status::Status,
+};
+
+/// Below this, counts do not fit the weights.
+const HARDLY_CHANCE: f64 = 0.001;
+/// Below this, it is worth a second look.
+const UNUSUAL: f64 = 0.05;
+
+/// The card of a test.
+pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
+    let Test { experiment_name, place, users, conditions, run: _ } = test;
+    let mut facts = vec![
+        fact("Users", users_in_words(test)),
+        fact("At", Text::new().plain(super::outcomes::place(&place.site, Some(&place.target)))),
+        fact("Expected", shares(conditions)),
+        fact("Bounds", format!("{users} users, this experiment only, at most {} minutes", LONGEST.as_secs() / 60)),
+    ];
+    if let Some(kind) = &place.group {
+        facts.insert(1, fact("Groups", format!("{GROUP_SIZE} users in each {kind}; each group draws once")));
+    }
+    let real = enrolled.filter(|enrolled| *enrolled > 0);
+    let mut warnings = vec![Text::from("The platform cannot take enrolled users out again: they stay in its figures.")];
+    if let Some(real) = real {
+        warnings.push(Text::from(format!("{} enrolled already; the figures will be mixed.", are(real))));
+    }
+    Card {
+        title: format!("Enrol {users} test {} in “{experiment_name}”?", if *users == 1 { "user" } else { "users" }),
+        facts,
+        warnings,
+        notes: vec![Text::from("It can be stopped on the way; who is enrolled by then stays so.")],
+        approve: "Enrol test users".to_owned(),
+        reject: "Don't".to_owned(),
+        done: format!("Enrolled {users} test users in “{experiment_name}”."),
+        irreversible: real.is_some(),
+    }
+}
+
+fn are(users: u64) -> String {
+    if users == 1 { "1 person is".to_owned() } else { format!("{users} people are") }
+}
+
+fn users_in_words(test: &Test) -> Text {
+    let text = Text::new().code(name(&test.run, 0));
+    if test.users > 1 { text.plain(" to ").code(name(&test.run, test.users - 1)) } else { text }
+}
+
+fn shares(conditions: &[Share]) -> String {
+    let words: Vec<_> = conditions.iter().map(|share| format!("{} {}%", share.code, number(share.weight))).collect();
+    words.join(", ")
+}
+
+/// More than a test may have, or nobody.
+pub fn not_so_many() -> Reply {
+    Reply::text(format!("A test takes 1 to {MOST} users. How many shall it be?"))
+}
+
+/// Only a running experiment enrols.
+pub fn not_running(name: &str, status: Status) -> Reply {
+    let text = Text::from("“")
+        .bold(name)
+        .plain(format!("” is {}. Users are enrolled only while it is running.", status.display()));
+    let reply = Reply::text(text);
+    match status {
+        Status::Inactive => reply.choice("Start it", format!("start “{name}”")),
+        Status::EnrollmentComplete => reply.choice("Resume it", format!("resume “{name}”")),
+        _ => reply.choice("Running experiments", "list running experiments"),
+    }
+}
+
+/// Within subjects there is nothing to balance.
+pub fn not_within_subjects(name: &str) -> Reply {
+    Reply::text(
+        Text::from("In “")
+            .bold(name)
+            .plain("” everybody sees every condition (within subjects), so there is no balance to test."),
+    )
+}
+
+/// No decision point that a user could visit.
+pub fn nowhere(name: &str) -> Reply {
+    Reply::text(Text::from("“").bold(name).plain("” has no decision point with a target, so nobody can visit it."))
+}
+
+/// What went wrong so far; nothing if nothing did.
+pub fn troubles(tally: &Tally) -> Text {
+    let count = |count: u64, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let all = [
+        count(tally.nothing_given, "got nothing"),
+        count(tally.failed, "failed"),
+        count(tally.silent, "without an answer"),
+    ];
+    let all: Vec<_> = all.into_iter().flatten().collect();
+    if all.is_empty() { Text::new() } else { Text::from(all.join(", ")) }
+}
+
+/// How it came out, in one sentence.
+pub fn summary(test: &Test, tally: &Tally) -> Text {
+    let users = match tally.enrolled {
+        all if all == u64::from(test.users) => format!("{all}"),
+        some => format!("{some} of {}", test.users),
+    };
+    let text = Text::from(format!("Enrolled {users} test users in “"));
+    let text = text.bold(&test.experiment_name).plain(format!("”: {}.", counts(test, tally)));
+    match fit_of(test, tally) {
+        Some(fit) if fit.p < HARDLY_CHANCE => text.plain(" That does not fit the weights."),
+        Some(fit) if fit.p < UNUSUAL => text.plain(" That is unusual for these weights."),
+        Some(_) => text.plain(" That fits the weights."),
+        None => text,
+    }
+}
+
+/// It ended on the way.
+pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
+    let text = match by {
+        Some(by) => Text::from("Stopped by ").person(by.clone()),
+        None => Text::from(format!("Stopped, since {} minutes are over,", LONGEST.as_secs() / 60)),
+    };
+    match tally.enrolled {
+        0 => text.plain(" before anybody was enrolled."),
+        enrolled => {
+            text.plain(format!(" after {} of {} users. {enrolled} are enrolled and stay so.", tally.next, test.users))
+        }
+    }
+}
+
+/// The platform stopped answering.
+pub fn gave_up(test: &Test, tally: &Tally, why: Text) -> Text {
+    match tally.enrolled {
+        0 => why,
+        enrolled => {
+            Text::from(format!("Broken off after {} of {} users; {enrolled} are enrolled. ", tally.next, test.users))
+                .join(why)
+        }
+    }
+}
+
+/// The figures, what they mean, and the picture.
+pub fn report(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
+    let drawn: u64 = tally.draws.iter().map(|(_, count)| count).sum();
+    if drawn == 0 {
+        return reply;
+    }
+    let rows = rows(test, tally);
+    let cells = rows.iter().zip(&test.conditions).map(|(row, share)| {
+        vec![
+            Text::new().code(&row.name),
+            Text::from(format!("{}%", number(share.weight))),
+            Text::from(format!("{:.1}", row.expected)),
+            Text::from(row.count.to_string()),
+            Text::from(format!("{:.1}%", 100.0 * row.count as f64 / drawn as f64)),
+        ]
+    });
+    let what = if test.place.group.is_some() { "Groups" } else { "Users" };
+    let columns = ["Condition", "Weight", "Expected", what, "Share"].map(str::to_owned).to_vec();
+    reply = reply.and(Part::Table { columns, rows: cells.collect() });
+    if let Some(fit) = fit_of(test, tally) {
+        reply = reply.and(Part::Text(verdict(&fit)));
+    }
+    let troubles = troubles(tally);
+    if !troubles.words().is_empty() {
+        reply = reply.hint(Text::from("Of the users, ").join(troubles).plain("."));
+    }
+    match chart::draw(&format!("{}: {drawn} {}", test.experiment_name, what.to_lowercase()), &rows) {
+        Ok(bytes) => reply.file(Attachment {
+            name: "balance.png".to_owned(),
+            title: format!("Balance of {}", test.experiment_name),
+            bytes,
+        }),
+        Err(error) => {
+            tracing::error!(error = %error, "Cannot draw a chart");
+            reply
+        }
+    }
+}
+
+fn verdict(fit: &Fit) -> Text {
+    let figures =
+        format!("(χ² = {:.2}, {} degrees of freedom, p = {})", fit.chi_square, fit.freedom, probability(fit.p))
+            .replace("1 degrees", "1 degree");
+    let often = match (fit.p * 100.0).round() {
+        percent if percent < 1.0 => "in fewer than 1 of 100 tests".to_owned(),
+        percent => format!("in {percent} of 100 tests"),
+    };
+    let text = match fit.p {
+        p if p < HARDLY_CHANCE => Text::new().bold("This does not fit the weights.").plain(" "),
+        p if p < UNUSUAL => Text::new().bold("This is unusual.").plain(" "),
+        _ => Text::new().bold("This fits the weights.").plain(" "),
+    };
+    let text = text.plain(format!("Chance alone gives a difference this large or larger {often} {figures}."));
+    if fit.reliable { text } else { text.plain(" With so few users the test says little.") }
+}
+
+fn probability(p: f64) -> String {
+    if p < 0.001 { "under 0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+fn fit_of(test: &Test, tally: &Tally) -> Option<Fit> {
+    let counts: Vec<_> = rows(test, tally).iter().zip(&test.conditions).map(|(row, s)| (s.weight, row.count)).collect();
+    fit::test(&counts)
+}
+
+fn rows(test: &Test, tally: &Tally) -> Vec<Row> {
+    let drawn: u64 = tally.draws.iter().map(|(_, count)| count).sum();
+    let weights: f64 = test.conditions.iter().map(|share| share.weight).sum();
+    let count = |code: &str| tally.draws.iter().find(|(known, _)| known == code).map_or(0, |(_, count)| *count);
+    let row = |share: &Share| Row {
+        name: share.code.clone(),
+        count: count(&share.code),
+        expected: if weights > 0.0 { drawn as f64 * share.weight / weights } else { 0.0 },
+    };
+    test.conditions.iter().map(row).collect()
+}
+
+fn counts(test: &Test, tally: &Tally) -> String {
+    let words: Vec<_> = rows(test, tally).iter().map(|row| format!("{} {}", row.name, row.count)).collect();
+    match &test.place.group {
+        Some(kind) => format!("{} by {kind}", words.join(", ")),
+        None => words.join(", "),
+    }
+}

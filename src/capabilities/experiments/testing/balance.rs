@@ -1,0 +1,304 @@
+//! `test_condition_balance`: enrols simulated participants and compares who got what with the weights.
+//!
+//! Participants come in portions of [`PORTION`]; which ones is decided by the count that the portion before left. What an
+//! interrupted portion did is read back from the platform's list of enrolments, so nobody is enrolled twice.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures_util::{StreamExt as _, stream};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::simulated::{self, GROUP_SIZE, Place, Visit};
+use crate::{
+    capabilities::experiments::{
+        access,
+        actions::{failed, given, in_flight, missing, not_done, stored},
+        replies::testing as words,
+    },
+    graph::action::{
+        ActionKind, ActionRecord, ErrorKind, Outcome, Portion, Portions, PrepareError, Progress, Proposal, Refusal,
+    },
+    ids::UserId,
+    reply::Reply,
+    services::upgrade::{client::UpgradeClient, error::Error, experiment::View, status::Status},
+};
+
+/// The most participants of one test.
+pub const MOST: u32 = 1_000;
+/// How many there are if nobody says.
+const USUAL: u32 = 100;
+/// How many are sent between two saves.
+const PORTION: u32 = 32;
+/// How many are on their way at a time.
+const AT_A_TIME: usize = 8;
+/// A test that takes longer ends by itself.
+pub const LONGEST: Duration = Duration::from_secs(15 * 60);
+
+/// `test_condition_balance`.
+#[derive(Debug)]
+pub struct TestBalance(pub Arc<UpgradeClient>);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The experiment, by name or id. Required.
+    #[serde(default)]
+    experiment: Option<String>,
+    /// How many simulated users to enrol, 1 to 1000; 100 if not given.
+    #[serde(default)]
+    users: Option<i64>,
+}
+
+/// What is stored: everything that decides who is sent where.
+#[derive(Serialize, Deserialize)]
+pub struct Test {
+    /// For people.
+    pub experiment_name: String,
+    /// Where they go.
+    pub place: Place,
+    /// How many.
+    pub users: u32,
+    /// How their names begin.
+    pub run: String,
+    /// What they may get.
+    pub conditions: Vec<Share>,
+}
+
+/// A condition with its weight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// Its identity.
+    pub id: String,
+    /// Its code.
+    pub code: String,
+    /// Its weight.
+    pub weight: f64,
+}
+
+/// How far a test is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tally {
+    /// The participant to send next.
+    pub next: u32,
+    /// Lots drawn by condition: one for each participant, or for each group where the group draws.
+    pub draws: Vec<(String, u64)>,
+    /// Participants enrolled.
+    pub enrolled: u64,
+    /// Participants that were given nothing.
+    pub nothing_given: u64,
+    /// Participants that may or may not be enrolled.
+    pub silent: u64,
+    /// Participants that failed.
+    pub failed: u64,
+}
+
+impl Tally {
+    fn count(&mut self, number: u32, of_groups: bool, visit: &Visit) {
+        match visit {
+            Visit::Enrolled(code) => {
+                self.enrolled += 1;
+                if of_groups && !number.is_multiple_of(GROUP_SIZE) {
+                    return; // the group has drawn already
+                }
+                match self.draws.iter_mut().find(|(known, _)| known == code) {
+                    Some((_, count)) => *count += 1,
+                    None => self.draws.push((code.clone(), 1)),
+                }
+            }
+            Visit::NothingGiven => self.nothing_given += 1,
+            Visit::Silent => self.silent += 1,
+            Visit::Failed(_) => self.failed += 1,
+        }
+    }
+}
+
+#[async_trait]
+impl ActionKind for TestBalance {
+    fn name(&self) -> &'static str {
+        "test_condition_balance"
+    }
+
+    fn description(&self) -> &'static str {
+        "Enrols up to 1000 simulated users in a running experiment and compares how many got each condition with the \
+         weights. Use it when someone asks to test the balance or the weights, or to enrol a number of users."
+    }
+
+    fn schema(&self) -> Value {
+        access::schema::<Given>()
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let asked: Given = access::parameters(parameters)?;
+        let Some(name) = given(asked.experiment.as_ref()) else {
+            return Err(Refusal::Missing(vec![missing("experiment", "Which experiment?", Vec::new())]).into());
+        };
+        let users = asked.users.unwrap_or(USUAL.into());
+        let users = u32::try_from(users).ok().filter(|users| (1..=MOST).contains(users));
+        let users = users.ok_or_else(|| access::refused(ErrorKind::Validation, words::not_so_many()))?;
+        let says = |name: &str| format!("test the balance of {name} with {users} users");
+        let view = access::experiment(&self.0, name, says).await?.view;
+        let place = place(&view)?;
+        let enrolled = self.0.enrollment(&[view.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
+        let conditions = view.conditions.iter().map(|c| Share {
+            id: c.id.clone(),
+            code: c.condition_code.clone(),
+            weight: c.assignment_weight,
+        });
+        let run = format!("test-{:06x}", rand::random::<u32>() & 0xff_ffff);
+        let test = Test { experiment_name: view.name.clone(), place, users, run, conditions: conditions.collect() };
+        let card = words::card(&test, enrolled);
+        Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let test: Test = stored(record)?;
+        let view = self.0.single(test.place.experiment).await.map_err(|error| unread(&error))?.view;
+        Ok(state_of(&view))
+    }
+
+    fn portions(&self) -> Option<&dyn Portions> {
+        Some(self)
+    }
+
+    fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
+        let (Ok(test), Some(Outcome::Done { result, .. })) = (stored::<Test>(record), &record.outcome) else {
+            return reply;
+        };
+        match serde_json::from_value(result["tally"].clone()) {
+            Ok(tally) => words::report(reply, &test, &tally),
+            Err(_) => reply,
+        }
+    }
+}
+
+#[async_trait]
+impl Portions for TestBalance {
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Portion {
+        let test: Test = match stored(record) {
+            Ok(test) => test,
+            Err(outcome) => return Portion::Ended(outcome),
+        };
+        let mut tally = tally_of(record);
+        let numbers = tally.next..test.users.min(tally.next + PORTION);
+        let already = match interrupted {
+            false => HashMap::new(),
+            true => match self.enrolled(&test).await {
+                Ok(already) => already,
+                Err(error) => {
+                    tracing::warn!(error = %error, "Cannot read back who is enrolled");
+                    return Portion::NotNow;
+                }
+            },
+        };
+        let (client, place, run) = (&self.0, &test.place, test.run.as_str());
+        let visits: Vec<_> = stream::iter(numbers.clone())
+            .map(|number| {
+                let known = already.get(&simulated::name(run, number)).cloned();
+                async move {
+                    match known {
+                        Some(code) => (number, Visit::Enrolled(code)),
+                        None => (number, simulated::visit(client, place, run, number).await),
+                    }
+                }
+            })
+            .buffered(AT_A_TIME)
+            .collect()
+            .await;
+        if let Some(error) = nobody_got_through(&visits) {
+            let summary = words::gave_up(&test, &tally, not_done(error));
+            return Portion::Ended(failed(access::kind(error), summary));
+        }
+        for (number, visit) in &visits {
+            tally.count(*number, test.place.group.is_some(), visit);
+        }
+        tally.next = numbers.end;
+        if tally.next < test.users {
+            return Portion::Made(Progress {
+                done: tally.next.into(),
+                total: test.users.into(),
+                note: words::troubles(&tally),
+                data: json!(tally),
+            });
+        }
+        let summary = words::summary(&test, &tally);
+        Portion::Ended(Outcome::Done { result: json!({ "name": test.experiment_name, "tally": tally }), summary })
+    }
+
+    fn in_flight(&self) -> Duration {
+        in_flight(&self.0)
+    }
+
+    fn longest(&self) -> Duration {
+        LONGEST
+    }
+
+    fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
+        let test: Test = match stored(record) {
+            Ok(test) => test,
+            Err(outcome) => return outcome,
+        };
+        let tally = tally_of(record);
+        let summary = words::stopped(&test, &tally, by);
+        Outcome::Done { result: json!({ "name": test.experiment_name, "tally": tally }), summary }
+    }
+}
+
+impl TestBalance {
+    /// Who of this run is enrolled, by name, with the code of the condition.
+    async fn enrolled(&self, test: &Test) -> Result<HashMap<String, String>, Error> {
+        let code = |id: &str| test.conditions.iter().find(|share| share.id == id).map(|share| share.code.clone());
+        let all = self.0.enrolled(test.place.experiment).await?;
+        let ours = all.into_iter().filter(|enrolled| enrolled.user_id.starts_with(&test.run));
+        Ok(ours.filter_map(|e| Some((e.user_id, code(e.condition_id.as_deref()?)?))).collect())
+    }
+}
+
+fn tally_of(record: &ActionRecord) -> Tally {
+    let progress = record.progress.as_ref();
+    progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
+}
+
+/// Where participants of a test go: a running experiment's first decision point.
+fn place(view: &View) -> Result<Place, PrepareError> {
+    let refused = |reply| Err(access::refused(ErrorKind::Execution, reply));
+    if view.state != Status::Enrolling {
+        return refused(words::not_running(&view.name, view.state));
+    }
+    let by_group = view.assignment_unit == "group";
+    if !by_group && view.assignment_unit != "individual" {
+        return refused(words::not_within_subjects(&view.name));
+    }
+    let point = view.decision_points.iter().find_map(|point| Some((point, point.target.clone()?)));
+    let Some((point, target)) = point else { return refused(words::nowhere(&view.name)) };
+    Ok(Place {
+        experiment: view.id,
+        context: view.context().to_owned(),
+        site: point.site.clone(),
+        target,
+        group: view.group.clone().filter(|_| by_group),
+    })
+}
+
+/// What must be as it was on the card: status, conditions, weights.
+fn state_of(view: &View) -> Value {
+    let conditions: Vec<_> =
+        view.conditions.iter().map(|c| json!([c.id, c.condition_code, c.assignment_weight])).collect();
+    json!({ "status": view.state, "conditions": conditions })
+}
+
+fn unread(error: &Error) -> Outcome {
+    failed(access::kind(error), not_done(error))
+}
+
+/// The error that everybody had, if nobody came as far as an answer.
+fn nobody_got_through(visits: &[(u32, Visit)]) -> Option<&Error> {
+    let all_failed = visits.iter().all(|(_, visit)| matches!(visit, Visit::Failed(_)));
+    visits.iter().filter(|_| all_failed).find_map(|(_, visit)| match visit {
+        Visit::Failed(error) => Some(error),
+        Visit::Enrolled(_) | Visit::NothingGiven | Visit::Silent => None,
+    })
+}

@@ -1,0 +1,133 @@
+//! A bar chart of counts beside what was expected, as PNG.
+
+use std::sync::Once;
+
+use plotters::{
+    coord::Shift,
+    prelude::*,
+    style::{
+        FontStyle, register_font,
+        text_anchor::{HPos, Pos, VPos},
+    },
+};
+
+const WIDTH: u32 = 720;
+const ROW: u32 = 64;
+const TOP: u32 = 84;
+const BOTTOM: u32 = 60;
+const LEFT: i32 = 210;
+const RIGHT: i32 = 100;
+const FONT: &str = "chart";
+/// The longest name that fits left of a bar, in characters.
+const LONGEST_NAME: usize = 18;
+
+const INK: RGBColor = RGBColor(29, 28, 38);
+const MUTED: RGBColor = RGBColor(108, 110, 125);
+const BAR: RGBColor = RGBColor(59, 98, 220);
+const EXPECTED: RGBColor = RGBColor(223, 120, 38);
+
+/// One row of the chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What was counted.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// How many were to be expected.
+    pub expected: f64,
+}
+
+/// Draws rows under a title.
+///
+/// # Errors
+///
+/// If it cannot be drawn: nothing in the data can cause that, but a missing picture is no reason to lose the figures.
+pub fn draw(title: &str, rows: &[Row]) -> anyhow::Result<Vec<u8>> {
+    static FONTS: Once = Once::new();
+    FONTS.call_once(|| {
+        register_font(FONT, FontStyle::Normal, include_bytes!("font/inter.ttf")).ok();
+    });
+    let height = TOP + ROW * u32::try_from(rows.len())? + BOTTOM;
+    let mut pixels = vec![255; (WIDTH * height * 3) as usize];
+    {
+        let area = BitMapBackend::with_buffer(&mut pixels, (WIDTH, height)).into_drawing_area();
+        paint(&area, title, rows).map_err(|error| anyhow::anyhow!("cannot draw a chart: {error}"))?;
+    }
+    encode(&pixels, height)
+}
+
+type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+
+fn paint(area: &Area<'_>, title: &str, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
+    let most = rows.iter().map(|row| row.expected.max(row.count as f64)).fold(1.0, f64::max);
+    let width = f64::from(i32::try_from(WIDTH)? - LEFT - RIGHT);
+    let x = |count: f64| LEFT + (width * count / most).round() as i32;
+    write(area, title, (24, 38), 26.0, INK, HPos::Left)?;
+    for (nth, row) in rows.iter().enumerate() {
+        let top = i32::try_from(TOP + ROW * u32::try_from(nth)?)?;
+        let middle = top + 22;
+        write(area, &shortened(&row.name), (LEFT - 16, middle), 22.0, INK, HPos::Right)?;
+        let end = x(row.count as f64);
+        area.draw(&Rectangle::new([(LEFT, top + 4), (end.max(LEFT + 1), top + 40)], BAR.filled()))?;
+        let mark = x(row.expected);
+        area.draw(&Rectangle::new([(mark - 2, top - 4), (mark + 2, top + 48)], EXPECTED.filled()))?;
+        write(area, &row.count.to_string(), (end.max(mark) + 12, middle), 22.0, INK, HPos::Left)?;
+    }
+    let foot = i32::try_from(TOP + ROW * u32::try_from(rows.len())?)? + 18;
+    area.draw(&Rectangle::new([(LEFT, foot - 6), (LEFT + 16, foot + 6)], BAR.filled()))?;
+    write(area, "enrolled", (LEFT + 24, foot), 19.0, MUTED, HPos::Left)?;
+    area.draw(&Rectangle::new([(LEFT + 132, foot - 9), (LEFT + 136, foot + 9)], EXPECTED.filled()))?;
+    write(area, "expected by weight", (LEFT + 146, foot), 19.0, MUTED, HPos::Left)?;
+    area.present()?;
+    Ok(())
+}
+
+fn write(
+    area: &Area<'_>,
+    text: &str,
+    at: (i32, i32),
+    size: f64,
+    colour: RGBColor,
+    side: HPos,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let style = (FONT, size).into_font().color(&colour).pos(Pos::new(side, VPos::Center));
+    area.draw(&Text::new(text.to_owned(), at, style))?;
+    Ok(())
+}
+
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(LONGEST_NAME) {
+        None => name.to_owned(),
+        Some(_) => name.chars().take(LONGEST_NAME - 1).chain(['…']).collect(),
+    }
+}
+
+fn encode(pixels: &[u8], height: u32) -> anyhow::Result<Vec<u8>> {
+    let mut png = Vec::new();
+    let mut encoder = png::Encoder::new(&mut png, WIDTH, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(png)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_is_a_picture() {
+        let row = |name: &str, count, expected| Row { name: name.to_owned(), count, expected };
+        let rows =
+            [row("control", 52, 50.0), row("a very long name of a condition 🙂", 48, 50.0), row("nobody", 0, 0.0)];
+        let png = draw("Math Hints", &rows).unwrap();
+        let mut picture = png::Decoder::new(std::io::Cursor::new(&png)).read_info().unwrap();
+        let mut pixels = vec![0; picture.output_buffer_size().unwrap()];
+        picture.next_frame(&mut pixels).unwrap();
+        assert_eq!((picture.info().width, picture.info().height), (WIDTH, TOP + 3 * ROW + BOTTOM));
+        let drawn = |colour: RGBColor| pixels.chunks_exact(3).filter(|p| **p == [colour.0, colour.1, colour.2]).count();
+        assert!(drawn(BAR) > 10_000 && drawn(EXPECTED) > 200 && drawn(INK) > 200, "bars, marks and words are there");
+    }
+}

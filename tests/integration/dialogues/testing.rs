@@ -1,0 +1,155 @@
+//! Tests of an experiment with simulated participants.
+//!
+//! Who gets what is drawn from ids that differ from run to run, so counts are read, not compared.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
+
+use insta::assert_snapshot;
+
+use crate::support::{
+    bot::{TestBot, eventually},
+    thread::Thread,
+};
+
+/// How often each simulated participant was at the decision point.
+fn marks(bot: &TestBot) -> HashMap<String, usize> {
+    let mut marks = HashMap::new();
+    for entry in bot.upgrade.effects() {
+        if let (true, Some(user)) = (entry.path.ends_with("/mark"), entry.user_id) {
+            *marks.entry(user).or_default() += 1;
+        }
+    }
+    marks
+}
+
+/// Runs have names of their own.
+fn without_run(text: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match word.find("test-") {
+            Some(at) if word.len() >= at + 11 => words.push(format!("{}test-‹run›{}", &word[..at], &word[at + 11..])),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words.join(" ")
+}
+
+/// The counts in the report's table, by condition.
+fn counts(thread: &Thread<'_>) -> BTreeMap<String, u64> {
+    let report = thread.messages().into_iter().rev().find(|m| m.words().contains("| Share")).expect("there is a table");
+    let words = report.words();
+    let rows = words.lines().filter(|line| line.matches(" | ").count() == 4 && !line.contains("Share"));
+    rows.map(|row| {
+        let cells: Vec<_> = row.split(" | ").collect();
+        (cells[0].trim_matches(['`', '|', ' ']).to_owned(), cells[3].trim().parse().unwrap())
+    })
+    .collect()
+}
+
+async fn running(bot: &TestBot) -> Thread<'_> {
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.clicks("bo", "Start experiment").await;
+    thread.heard();
+    thread
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_balance_of_a_running_experiment() {
+    let bot = TestBot::start().await;
+    let mut thread = running(&bot).await;
+    thread.says("ana", "test condition balance for Math Hints with 100 users").await;
+    assert_snapshot!(without_run(&thread.heard()), @"
+    *Enrol 100 test users in “Math Hints”?*
+    *Users*  `test-‹run›-0001` to `test-‹run›-0100`
+    *At*  SelectSection / absolute_value_plot_equality
+    *Expected*  control 50%, variant 50%
+    *Bounds*  100 users, this experiment only, at most 15 minutes
+    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
+    It can be stopped on the way; who is enrolled by then stays so.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Enrol test users] [Don't]
+    ");
+    assert!(marks(&bot).is_empty(), "asking enrols nobody");
+
+    thread.clicks("bo", "Enrol test users").await;
+    let marks = marks(&bot);
+    assert_eq!((marks.len(), marks.values().max()), (100, Some(&1)));
+    let counts = counts(&thread);
+    assert_eq!(counts.values().sum::<u64>(), 100, "{counts:?}");
+    assert_eq!(counts.keys().collect::<Vec<_>>(), ["control", "variant"]);
+    let report = thread.heard();
+    assert!(report.contains("Chance alone gives a difference this large or larger in"), "{report}");
+
+    let file = thread.messages().into_iter().find_map(|message| message.files.first().cloned()).expect("a chart");
+    let png = bot.slack.look(|world| world.files[&file].bytes.clone());
+    assert!(png.starts_with(b"\x89PNG"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_draw_together() {
+    let bot = TestBot::start().await;
+    let thread = bot.user("ana").says("test the balance of Class Hint Rollout with 60 users").await;
+    assert!(thread.last().contains("5 users in each"), "{}", thread.last());
+    thread.clicks("bo", "Enrol test users").await;
+    assert_eq!(counts(&thread).values().sum::<u64>(), 12, "five users make a group");
+    assert_eq!(marks(&bot).len(), 60);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_running_enrols_nobody() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("enroll 50 users in Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    “*Math Hints*” is inactive. Users are enrolled only while it is running.
+    [Start it]
+    ");
+    thread.says("ana", "test the balance of Lesson Video Hints with 5000 users").await;
+    assert_snapshot!(thread.heard(), @"A test takes 1 to 1000 users. How many shall it be?");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_is_stopped_by_its_button() {
+    let bot = TestBot::start().await;
+    let mut thread = running(&bot).await;
+    thread.says("ana", "test the balance of Math Hints with 1000 users").await;
+    bot.upgrade.is_slow(Duration::from_millis(10));
+    thread.press("bo", "Enrol test users").await;
+    eventually("some progress", || thread.messages().iter().any(|m| m.button("Stop").is_some())).await;
+    thread.clicks("cy", "Stop").await;
+    bot.upgrade.is_well();
+    let enrolled = marks(&bot).len();
+    assert!((1..1000).contains(&enrolled), "{enrolled}");
+    let heard = thread.heard();
+    assert!(heard.contains(&format!("{enrolled} are enrolled and stay so.")), "{enrolled}: {heard}");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_process_goes_on_and_enrols_nobody_twice() {
+    let mut bot = TestBot::start().await;
+    let root = {
+        let thread = running(&bot).await;
+        thread.says("ana", "test the balance of Math Hints with 200 users").await;
+        bot.upgrade.is_slow(Duration::from_millis(10));
+        thread.press("bo", "Enrol test users").await;
+        eventually("some progress", || !marks(&bot).is_empty()).await;
+        thread.root.clone()
+    };
+    bot.stop().await;
+    let before = marks(&bot).len();
+    assert!(before < 200, "it was stopped on the way");
+    bot.upgrade.is_well();
+    bot.run().await;
+    bot.settled().await;
+    let marks = marks(&bot);
+    assert_eq!((marks.len(), marks.values().max()), (200, Some(&1)));
+    let thread = Thread::new(&bot, "experiments", root);
+    assert_eq!(counts(&thread).values().sum::<u64>(), 200);
+    bot.finish().await;
+}
