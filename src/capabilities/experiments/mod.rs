@@ -32,7 +32,7 @@ pub fn registry(client: Arc<UpgradeClient>) -> Registry {
         Arc::new(tools::AllExperiments(client.clone())),
         Arc::new(tools::ExperimentDetails(client.clone())),
     ];
-    let actions: [Arc<dyn ActionKind>; 8] = [
+    let actions: [Arc<dyn ActionKind>; 9] = [
         Arc::new(actions::create::CreateExperiment(client.clone())),
         Arc::new(actions::update::UpdateExperiment(client.clone())),
         Arc::new(actions::status::UpdateStatus(client.clone())),
@@ -40,7 +40,8 @@ pub fn registry(client: Arc<UpgradeClient>) -> Registry {
         Arc::new(actions::init::InitUser(client.clone())),
         Arc::new(actions::assign::GetAssignments(client.clone())),
         Arc::new(actions::mark::MarkDecisionPoint(client.clone())),
-        Arc::new(testing::balance::TestBalance(client)),
+        Arc::new(testing::balance::TestBalance(client.clone())),
+        Arc::new(testing::journey::SimulateJourney(client)),
     ];
     Registry {
         tools: tools.into_iter().map(|tool| (tool.name(), tool)).collect(),

@@ -1,6 +1,6 @@
 //! Tests with simulated participants: `test the balance of Math Hints with 200 users`, `enrol 50 users in Math Hints`.
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::{
     names::{self, Named},
@@ -10,10 +10,14 @@ use super::{
 };
 
 const BALANCE: &str = "test_condition_balance";
+const JOURNEY: &str = "simulate_user_journey";
 
 /// A test that is asked for.
 pub(super) fn test(words: &[Word], situation: &Situation) -> Option<Understood> {
-    balance(words, situation).or_else(|| enrol(words, situation)).map(Understood::from)
+    balance(words, situation)
+        .or_else(|| enrol(words, situation))
+        .or_else(|| journey(words, situation))
+        .map(Understood::from)
 }
 
 /// `test (the) (condition) balance (of|for) X (with N users)`.
@@ -37,11 +41,48 @@ fn enrol(words: &[Word], situation: &Situation) -> Option<Wish> {
     users.map(|users| change(whose, Some(users), situation))
 }
 
-fn change(experiment: &[Word], users: Option<i64>, situation: &Situation) -> Wish {
+/// `simulate user u1 visiting SelectSection area_model`, `simulate user u1 in Math Hints`.
+fn journey(words: &[Word], situation: &Situation) -> Option<Wish> {
+    let rest = after(
+        words,
+        "simulate the user|simulate a user|simulate user|simulate student|simulate a visit of user|simulate a visit of|simulate",
+    )?;
     let mut params = Map::new();
+    let (user, rest) = match rest.split_first() {
+        Some((first, rest)) if !first.any(&["visiting", "at", "in", "going", "users"]) => (Some(first), rest),
+        _ => (None, rest),
+    };
+    params.extend(user.map(|user| ("user".to_owned(), user.text.clone().into())));
+    if let Some(place) = after(rest, "visiting|going to|at|to") {
+        let place = skip(place, "the decision point|decision point|the");
+        match (place, place.first().and_then(|one| one.text.split_once('/'))) {
+            ([_], Some((site, target))) => {
+                params.insert("site".to_owned(), site.into());
+                params.insert("target".to_owned(), target.into());
+            }
+            ([site, target], None) if !site.quoted && target.text.contains('_') => {
+                params.insert("site".to_owned(), site.text.clone().into());
+                params.insert("target".to_owned(), target.text.clone().into());
+            }
+            _ => named(&mut params, place, situation),
+        }
+    } else if let Some(experiment) = after(rest, "in|through|for|taking part in") {
+        named(&mut params, experiment, situation);
+    } else if !rest.is_empty() {
+        return None;
+    }
+    Some(Wish::change(JOURNEY, params))
+}
+
+fn named(params: &mut Map<String, Value>, experiment: &[Word], situation: &Situation) {
     if let Named::Name(name) = names::experiment(experiment, situation) {
         params.insert("experiment".to_owned(), name.into());
     }
+}
+
+fn change(experiment: &[Word], users: Option<i64>, situation: &Situation) -> Wish {
+    let mut params = Map::new();
+    named(&mut params, experiment, situation);
     if let Some(users) = users {
         params.insert("users".to_owned(), users.into());
     }

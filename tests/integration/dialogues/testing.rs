@@ -114,6 +114,56 @@ async fn what_is_not_running_enrols_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_user_visits_a_decision_point() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("simulate user u1 visiting SelectSection absolute_value_plot_equality").await;
+    assert_snapshot!(thread.heard(), @"
+    *Send user “u1” through “Math Hints”?*
+    *User*  `u1`
+    *Experiment*  *Math Hints* (inactive, assign-prog)
+    *At*  SelectSection / absolute_value_plot_equality
+    *Steps*  introduce the user, ask for the condition, record the visit
+    ⚠️ The experiment is inactive, so the user will most likely get nothing.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Simulate visit] [Don't]
+    ");
+    thread.says("ana", "no").await;
+    thread.says("ana", "simulate user u1 in Class Hint Rollout").await;
+    thread.heard();
+    thread.clicks("bo", "Simulate visit").await;
+    assert_snapshot!(thread.heard(), @"
+    *Send user “u1” through “Class Hint Rollout”?*
+    *User*  `u1`
+    *Experiment*  *Class Hint Rollout* (enrolling (running), mathstream)
+    *At*  lesson-quiz / question-hint
+    *Steps*  introduce the user, ask for the condition, record the visit
+    ⚠️ The visit enrols the user, and the platform cannot take that back.
+    ⚠️ Lots are drawn by classId here, and no working group is given: unless the platform knows one of this user, it gets nothing.
+    Approved by @bo · ‹time›
+    ✅ `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
+    digest `‹id›`
+    ---
+    @ana `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
+    [Show details]
+    ");
+    thread.says("ana", "start Math Hints").await;
+    thread.clicks("bo", "Start experiment").await;
+    thread.says("ana", "simulate user u1 in it").await;
+    thread.clicks("bo", "Simulate visit").await;
+    let heard = thread.heard();
+    assert!(heard.contains("and is enrolled."), "{heard}");
+    assert_eq!(marks(&bot), HashMap::from([("u1".to_owned(), 1)]));
+    thread.says("ana", "simulate user u2 visiting Nowhere/at_all").await;
+    assert_snapshot!(thread.heard(), @"
+    No experiment has the decision point *Nowhere / at_all*, so a user would get nothing there.
+    [List experiments]
+    ");
+    thread.says("ana", "simulate user").await;
+    assert_snapshot!(thread.heard(), @"Which user? Any id will do that is not used by a real person.");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_test_is_stopped_by_its_button() {
     let bot = TestBot::start().await;
     let mut thread = running(&bot).await;

@@ -64,7 +64,7 @@ pub(super) fn not_done(error: &Error) -> Text {
 }
 
 /// How a change ended that the client reports as an error.
-async fn ended_badly(action: &dyn ActionKind, record: &ActionRecord, error: Error) -> Performed {
+pub(super) async fn ended_badly(action: &dyn ActionKind, record: &ActionRecord, error: Error) -> Performed {
     match error {
         Error::NoAnswer { reason } => Performed::NoAnswer { detail: reason },
         Error::Faulted { reason } => Performed::Ended(match action.probe(record).await {

@@ -8,12 +8,13 @@ use crate::{
             balance::{LONGEST, MOST, Share, Tally, Test},
             chart::{self, Row},
             fit::{self, Fit},
+            journey::Journey,
             simulated::{GROUP_SIZE, name},
         },
     },
     ids::UserId,
     reply::{Attachment, Card, Part, Reply, Text},
-    services::upgrade::status::Status,
+    services::upgrade::{experiment::View, status::Status},
 };
 
 /// Below this, counts do not fit the weights.
@@ -62,6 +63,84 @@ fn users_in_words(test: &Test) -> Text {
 fn shares(conditions: &[Share]) -> String {
     let words: Vec<_> = conditions.iter().map(|share| format!("{} {}%", share.code, number(share.weight))).collect();
     words.join(", ")
+}
+
+/// The card of one user's journey.
+pub fn journey_card(journey: &Journey, view: &View) -> Card {
+    let Journey { user, experiment_name, place, group, working_group } = journey;
+    let running = view.state == Status::Enrolling;
+    let mut facts = vec![
+        fact("User", Text::new().code(user)),
+        fact(
+            "Experiment",
+            Text::new().bold(experiment_name).plain(format!(" ({}, {})", view.state.display(), place.context)),
+        ),
+        fact("At", super::outcomes::place(&place.site, Some(&place.target))),
+        fact("Steps", "introduce the user, ask for the condition, record the visit"),
+    ];
+    let groups: Vec<_> = group.iter().flatten().map(|(kind, ids)| format!("{kind}: {}", ids.join(", "))).collect();
+    if !groups.is_empty() {
+        facts.insert(1, fact("Groups", groups.join("; ")));
+    }
+    let mut warnings = Vec::new();
+    if running {
+        warnings.push(Text::from("The visit enrols the user, and the platform cannot take that back."));
+    } else {
+        warnings.push(Text::from(format!(
+            "The experiment is {}, so the user will most likely get nothing.",
+            view.state.display()
+        )));
+    }
+    if let Some(kind) = &place.group
+        && !working_group.as_ref().is_some_and(|groups| groups.contains_key(kind))
+    {
+        warnings.push(Text::from(format!(
+            "Lots are drawn by {kind} here, and no working group is given: unless the platform knows one of this user, it gets nothing."
+        )));
+    }
+    Card {
+        title: format!("Send user “{user}” through “{experiment_name}”?"),
+        facts,
+        warnings,
+        notes: Vec::new(),
+        approve: "Simulate visit".to_owned(),
+        reject: "Don't".to_owned(),
+        done: format!("Sent “{user}” through “{experiment_name}”."),
+        irreversible: false,
+    }
+}
+
+/// The user got a condition and is enrolled.
+pub fn went(journey: &Journey, code: &str) -> Text {
+    let place = super::outcomes::place(&journey.place.site, Some(&journey.place.target));
+    let text = Text::new().code(&journey.user).plain(" got ").bold(code).plain(format!(" at {place} in “"));
+    text.bold(&journey.experiment_name).plain("” and is enrolled.")
+}
+
+/// The user got nothing, and why, as far as that can be told.
+pub fn got_nothing(journey: &Journey, view: Option<&View>) -> Text {
+    let place = super::outcomes::place(&journey.place.site, Some(&journey.place.target));
+    let text = Text::new().code(&journey.user).plain(format!(" got nothing at {place} in “"));
+    let text = text.bold(&journey.experiment_name).plain("”, so the visit was not recorded: ");
+    let why = match view {
+        None => "the experiment cannot be read any more.".to_owned(),
+        Some(view) if view.state == Status::EnrollmentComplete => {
+            "it is paused, and newcomers get the application's default.".to_owned()
+        }
+        Some(view) if view.state != Status::Enrolling => format!("it is {} and assigns nothing.", view.state.display()),
+        Some(View { group: Some(kind), assignment_unit, .. }) if assignment_unit == "group" => {
+            format!("it assigns by {kind}, and this user has no working group that is among their groups.")
+        }
+        Some(view) if view.filter_mode == "excludeAll" => "only people on its inclusion list take part.".to_owned(),
+        Some(_) => "the user is excluded, or takes part in another experiment at this point.".to_owned(),
+    };
+    text.plain(why)
+}
+
+/// No experiment has this point.
+pub fn nobody_there(site: &str, target: &str) -> Reply {
+    let text = Text::from("No experiment has the decision point ").bold(super::outcomes::place(site, Some(target)));
+    Reply::text(text.plain(", so a user would get nothing there.")).choice("List experiments", "list experiments")
 }
 
 /// More than a test may have, or nobody.

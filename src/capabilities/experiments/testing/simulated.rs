@@ -60,9 +60,20 @@ fn group(run: &str, number: u32) -> String {
 
 /// Sends the `number`th participant of a run to a place.
 pub async fn visit(client: &UpgradeClient, place: &Place, run: &str, number: u32) -> Visit {
-    let user = name(run, number);
-    match enter(client, place, &user, run, number).await {
-        Ok(Some(code)) => leave_a_mark(client, place, &user, code).await,
+    let introduction = match &place.group {
+        None => Introduction::default(),
+        Some(kind) => Introduction {
+            group: Some(BTreeMap::from([(kind.clone(), vec![group(run, number)])])),
+            working_group: Some(BTreeMap::from([(kind.clone(), group(run, number))])),
+        },
+    };
+    visit_as(client, place, &name(run, number), &introduction).await
+}
+
+/// Sends somebody to a place.
+pub async fn visit_as(client: &UpgradeClient, place: &Place, user: &str, introduction: &Introduction) -> Visit {
+    match enter(client, place, user, introduction).await {
+        Ok(Some(code)) => leave_a_mark(client, place, user, code).await,
         Ok(None) => Visit::NothingGiven,
         Err(error) => Visit::Failed(error),
     }
@@ -73,18 +84,10 @@ async fn enter(
     client: &UpgradeClient,
     place: &Place,
     user: &str,
-    run: &str,
-    number: u32,
+    introduction: &Introduction,
 ) -> Result<Option<String>, Error> {
-    let introduction = match &place.group {
-        None => Introduction::default(),
-        Some(kind) => Introduction {
-            group: Some(BTreeMap::from([(kind.clone(), vec![group(run, number)])])),
-            working_group: Some(BTreeMap::from([(kind.clone(), group(run, number))])),
-        },
-    };
     let passes = |error: &Error| matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. });
-    again(passes, || client.init_user(user, &introduction)).await?;
+    again(passes, || client.init_user(user, introduction)).await?;
     let given = again(passes, || client.assign(user, &place.context)).await?;
     let here = given.into_iter().filter(|a| a.site == place.site && a.target.as_deref() == Some(&place.target));
     let mut ours = here.flat_map(|a| a.assigned_condition).filter(|c| c.experiment_id == Some(place.experiment));

@@ -1,0 +1,210 @@
+//! `simulate_user_journey`: one user is introduced, asks for a condition, and is marked as having been there.
+//!
+//! All three may be sent again if an answer is lost: introducing and asking change nothing the second time, and neither
+//! does a mark where one user has one enrolment. Within subjects it would count a further visit, so there it is refused.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::simulated::{self, Place, Visit};
+use crate::{
+    capabilities::experiments::{
+        access,
+        actions::{ended_badly, given, missing, stored},
+        given::GivenGroups,
+        lookup,
+        replies::{refusals, testing as words},
+    },
+    graph::action::{
+        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal,
+    },
+    services::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{DecisionPoint, View},
+        participants::Introduction,
+        status::Status,
+    },
+};
+
+/// `simulate_user_journey`.
+#[derive(Debug)]
+pub struct SimulateJourney(pub Arc<UpgradeClient>);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The user's id. Required.
+    #[serde(default)]
+    user: Option<String>,
+    /// The experiment, by name or id. Required unless site and target say which.
+    #[serde(default)]
+    experiment: Option<String>,
+    /// The site of the decision point; the experiment's first point if not given.
+    #[serde(default)]
+    site: Option<String>,
+    /// The target of the decision point.
+    #[serde(default)]
+    target: Option<String>,
+    /// All groups the user belongs to, by type, such as `{"classId": ["class-1"]}`.
+    #[serde(default)]
+    group: Option<GivenGroups>,
+    /// For each type the one group the user acts in now, such as `{"classId": "class-1"}`.
+    #[serde(default)]
+    working_group: Option<BTreeMap<String, String>>,
+}
+
+/// What is stored.
+#[derive(Serialize, Deserialize)]
+pub struct Journey {
+    /// Who.
+    pub user: String,
+    /// For people.
+    pub experiment_name: String,
+    /// Where to.
+    pub place: Place,
+    /// Memberships, if any were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<BTreeMap<String, Vec<String>>>,
+    /// For each type the group acted in, if any was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_group: Option<BTreeMap<String, String>>,
+}
+
+#[async_trait]
+impl ActionKind for SimulateJourney {
+    fn name(&self) -> &'static str {
+        "simulate_user_journey"
+    }
+
+    fn description(&self) -> &'static str {
+        "Sends one user through a decision point: introduces the user, asks which condition it gets, marks the visit. Use \
+         it when someone asks to simulate a user visiting an experiment or a decision point."
+    }
+
+    fn schema(&self) -> Value {
+        access::schema::<Given>()
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let asked: Given = access::parameters(parameters)?;
+        let Some(user) = given(asked.user.as_ref()) else {
+            let question = "Which user? Any id will do that is not used by a real person.";
+            return Err(Refusal::Missing(vec![missing("user", question, Vec::new())]).into());
+        };
+        let user = access::user(user)?;
+        let point = given(asked.site.as_ref()).zip(given(asked.target.as_ref()));
+        let view = match (given(asked.experiment.as_ref()), point) {
+            (Some(name), _) => {
+                access::experiment(&self.0, name, |name| format!("simulate user {user} in {name}")).await?.view
+            }
+            (None, Some((site, target))) => self.owner(site, target).await?,
+            (None, None) => {
+                let question = "In which experiment, or at which decision point (site / target)?";
+                return Err(Refusal::Missing(vec![missing("experiment", question, Vec::new())]).into());
+            }
+        };
+        if view.assignment_unit == "within-subjects" {
+            return Err(access::refused(ErrorKind::Execution, refusals::within_subjects(&view.name)));
+        }
+        let (site, target) = its_point(&view, point)?;
+        let by_group = view.assignment_unit == "group";
+        let journey = Journey {
+            user,
+            experiment_name: view.name.clone(),
+            place: Place {
+                experiment: view.id,
+                context: view.context().to_owned(),
+                site,
+                target,
+                group: view.group.clone().filter(|_| by_group),
+            },
+            group: asked.group.map(|groups| groups.into_iter().map(|(kind, ids)| (kind, ids.all())).collect()),
+            working_group: asked.working_group,
+        };
+        let card = words::journey_card(&journey, &view);
+        Ok(Proposal { parameters: json!(journey), preconditions: json!({}), card, undo: None })
+    }
+
+    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+        Ok(json!({}))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let journey: Journey = match stored(record) {
+            Ok(journey) => journey,
+            Err(outcome) => return Performed::Ended(outcome),
+        };
+        let introduction = Introduction { group: journey.group.clone(), working_group: journey.working_group.clone() };
+        let visit = simulated::visit_as(&self.0, &journey.place, &journey.user, &introduction).await;
+        let (condition, summary) = match visit {
+            Visit::Enrolled(code) => {
+                let summary = words::went(&journey, &code);
+                (Some(code), summary)
+            }
+            Visit::NothingGiven => {
+                // Why is a help, not the outcome: without the experiment the rest is still true.
+                let view = self.0.single(journey.place.experiment).await.ok().map(|experiment| experiment.view);
+                (None, words::got_nothing(&journey, view.as_ref()))
+            }
+            Visit::Failed(error) => return ended_badly(self, record, error).await,
+            Visit::Silent => {
+                return ended_badly(self, record, Error::NoAnswer { reason: "no answer to the mark".to_owned() }).await;
+            }
+        };
+        let result = json!({ "name": journey.experiment_name, "user": journey.user, "condition": condition });
+        Performed::Ended(Outcome::Done { result, summary })
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent
+    }
+}
+
+impl SimulateJourney {
+    /// The experiment at a decision point; one that runs is meant before those that do not.
+    async fn owner(&self, site: &str, target: &str) -> Result<View, PrepareError> {
+        let all = self.0.all().await.map_err(access::unavailable)?;
+        let mut owners: Vec<_> = all
+            .into_iter()
+            .map(|experiment| experiment.view)
+            .filter(|view| view.decision_points.iter().any(|point| is_at(point, site, target)))
+            .collect();
+        if owners.iter().any(|view| view.state == Status::Enrolling) {
+            owners.retain(|view| view.state == Status::Enrolling);
+        }
+        if owners.len() > 1 {
+            let names = owners.iter().map(|view| view.name.clone()).collect();
+            let question = format!("Several experiments share {site} / {target}. Which one is meant?");
+            return Err(Refusal::Missing(vec![missing("experiment", question, names)]).into());
+        }
+        owners.pop().ok_or_else(|| access::refused(ErrorKind::NotFound, words::nobody_there(site, target)))
+    }
+}
+
+fn is_at(point: &DecisionPoint, site: &str, target: &str) -> bool {
+    let known = [point.site.clone(), point.target.clone().unwrap_or_default()];
+    lookup::pick(&known[..1], site).is_some() && lookup::pick(&known[1..], target).is_some()
+}
+
+/// The point that is meant, as the experiment writes it; its first one, if none was named.
+fn its_point(view: &View, named: Option<(&str, &str)>) -> Result<(String, String), PrepareError> {
+    let mut points = view.decision_points.iter().filter(|point| point.target.is_some());
+    let found = match named {
+        Some((site, target)) => points.find(|point| is_at(point, site, target)),
+        None => points.next(),
+    };
+    match (found, named) {
+        (Some(point), _) => Ok((point.site.clone(), point.target.clone().unwrap_or_default())),
+        (None, Some((site, target))) => {
+            let known: Vec<_> = view.decision_points.iter().map(DecisionPoint::words).collect();
+            let reply = refusals::not_its_point(&view.name, &format!("{site} / {target}"), &known);
+            Err(access::refused(ErrorKind::Validation, reply))
+        }
+        (None, None) => Err(access::refused(ErrorKind::Execution, words::nowhere(&view.name))),
+    }
+}
