@@ -274,6 +274,15 @@ fn rules(words: &[Word]) -> Taken<'_> {
         let (value, rest) = skip(after, "to|of|is|=").split_first()?;
         return one("consistency", value.lower.clone(), rest);
     }
+    if let Some(after) = after(words, "the filter mode|filter mode|filter") {
+        let (value, rest) = skip(after, "to|of|is|=").split_first()?;
+        let mode = match value.lower.as_str() {
+            "excludeall" | "exclude" => "excludeAll".to_owned(),
+            "includeall" | "include" => "includeAll".to_owned(),
+            _ => value.text.clone(),
+        };
+        return one("filter_mode", mode, rest);
+    }
     let after =
         after(words, "the post-experiment rule|post-experiment rule|post experiment rule|the post rule|post rule")?;
     let (value, rest) = skip(after, "to|of|is|=").split_first()?;

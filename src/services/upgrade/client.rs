@@ -18,6 +18,7 @@ use super::{
     context::Contexts,
     error::Error,
     experiment::{Condition, Experiment, ExperimentId, Named},
+    lists::Side,
     participants::{Assignment, Enrolled, Enrollment, EnrollmentDetail, Introduction, Mark, Marked},
     status::Status,
     version::Version,
@@ -181,13 +182,53 @@ impl UpgradeClient {
         experiment(Kind::Write, self.or_missing(id, answer).await?)
     }
 
-    /// Moves an experiment to another status. The server allows every move.
+    /// Adds an inclusion or exclusion list. From 6.3 on; the server does not check `list`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no experiment of that id.
+    pub async fn add_list(&self, id: ExperimentId, side: Side, list: &Value) -> Result<(), Error> {
+        let body = json!({ "experimentId": id, "list": list });
+        let answer = self.write(Method::POST, side.path(), As::Admin, Some(&body)).await;
+        self.or_missing(id, answer).await.map(|_| ())
+    }
+
+    /// Replaces a list by `list`, whose `id` must be its segment's. From 6.3 on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no experiment of that id.
+    pub async fn replace_list(&self, id: ExperimentId, side: Side, segment: &str, list: &Value) -> Result<(), Error> {
+        let body = json!({ "experimentId": id, "list": list });
+        let answer = self.write(Method::PUT, &format!("{}/{segment}", side.path()), As::Admin, Some(&body)).await;
+        self.or_missing(id, answer).await.map(|_| ())
+    }
+
+    /// Removes a list. From 6.3 on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if there is no experiment of that id.
+    pub async fn remove_list(&self, id: ExperimentId, side: Side, segment: &str) -> Result<(), Error> {
+        let answer = self.write(Method::DELETE, &format!("{}/{segment}", side.path()), As::Admin, None).await;
+        self.or_missing(id, answer).await.map(|_| ())
+    }
+
+    /// Moves an experiment to another status, `scheduled` with the moment of its start. The server allows every move.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`] if there is none of that id.
-    pub async fn set_state(&self, id: ExperimentId, state: Status) -> Result<Experiment, Error> {
-        let body = json!({ "experimentId": id, "state": state });
+    pub async fn set_state(
+        &self,
+        id: ExperimentId,
+        state: Status,
+        start_on: Option<&str>,
+    ) -> Result<Experiment, Error> {
+        let mut body = json!({ "experimentId": id, "state": state });
+        if let Some(date) = start_on {
+            body["scheduleDate"] = json!(date);
+        }
         let answer = self.write(Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
         experiment(Kind::Write, self.or_missing(id, answer).await?)
     }

@@ -5,11 +5,14 @@
 
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::status::Status;
+use super::{
+    lists::{MemberList, Side, lists},
+    status::Status,
+};
 
 /// Names an experiment. Always a UUID: a malformed one never leaves the bot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -111,6 +114,33 @@ pub struct View {
     /// Where it takes place, in order.
     #[serde(default, rename = "partitions", deserialize_with = "or_default")]
     pub decision_points: Vec<DecisionPoint>,
+    /// In which order people meet the conditions; within subjects only.
+    #[serde(default)]
+    pub condition_order: Option<String>,
+    /// How many participants end the enrolment by themselves.
+    #[serde(default, rename = "enrollmentCompleteCondition", deserialize_with = "readable")]
+    pub ending: Ending,
+    /// When it starts by itself, in ISO 8601.
+    #[serde(default)]
+    pub start_on: Option<String>,
+    /// When it is to end, in ISO 8601.
+    #[serde(default)]
+    pub end_on: Option<String>,
+    /// What the application is told with a condition at a point, where that was set.
+    #[serde(default, rename = "conditionPayloads", deserialize_with = "each_readable")]
+    pub payloads: Vec<Payload>,
+    /// Who takes part, by name.
+    #[serde(default, rename = "experimentSegmentInclusion", deserialize_with = "lists")]
+    pub inclusion: Vec<MemberList>,
+    /// Who stays out, by name.
+    #[serde(default, rename = "experimentSegmentExclusion", deserialize_with = "lists")]
+    pub exclusion: Vec<MemberList>,
+    /// What a stratified draw goes by.
+    #[serde(default, deserialize_with = "readable")]
+    pub stratification_factor: Option<StratificationFactor>,
+    /// Every change of status, in no order.
+    #[serde(default, deserialize_with = "each_readable")]
+    pub state_time_logs: Vec<StatusChange>,
     /// When the row was last written; enrolments do not touch it.
     #[serde(default)]
     pub updated_at: Option<String>,
@@ -123,6 +153,14 @@ impl View {
     /// The context that counts.
     pub fn context(&self) -> &str {
         self.context.first().map_or("", String::as_str)
+    }
+
+    /// Its lists of one kind.
+    pub fn lists(&self, side: Side) -> &[MemberList] {
+        match side {
+            Side::Inclusion => &self.inclusion,
+            Side::Exclusion => &self.exclusion,
+        }
     }
 
     /// The condition of that id.
@@ -175,6 +213,58 @@ impl DecisionPoint {
     }
 }
 
+/// How many participants end the enrolment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ending {
+    /// So many users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_count: Option<u64>,
+    /// So many groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_count: Option<u64>,
+}
+
+/// What the application is told with a condition at a point.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Payload {
+    /// The condition, by id.
+    pub parent_condition: String,
+    /// The decision point, by id.
+    pub decision_point: String,
+    /// What it is told.
+    pub payload: PayloadContent,
+}
+
+/// A payload's form and words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PayloadContent {
+    /// `string`, `json` or `csv`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The words.
+    pub value: String,
+}
+
+/// Names an uploaded factor.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StratificationFactor {
+    /// Its name.
+    pub stratification_factor_name: String,
+}
+
+/// One change of status.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusChange {
+    /// What it became.
+    pub to_state: Status,
+    /// When, in ISO 8601.
+    pub time_log: String,
+}
+
 /// `null` counts as absent.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
@@ -182,4 +272,23 @@ where
     T: Default + Deserialize<'de>,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// What cannot be read counts as absent: the experiment matters more than this part of it.
+fn readable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Default + DeserializeOwned,
+{
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
+}
+
+/// The entries of a list that can be read.
+fn each_readable<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let Value::Array(entries) = Value::deserialize(deserializer)? else { return Ok(Vec::new()) };
+    Ok(entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect())
 }

@@ -1,7 +1,7 @@
 //! UpGrade, the platform that runs the experiments: a client for versions 6.2 to 6.5.
 //!
 //! [`client`] has a method for each call the bot makes; [`error`] says what became of a call; [`experiment`],
-//! [`status`], [`participants`] and [`context`] are what it reads. It knows nothing of people, cards or sentences.
+//! [`status`], [`lists`], [`participants`] and [`context`] are what it reads. It knows nothing of people, cards or sentences.
 //!
 //! The server guards little: it accepts every change of status and does not check weights. Rules about what *should* be
 //! done are therefore not here but with the actions that ask a person.
@@ -11,6 +11,7 @@ pub mod client;
 pub mod context;
 pub mod error;
 pub mod experiment;
+pub mod lists;
 pub mod participants;
 pub mod status;
 pub mod version;

@@ -139,7 +139,7 @@ async fn a_second_experiment_of_a_name_is_pointed_out() {
     let asked =
         json!({ "name": "Math Hints", "context": "assign-prog", "decision_points": "SelectSection/area_model" });
     let proposal = bench.proposes("create_experiment", asked).await;
-    assert_snapshot!(proposal.card.warnings[0].words(), @"An experiment of this name exists already; this makes another one.");
+    assert_snapshot!(proposal.card.warnings[0].words(), @"There is an experiment of this name already (inactive in assign-prog); then there will be two.");
 }
 
 #[tokio::test]
@@ -272,7 +272,7 @@ async fn updating_shows_before_and_after_and_touches_nothing_else() {
         Update “Math Hints”?
         Description: none → Do hints help?
         Conditions: control 50%, variant 50% → control 70%, variant 30%
-        ⚠️ It is enrolling (running): people who are enrolled keep their condition, others are drawn anew.
+        ⚠️ It is enrolling (running): nobody is enrolled yet, so everybody is drawn by the new design.
         It is enrolling (running) in assign-prog.
         [Update experiment] [Don't update]
         ✅ Updated “Math Hints”: description, conditions.
@@ -319,6 +319,7 @@ async fn updating_every_field_reads_back() {
         Consistency: individual → group
         Afterwards: everyone keeps their condition → everyone enrolled gets concrete
         People on no list: take part → do not take part
+        ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
         It is inactive in assign-prog.
         [Update experiment] [Don't update]
         ✅ Updated “Math Hints v2”: 8 fields.

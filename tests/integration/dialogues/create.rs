@@ -29,6 +29,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     By default: conditions control and variant (the first of assign-prog), unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -45,6 +46,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     By default: conditions control and variant (the first of assign-prog), unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Approved by @bo · ‹time›
@@ -64,6 +66,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / area_model
+    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");
@@ -89,6 +92,7 @@ async fn a_wish_in_one_breath_goes_straight_to_the_card() {
     *Assigned*  all of a group together, by classId
     *Consistency*  group
     *People on no list*  take part
+    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     By default: consistency group, filter mode includeAll, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -171,6 +175,7 @@ async fn weights_that_do_not_add_up_are_explained() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     By default: unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`

@@ -1,6 +1,7 @@
 //! The thread as people see it.
 
 mod approvals;
+mod cautions;
 mod commands;
 mod create;
 mod delete;

@@ -42,7 +42,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     assert_snapshot!(thread.heard(), @"
     *Update “Lesson Video Hints”?*
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
-    ⚠️ It is enrolling (running): people who are enrolled keep their condition, others are drawn anew.
+    ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
     It is enrolling (running) in mathstream.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update]
@@ -51,7 +51,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     assert_snapshot!(thread.heard(), @"
     *Update “Lesson Video Hints”?*
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
-    ⚠️ It is enrolling (running): people who are enrolled keep their condition, others are drawn anew.
+    ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
     It is enrolling (running) in mathstream.
     Approved by @ana · ‹time›
     ✅ Updated “Lesson Video Hints”: conditions.
@@ -68,7 +68,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     assert_snapshot!(thread.heard(), @"
     *Update “Lesson Video Hints”?*
     *Conditions*  control 50%, question-hint-default 25%, question-hint-tutorbot 25% → *control 34%, question-hint-default 33%, question-hint-tutorbot 33%*
-    ⚠️ It is enrolling (running): people who are enrolled keep their condition, others are drawn anew.
+    ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
     It is enrolling (running) in mathstream.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update]

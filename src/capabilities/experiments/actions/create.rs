@@ -15,13 +15,15 @@ use uuid::Uuid;
 use super::{
     cannot_read_back,
     design::{self, PlannedCondition, PlannedPoint},
-    done, ended_badly, fact, given, in_flight, missing, stored, unread,
+    done, ended_badly, fact, given, in_flight, missing, stored,
+    surroundings::Surroundings,
+    unread,
 };
 use crate::{
     capabilities::experiments::{
         access,
         given::{GivenCondition, GivenPoint, GivenWeights, OneOrMany, equal_shares},
-        replies::{answers, outcomes, refusals},
+        replies::{answers, cautions, outcomes, refusals},
         rules,
     },
     graph::action::{
@@ -135,9 +137,8 @@ impl ActionKind for CreateExperiment {
             return Err(Refusal::Missing(lacking).into());
         };
         let plan = plan(&asked, name, context, known, &mut defaults)?;
-        let twins = self.0.names().await.map_err(access::unavailable)?;
-        let twins = twins.iter().filter(|named| named.name.eq_ignore_ascii_case(name)).count();
-        let card = card(&plan, known, defaults, twins);
+        let others = Surroundings::of(self.0.all().await.map_err(access::unavailable)?, None);
+        let card = card(&plan, known, defaults, &others);
         Ok(Proposal { parameters: json!(plan), preconditions: json!({}), card, undo: None })
     }
 
@@ -328,7 +329,7 @@ fn result(plan: &Plan) -> Value {
     json!({ "id": plan.id, "name": plan.name, "status": "inactive", "context": plan.context })
 }
 
-fn card(plan: &Plan, known: &ContextMetadata, mut defaults: Vec<String>, twins: usize) -> Card {
+fn card(plan: &Plan, known: &ContextMetadata, mut defaults: Vec<String>, others: &Surroundings) -> Card {
     let name = &plan.name;
     let shares = plan.conditions.iter().map(|c| format!("{} {}%", c.code, rules::number(c.weight)));
     let points = plan.decision_points.iter().map(|point| format!("{} / {}", point.site, point.target));
@@ -347,12 +348,10 @@ fn card(plan: &Plan, known: &ContextMetadata, mut defaults: Vec<String>, twins: 
     if !plan.tags.is_empty() {
         facts.push(fact("Tags", plan.tags.join(", ")));
     }
-    let mut warnings = Vec::new();
-    if twins > 0 {
-        warnings.push(Text::from("An experiment of this name exists already; this makes another one."));
-    }
+    let at = plan.decision_points.iter().map(|point| (point.site.as_str(), Some(point.target.as_str())));
+    let mut warnings: Vec<_> = others.namesakes(name).into_iter().chain(others.at_points(&plan.context, at)).collect();
     if plan.filter_mode == "excludeAll" {
-        warnings.push(Text::from("Without an inclusion list nobody will be enrolled."));
+        warnings.push(cautions::nobody_takes_part());
     }
     if known.conditions.is_empty() {
         warnings.push(Text::from(format!("{} lists no conditions, so I could not check these.", plan.context)));

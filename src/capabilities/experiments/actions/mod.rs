@@ -17,6 +17,7 @@ pub mod update;
 
 mod design;
 mod fields;
+mod surroundings;
 
 use std::time::Duration;
 

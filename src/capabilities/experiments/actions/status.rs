@@ -7,11 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{cannot_read_back, change, done, ended_badly, fact, failed, given, in_flight, missing, stored, unread};
+use super::{
+    cannot_read_back, change, done, ended_badly, fact, failed, given, in_flight, missing, stored,
+    surroundings::Surroundings, unread,
+};
 use crate::{
     capabilities::experiments::{
         access,
-        replies::{answers, outcomes, refusals},
+        replies::{answers, cautions, outcomes, refusals},
         rules::{self, Objection},
         summary,
     },
@@ -24,6 +27,7 @@ use crate::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
+        lists::MemberList,
         status::Status,
     },
 };
@@ -104,6 +108,7 @@ impl ActionKind for UpdateStatus {
             ));
         }
         let enrolled = self.0.enrollment(&[experiment.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
+        let warnings = if to == Status::Enrolling { self.before_a_start(&experiment).await? } else { Vec::new() };
         Ok(Proposal {
             parameters: json!(Change {
                 experiment: experiment.id,
@@ -111,7 +116,7 @@ impl ActionKind for UpdateStatus {
                 status: to
             }),
             preconditions: facts_that_count(&experiment, to),
-            card: card(&experiment, to, enrolled),
+            card: card(&experiment, to, enrolled, warnings),
             undo: undo(&experiment, to),
         })
     }
@@ -130,7 +135,7 @@ impl ActionKind for UpdateStatus {
             Ok(change) => change,
             Err(outcome) => return Performed::Ended(outcome),
         };
-        match self.0.set_state(change.experiment, change.status).await {
+        match self.0.set_state(change.experiment, change.status, None).await {
             Ok(_) => Performed::Ended(done(record, result(&change))),
             Err(Error::NotFound { .. }) => {
                 Performed::Ended(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name)))
@@ -157,6 +162,19 @@ impl ActionKind for UpdateStatus {
             }
             Err(error) => cannot_read_back(&error),
         }
+    }
+}
+
+impl UpdateStatus {
+    /// What people should know before they start it.
+    async fn before_a_start(&self, experiment: &View) -> Result<Vec<Text>, PrepareError> {
+        let all = self.0.all().await.map_err(access::unavailable)?;
+        // The list of all shows every inclusion list; a single experiment hides some.
+        let lists = all.iter().find(|other| other.view.id == experiment.id).map(|own| own.view.inclusion.clone());
+        let nobody = experiment.filter_mode == "excludeAll" && lists.iter().flatten().all(MemberList::is_empty);
+        let points = experiment.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()));
+        let shared = Surroundings::of(all, Some(experiment.id)).at_points(experiment.context(), points);
+        Ok(shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect())
     }
 }
 
@@ -194,7 +212,7 @@ fn undo(experiment: &View, to: Status) -> Option<Undo> {
     })
 }
 
-fn card(experiment: &View, to: Status, enrolled: Option<u64>) -> Card {
+fn card(experiment: &View, to: Status, enrolled: Option<u64>, mut warnings: Vec<Text>) -> Card {
     let name = &experiment.name;
     let (title, approve, reject, done) = match (experiment.state, to) {
         (Status::EnrollmentComplete, Status::Enrolling) => (
@@ -226,15 +244,11 @@ fn card(experiment: &View, to: Status, enrolled: Option<u64>) -> Card {
         change("Status", experiment.state.display(), to.display()),
         fact("Context", Text::new().code(experiment.context())),
     ];
-    let (mut warnings, mut notes) = (Vec::new(), Vec::new());
+    let mut notes = Vec::new();
     match to {
         Status::Enrolling => {
             facts.push(fact("Conditions", rules::weights_in_words(&experiment.conditions)));
             facts.push(fact("Decision points", points(experiment)));
-            if experiment.filter_mode == "excludeAll" {
-                let words = "Only people on its inclusion lists take part; without such a list nobody is enrolled.";
-                warnings.push(Text::from(words));
-            }
         }
         Status::EnrollmentComplete => {
             facts.push(fact("Afterwards", answers::afterwards(&summary::post_rule(experiment))));

@@ -16,13 +16,15 @@ use super::{
     design::{self, PlannedCondition, PlannedPoint},
     done, ended_badly, failed,
     fields::{Changes, Field, apply, same},
-    given, in_flight, missing, stored, unread,
+    given, in_flight, missing, stored,
+    surroundings::Surroundings,
+    unread,
 };
 use crate::{
     capabilities::experiments::{
         access,
         given::{GivenCondition, GivenPoint, GivenWeights, OneOrMany},
-        replies::{outcomes, refusals},
+        replies::{cautions, outcomes, refusals},
     },
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
@@ -117,9 +119,10 @@ impl ActionKind for UpdateExperiment {
         if asked_for(&changes) == 0 {
             return Err(access::refused(ErrorKind::Execution, refusals::nothing_changes(&experiment.name)));
         }
+        let warnings = self.warnings(&changes, &experiment).await?;
         Ok(Proposal {
             preconditions: what_was_shown(&changes, &experiment),
-            card: card(&changes, &experiment),
+            card: card(&changes, &experiment, warnings),
             undo: undo(&changes, &experiment),
             parameters: json!(changes),
         })
@@ -196,6 +199,34 @@ impl ActionKind for UpdateExperiment {
 }
 
 impl UpdateExperiment {
+    /// What people should know before they decide.
+    async fn warnings(&self, changes: &Changes, experiment: &View) -> Result<Vec<Text>, PrepareError> {
+        let mut warnings = Vec::new();
+        if changes.new_name.is_some() || changes.decision_points.is_some() {
+            let all = self.0.all().await.map_err(access::unavailable)?;
+            let others = Surroundings::of(all, Some(experiment.id));
+            warnings.extend(changes.new_name.as_ref().and_then(|name| others.namesakes(name)));
+            let points = changes.decision_points.iter().flatten();
+            let points = points.map(|point| (point.site.as_str(), Some(point.target.as_str())));
+            warnings.extend(others.at_points(experiment.context(), points));
+        }
+        if removes(changes, experiment) {
+            warnings.push(cautions::removal());
+        }
+        let redraws = changes.conditions.is_some() || changes.decision_points.is_some() || changes.unit.is_some();
+        if experiment.state == Status::Enrolling && redraws {
+            let enrolled = self.0.enrollment(&[experiment.id]).await.ok();
+            let enrolled = enrolled.and_then(|all| all.first().map(|enrolled| enrolled.users));
+            warnings.push(cautions::redraws(experiment.state, enrolled));
+        }
+        if changes.filter_mode.as_deref() == Some("excludeAll")
+            && experiment.inclusion.iter().all(|list| list.is_empty())
+        {
+            warnings.push(cautions::nobody_takes_part());
+        }
+        Ok(warnings)
+    }
+
     /// What was given, checked and with identities; may still be what is there already.
     async fn changes(&self, asked: &Given, experiment: &View) -> Result<Changes, PrepareError> {
         let refuse = |reply| access::refused(ErrorKind::Validation, reply);
@@ -360,23 +391,12 @@ fn removes(changes: &Changes, experiment: &View) -> bool {
     condition_goes || point_goes
 }
 
-fn card(changes: &Changes, experiment: &View) -> Card {
+fn card(changes: &Changes, experiment: &View, warnings: Vec<Text>) -> Card {
     let name = &experiment.name;
     let facts = Field::ALL.into_iter().filter_map(|field| {
         let after = field.after(changes)?;
         Some(change(field.label(), field.words(&field.read(experiment)), field.words(&after)))
     });
-    let mut warnings = Vec::new();
-    let redraws = changes.conditions.is_some() || changes.decision_points.is_some() || changes.unit.is_some();
-    if removes(changes, experiment) {
-        warnings.push(Text::from(
-            "What is removed here goes with its enrolments; adding it again does not bring them back.",
-        ));
-    }
-    if experiment.state == Status::Enrolling && redraws {
-        let words = "It is enrolling (running): people who are enrolled keep their condition, others are drawn anew.";
-        warnings.push(Text::from(words));
-    }
     let facts: Vec<_> = facts.collect();
     let done = match (&changes.new_name, facts.as_slice()) {
         (Some(new_name), [_]) => format!("Renamed “{name}” to “{new_name}”."),

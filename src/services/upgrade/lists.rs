@@ -1,0 +1,87 @@
+//! The inclusion and exclusion lists of an experiment, in the shapes of both versions.
+//!
+//! From 6.3 on there may be several of each, with endpoints of their own; before, there is one of each, and it is part of
+//! the experiment. Reading makes both a vector.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// Which of the two kinds of list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Who takes part.
+    Inclusion,
+    /// Who stays out.
+    Exclusion,
+}
+
+impl Side {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Inclusion, Self::Exclusion];
+
+    /// Its field in an experiment.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Inclusion => "experimentSegmentInclusion",
+            Self::Exclusion => "experimentSegmentExclusion",
+        }
+    }
+
+    /// Its endpoint, from 6.3 on.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Inclusion => "/experiments/inclusionList",
+            Self::Exclusion => "/experiments/exclusionList",
+        }
+    }
+}
+
+/// One list with its members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemberList {
+    /// Its segment's id.
+    pub segment: String,
+    /// Its name.
+    pub name: String,
+    /// What is said of it.
+    pub description: String,
+    /// `Individual`, a type of group, or `Segment`.
+    pub list_type: Option<String>,
+    /// Users.
+    pub users: Vec<String>,
+    /// Groups: type and id.
+    pub groups: Vec<(String, String)>,
+    /// Shared segments, by id.
+    pub sub_segments: Vec<String>,
+}
+
+impl MemberList {
+    /// Whether nobody is on it.
+    pub fn is_empty(&self) -> bool {
+        self.users.is_empty() && self.groups.is_empty() && self.sub_segments.is_empty()
+    }
+}
+
+/// Reads an array of lists, one list, or none.
+pub(super) fn lists<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MemberList>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Array(links) => links.iter().filter_map(read).collect(),
+        link => read(&link).into_iter().collect(),
+    })
+}
+
+/// Pages of a search have bare links without members; those are no lists to us.
+fn read(link: &Value) -> Option<MemberList> {
+    let segment = link.get("segment").filter(|segment| segment.is_object())?;
+    let text = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();
+    let each = |key: &str| segment[key].as_array().into_iter().flatten();
+    Some(MemberList {
+        segment: text(segment, "id"),
+        name: text(segment, "name"),
+        description: text(segment, "description"),
+        list_type: segment["listType"].as_str().map(str::to_owned),
+        users: each("individualForSegment").map(|user| text(user, "userId")).collect(),
+        groups: each("groupForSegment").map(|group| (text(group, "type"), text(group, "groupId"))).collect(),
+        sub_segments: each("subSegments").map(|part| text(part, "id")).collect(),
+    })
+}

@@ -1,0 +1,61 @@
+//! What the platform lets pass is said on the card.
+
+use insta::assert_snapshot;
+
+use crate::support::bot::TestBot;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn namesakes_and_shared_points_are_named_before_a_creation() {
+    let bot = TestBot::start().await;
+    let mut thread = bot
+        .user("ana")
+        .says("create experiment “math hints” in mathstream at lesson-stream/lesson-video with conditions control, question-hint-tutorbot")
+        .await;
+    assert_snapshot!(thread.heard(), @"
+    *Create “math hints”?*
+    *Name*  *math hints*
+    *Context*  `mathstream`
+    *Conditions*  control 50%, question-hint-tutorbot 50%
+    *Decision points*  lesson-stream / lesson-video
+    *Assigned*  each person by themselves
+    *Consistency*  individual
+    *People on no list*  take part
+    ⚠️ There is an experiment of this name already (inactive in assign-prog); then there will be two.
+    ⚠️ “*Lesson Video Hints*”, enrolling (running), has lesson-stream / lesson-video too: each person takes part in only one experiment at a point.
+    By default: unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
+    It will be inactive until somebody starts it.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Create experiment] [Don't create]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_experiment_nobody_can_take_part_in_says_so_when_it_is_started() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Rival", "enrolling");
+    let mut thread = bot.user("ana").says("update Math Hints with filter mode excludeAll").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *People on no list*  take part → *do not take part*
+    ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
+    It is inactive in assign-prog.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    thread.clicks("ana", "Update experiment").await;
+    thread.heard();
+    thread.says("ana", "start Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    ⚠️ “*Rival*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
+    ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    ");
+    bot.finish().await;
+}
