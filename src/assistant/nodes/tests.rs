@@ -245,7 +245,8 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
         token: None,
         timeout: Duration::from_secs(1),
     };
-    let registry = experiments::registry(Arc::new(UpgradeClient::new(config).unwrap()));
+    let registry =
+        experiments::registry(Arc::new(UpgradeClient::new(config).unwrap()), Arc::new(crate::clock::SystemClock));
     let takes = |schema: Value, key: &str| schema["properties"].get(key).is_some();
     for said in [
         "is UpGrade running?",

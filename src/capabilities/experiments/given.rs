@@ -21,15 +21,26 @@ pub enum GivenPoint {
         site: String,
         /// The thing within it.
         target: String,
+        /// Whether people who were here before the start stay out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exclude_if_reached: Option<bool>,
     },
 }
 
 impl GivenPoint {
+    /// Whether people who were here before the start stay out, where that was said.
+    pub fn excludes(&self) -> Option<bool> {
+        match self {
+            Self::Words(_) => None,
+            Self::Parts { exclude_if_reached, .. } => *exclude_if_reached,
+        }
+    }
+
     /// Site and target, if both are there.
     pub fn parts(&self) -> Option<(String, String)> {
         let (site, target) = match self {
             Self::Words(words) => words.split_once(" / ").or_else(|| words.split_once([',', '/']))?,
-            Self::Parts { site, target } => (site.as_str(), target.as_str()),
+            Self::Parts { site, target, .. } => (site.as_str(), target.as_str()),
         };
         let (site, target) = (site.trim(), target.trim());
         (!site.is_empty() && !target.is_empty()).then(|| (site.to_owned(), target.to_owned()))
@@ -37,7 +48,7 @@ impl GivenPoint {
 }
 
 /// One or several of something.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany<T> {
     /// Several.
@@ -121,6 +132,59 @@ impl GivenWeights {
             Self::Words(words) => words.split(['/', ',', ':', '-']).map(percent).collect(),
         }
     }
+}
+
+/// What the application is told with a condition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GivenPayload {
+    /// The condition's code.
+    pub condition: String,
+    /// The decision point, `site / target`. Without: at each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_point: Option<String>,
+    /// `string`, `json` or `csv`. Without: `json` for an object or a list, else `string`.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The words.
+    pub value: String,
+}
+
+/// Payloads: by condition, or one by one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GivenPayloads {
+    /// One by one.
+    List(Vec<GivenPayload>),
+    /// By condition: the same at each decision point.
+    ByCode(BTreeMap<String, String>),
+}
+
+impl GivenPayloads {
+    /// All of them.
+    pub fn all(&self) -> Vec<GivenPayload> {
+        match self {
+            Self::List(list) => list.clone(),
+            Self::ByCode(by_code) => {
+                let payload = |(code, value): (&String, &String)| GivenPayload {
+                    condition: code.clone(),
+                    decision_point: None,
+                    kind: None,
+                    value: value.clone(),
+                };
+                by_code.iter().map(payload).collect()
+            }
+        }
+    }
+}
+
+/// Members of an inclusion or exclusion list: user ids and groups such as `classId:5B`, or by kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GivenMembers {
+    /// User ids, and groups such as `classId:5B`.
+    Words(OneOrMany<String>),
+    /// By kind: `Individual` for users, or a type of group.
+    ByKind(BTreeMap<String, OneOrMany<String>>),
 }
 
 /// Group memberships: one id or several for each type.

@@ -21,10 +21,10 @@ pub mod tools;
 use std::sync::Arc;
 
 use super::{Registry, Tool};
-use crate::{graph::action::ActionKind, services::upgrade::client::UpgradeClient};
+use crate::{clock::Clock, graph::action::ActionKind, services::upgrade::client::UpgradeClient};
 
-/// Everything that can be read and done, on one platform.
-pub fn registry(client: Arc<UpgradeClient>) -> Registry {
+/// Everything that can be read and done, on one platform. The clock tells which dates are to come.
+pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
     let tools: [Arc<dyn Tool>; 5] = [
         Arc::new(tools::CheckHealth(client.clone())),
         Arc::new(tools::ContextMetadata(client.clone())),
@@ -33,9 +33,9 @@ pub fn registry(client: Arc<UpgradeClient>) -> Registry {
         Arc::new(tools::ExperimentDetails(client.clone())),
     ];
     let actions: [Arc<dyn ActionKind>; 9] = [
-        Arc::new(actions::create::CreateExperiment(client.clone())),
-        Arc::new(actions::update::UpdateExperiment(client.clone())),
-        Arc::new(actions::status::UpdateStatus(client.clone())),
+        Arc::new(actions::create::CreateExperiment(client.clone(), clock.clone())),
+        Arc::new(actions::update::UpdateExperiment(client.clone(), clock.clone())),
+        Arc::new(actions::status::UpdateStatus(client.clone(), clock)),
         Arc::new(actions::delete::DeleteExperiment(client.clone())),
         Arc::new(actions::init::InitUser(client.clone())),
         Arc::new(actions::assign::GetAssignments(client.clone())),

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     clauses::{self, clauses},
+    design, lists,
     names::{self, Named},
     situation::{Draft, RecentChange, Situation},
     wish::{Talk, Understood, Wish},
@@ -11,7 +12,7 @@ use super::{
 };
 
 pub(super) const CREATE: &str = "create_experiment";
-const UPDATE: &str = "update_experiment";
+pub(super) const UPDATE: &str = "update_experiment";
 const STATUS: &str = "update_experiment_status";
 const DELETE: &str = "delete_experiment";
 
@@ -40,6 +41,7 @@ const VERBS: &[(&str, &str)] = &[
 /// What is to be changed, if it is a change. `words` are without politeness.
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood> {
     undo(words, situation)
+        .or_else(|| lists::membership(words, situation))
         .or_else(|| create(words, situation))
         .or_else(|| rename(words, situation))
         .or_else(|| set(words, situation))
@@ -81,7 +83,7 @@ fn recent(
     }
 }
 
-fn named(params: &mut Map<String, Value>, words: &[Word], situation: &Situation) {
+pub(super) fn named(params: &mut Map<String, Value>, words: &[Word], situation: &Situation) {
     if let Named::Name(name) = names::experiment(words, situation) {
         params.insert("experiment".to_owned(), name.into());
     }
@@ -157,6 +159,11 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
         ("consistency rule|consistency", "consistency"),
         ("post-experiment rule|post experiment rule|post rule", "post_rule"),
         ("unit of assignment|assignment unit", "unit"),
+        ("condition order|order of conditions|order", "condition_order"),
+        ("filter mode", "filter_mode"),
+        ("inclusion list", "inclusion"),
+        ("exclusion list", "exclusion"),
+        ("end date|end", "end_on"),
         ("context", "context"),
     ];
     for (phrases, key) in fields {
@@ -229,6 +236,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
                 points.map(|word| clauses::point(&word.text).unwrap_or_else(|| word.text.clone())).collect();
             points.into()
         }
+        "inclusion" | "exclusion" => design::who(&items()),
         "tags" => items().iter().map(|item| text(item)).collect::<Vec<_>>().into(),
         "consistency" | "post_rule" | "unit" => text(words).to_lowercase().into(),
         "description" => sentence(words).into(),

@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::words::{Word, after, sentence, skip, text, without_last};
+use super::{
+    design::rare,
+    words::{Word, after, sentence, skip, text, without_last},
+};
 
 /// The parameters found, and the words that belong to none of them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +30,7 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
     while let Some((first, others)) = rest.split_first() {
         let joined = skip(rest, "and with|and at|with|and|at|on|using|use|has|having|,");
         let taken = description(joined)
+            .or_else(|| rare(joined))
             .or_else(|| conditions(joined))
             .or_else(|| unit(joined))
             .or_else(|| rules(joined))
@@ -56,9 +60,9 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
     found
 }
 
-type Taken<'a> = Option<(Vec<(String, Value)>, &'a [Word])>;
+pub(super) type Taken<'a> = Option<(Vec<(String, Value)>, &'a [Word])>;
 
-fn one<'a>(key: &str, value: impl Into<Value>, rest: &'a [Word]) -> Taken<'a> {
+pub(super) fn one<'a>(key: &str, value: impl Into<Value>, rest: &'a [Word]) -> Taken<'a> {
     Some((vec![(key.to_owned(), value.into())], rest))
 }
 
@@ -118,7 +122,8 @@ pub(super) fn list(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
     (items, rest)
 }
 
-fn starts_clause(words: &[Word]) -> bool {
+/// Whether the next part begins here.
+pub(super) fn starts_clause(words: &[Word]) -> bool {
     let Some(first) = words.first() else { return false };
     first.any(&[
         "in",
@@ -138,7 +143,10 @@ fn starts_clause(words: &[Word]) -> bool {
         "equally",
         "evenly",
         "site",
-    ]) || after(words, CONDITIONS).is_some()
+    ]) || rare(words).is_some()
+        || rules(words).is_some()
+        || tags(words).is_some()
+        || after(words, CONDITIONS).is_some()
         || after(words, POINTS).is_some()
         || (!first.quoted && ratio(&first.text).is_some())
         || (!first.quoted && first.text.contains('/') && ratio(&first.text).is_none() && point(&first.text).is_some())
@@ -286,7 +294,12 @@ fn rules(words: &[Word]) -> Taken<'_> {
     let after =
         after(words, "the post-experiment rule|post-experiment rule|post experiment rule|the post rule|post rule")?;
     let (value, rest) = skip(after, "to|of|is|=").split_first()?;
-    one("post_rule", value.lower.clone(), rest)
+    match rest.split_first() {
+        Some((condition, rest)) if value.any(&["assign", "revert"]) => {
+            one("post_rule", format!("{} {}", value.lower, condition.text), rest)
+        }
+        _ => one("post_rule", value.lower.clone(), rest),
+    }
 }
 
 fn tags(words: &[Word]) -> Taken<'_> {
@@ -312,6 +325,7 @@ fn name(words: &[Word]) -> Taken<'_> {
 pub(super) fn begins_part(words: &[Word]) -> bool {
     let joined = skip(words, "and with|and at|with|and|at|on|using|,");
     description(joined).is_some()
+        || rare(joined).is_some()
         || conditions(joined).is_some()
         || unit(joined).is_some()
         || rules(joined).is_some()

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{
-    assign,
+    Version, assign,
     routes::create,
     world::{Experiment, Stamp, State, User, Visit, World, fresh_id},
 };
@@ -198,6 +198,12 @@ fn add(world: &mut World, plan: &Plan<'_>, today: Timestamp) -> String {
         create::read_condition(world, &sent, fresh_id(), &[])
     });
     let point = json!({ "site": plan.at.0, "target": plan.at.1, "order": 1, "excludeIfReached": false });
+    // On the 6.2 line every experiment has one list of each kind.
+    let empty = json!({ "context": [plan.context], "list": { "segment": { "type": "private" } } });
+    let lists = |what: &str| match world.version {
+        Version::V6_2 => create::read_lists(world, &empty, "list", what, &id),
+        Version::V6_5 => Vec::new(),
+    };
     let experiment = Experiment {
         row,
         conditions: conditions.collect(),
@@ -206,8 +212,8 @@ fn add(world: &mut World, plan: &Plan<'_>, today: Timestamp) -> String {
         factors: Vec::new(),
         queries: Vec::new(),
         logs: Vec::new(),
-        inclusion: Vec::new(),
-        exclusion: Vec::new(),
+        inclusion: lists("Inclusion"),
+        exclusion: lists("Exclusion"),
     };
     world.experiments.push(experiment);
     world.log("experimentCreated", json!({ "experimentId": id, "experimentName": plan.name }));

@@ -14,7 +14,7 @@ async fn creating_fills_in_defaults_and_says_so() {
         let bench = Bench::start(version).await;
         let asked = json!({ "name": "Fraction Pictures", "context": "Assign-Prog", "site": "SelectSection", "target": "area_model" });
         let proposal = bench.proposes("create_experiment", asked.clone()).await;
-        reads!(card(&proposal.card), @r"
+        reads!(card(&proposal.card), @"
         Create “Fraction Pictures”?
         Name: Fraction Pictures
         Context: assign-prog
@@ -23,7 +23,7 @@ async fn creating_fills_in_defaults_and_says_so() {
         Assigned: each person by themselves
         Consistency: individual
         People on no list: take part
-        By default: conditions control and variant (the first of assign-prog), unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
+        By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
         It will be inactive until somebody starts it.
         [Create experiment] [Don't create]
         ✅ Created “Fraction Pictures”. It is inactive until somebody starts it.
@@ -48,7 +48,7 @@ async fn creating_takes_what_people_say() {
         "conditions": "concrete, abstract, control", "weights": "50/30/20",
         "unit": "group", "group": "classid", "tags": ["algebra"],
     });
-    assert_snapshot!(card(&bench.proposes("create_experiment", asked.clone()).await.card), @r"
+    assert_snapshot!(card(&bench.proposes("create_experiment", asked.clone()).await.card), @"
     Create “Class Pictures”?
     Name: Class Pictures
     Description: By class.
@@ -59,7 +59,7 @@ async fn creating_takes_what_people_say() {
     Consistency: group
     People on no list: take part
     Tags: algebra
-    By default: consistency group, filter mode includeAll, afterwards everyone keeps their condition.
+    By default: consistency group, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     [Create experiment] [Don't create]
     ✅ Created “Class Pictures”. It is inactive until somebody starts it.
@@ -124,7 +124,7 @@ async fn creating_refuses_what_the_platform_would_take() {
     Say the weights again, such as 70/30.
     I need one weight for each condition: control, variant.
     Write them in that order, such as 70/30, or by name.
-    The assignment unit cannot be “team”, only individual, group.
+    The assignment unit cannot be “team”, only individual, group, within-subjects.
     The consistency rule cannot be “group”, only individual, experiment.
     I could not make sense of what was asked: data did not match any variant of untagged enum OneOrMany.
     Say it again in other words.
@@ -349,12 +349,12 @@ async fn updating_refuses_what_makes_no_sense() {
         asked.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         said.push(bench.refuses("update_experiment", asked).await.lines().next().unwrap().to_owned());
     }
-    assert_snapshot!(said.join("\n"), @r"
+    assert_snapshot!(said.join("\n"), @"
     What should I change about “Math Hints”?
     The weights have to add up to 100, and each has to be between 0 and 100. These add up to 90.
     “Math Hints” has no condition “purple”. It has: control, variant.
     group: Which type of group draws a lot together? []
-    I could not make sense of what was asked: unknown field `color`, expected one of `experiment`, `experiment_name`, `new_name`, `description`, `tags`, `weights`, `conditions`, `decision_points`, `unit`, `group`, `consistency`, `post_rule`, `filter_mode`.
+    I could not make sense of what was asked: unknown field `color`, expected one of `experiment`, `experiment_name`, `new_name`, `description`, `tags`, `weights`, `conditions`, `decision_points`, `exclude_if_reached`, `payloads`, `unit`, `group`, `consistency`, `condition_order`, `algorithm`, `post_rule`, `filter_mode`, `ends_after_users`, `ends_after_groups`, `end_on`, `inclusion`, `add_to_inclusion`, `remove_from_inclusion`, `exclusion`, `add_to_exclusion`, `remove_from_exclusion`.
     ");
 }
 

@@ -22,7 +22,7 @@ async fn namesakes_and_shared_points_are_named_before_a_creation() {
     *People on no list*  take part
     ⚠️ There is an experiment of this name already (inactive in assign-prog); then there will be two.
     ⚠️ “*Lesson Video Hints*”, enrolling (running), has lesson-stream / lesson-video too: each person takes part in only one experiment at a point.
-    By default: unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
+    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create]

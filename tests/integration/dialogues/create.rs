@@ -30,7 +30,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     *Consistency*  individual
     *People on no list*  take part
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    By default: conditions control and variant (the first of assign-prog), unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
+    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create]
@@ -47,7 +47,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     *Consistency*  individual
     *People on no list*  take part
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    By default: conditions control and variant (the first of assign-prog), unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
+    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
@@ -93,7 +93,7 @@ async fn a_wish_in_one_breath_goes_straight_to_the_card() {
     *Consistency*  group
     *People on no list*  take part
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    By default: consistency group, filter mode includeAll, afterwards everyone keeps their condition.
+    By default: consistency group, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create]
@@ -176,7 +176,7 @@ async fn weights_that_do_not_add_up_are_explained() {
     *Consistency*  individual
     *People on no list*  take part
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    By default: unit individual, consistency individual, filter mode includeAll, afterwards everyone keeps their condition.
+    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create]

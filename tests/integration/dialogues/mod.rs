@@ -12,3 +12,4 @@ mod status;
 mod testing;
 mod trouble;
 mod update;
+mod whole_design;

@@ -3,42 +3,52 @@
 //! The experiment's id is chosen here and stored with the action. It makes the request repeatable with evidence: before
 //! it is sent, and when no answer came, the id is looked up. That look is not a nicety: creating with an id that exists
 //! does not fail on the server, it overwrites the experiment and doubles its conditions.
+//!
+//! Creating may take several requests: from 6.3 on the rule for afterwards and the lists are set when the experiment is
+//! there. Each is sent only if reading back shows that it is still needed, so an attempt that broke off is gone on with.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    cannot_read_back,
-    design::{self, PlannedCondition, PlannedPoint},
-    done, ended_badly, fact, given, in_flight, missing, stored,
+    Window, cannot_read_back, choices,
+    design::{self, MeantPoint, PlannedCondition, PlannedPoint},
+    done, ended_badly, failed, given,
+    lists::{self, Members},
+    missing,
+    plan::Plan,
+    stored,
     surroundings::Surroundings,
     unread,
 };
 use crate::{
     capabilities::experiments::{
         access,
-        given::{GivenCondition, GivenPoint, GivenWeights, OneOrMany, equal_shares},
-        replies::{answers, cautions, outcomes, refusals},
-        rules,
+        given::{GivenCondition, GivenMembers, GivenPayloads, GivenPoint, GivenWeights, OneOrMany, equal_shares},
+        replies::{answers, outcomes, refusals},
     },
+    clock::{Clock, Timestamp},
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
         Recovery, Refusal,
     },
-    reply::{Card, Text},
     services::upgrade::{
-        client::UpgradeClient, context::ContextMetadata, error::Error, experiment::ExperimentId, version::Version,
+        client::UpgradeClient,
+        context::ContextMetadata,
+        error::Error,
+        experiment::{Ending, ExperimentId},
+        version::Version,
     },
 };
 
 /// `create_experiment`.
 #[derive(Debug)]
-pub struct CreateExperiment(pub Arc<UpgradeClient>);
+pub struct CreateExperiment(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
@@ -67,7 +77,14 @@ struct Given {
     /// Weights in percent, in the order of the conditions, or `70/30`.
     #[serde(default)]
     weights: Option<GivenWeights>,
-    /// Who draws a lot: `individual` (default) or `group`.
+    /// What the application is told with a condition: by condition code, or objects with `condition`, `value` and
+    /// perhaps `decision_point` and `type` (`string`, `json`, `csv`).
+    #[serde(default)]
+    payloads: Option<GivenPayloads>,
+    /// Whether people who were at the decision points before the start stay out. Default: no.
+    #[serde(default)]
+    exclude_if_reached: Option<bool>,
+    /// Who draws a lot: `individual` (default), `group`, or `within-subjects` (each person meets several conditions).
     #[serde(default)]
     unit: Option<String>,
     /// The type of group, with unit `group`.
@@ -76,29 +93,41 @@ struct Given {
     /// Whose past decides: `individual`, `group` or `experiment`.
     #[serde(default)]
     consistency: Option<String>,
-    /// `includeAll` (default) or `excludeAll`.
+    /// In which order people meet conditions, within subjects: `random` (default), `random round robin` or
+    /// `ordered round robin`.
+    #[serde(default)]
+    condition_order: Option<String>,
+    /// How the lot is drawn: `random` (default); others are refused.
+    #[serde(default)]
+    algorithm: Option<String>,
+    /// What people get once enrolment is complete: `continue` (default: keep their condition),
+    /// `assign <condition code>`, or `assign default`.
+    #[serde(default)]
+    post_rule: Option<String>,
+    /// Enrolment ends by itself after so many users.
+    #[serde(default)]
+    ends_after_users: Option<u64>,
+    /// Enrolment ends by itself after so many groups.
+    #[serde(default)]
+    ends_after_groups: Option<u64>,
+    /// Whether people on no list take part: `includeAll` (default) or `excludeAll`.
     #[serde(default)]
     filter_mode: Option<String>,
+    /// Who takes part by name: user ids, groups such as `classId:5B`.
+    #[serde(default)]
+    inclusion: Option<GivenMembers>,
+    /// Who stays out by name: user ids, groups such as `classId:5B`.
+    #[serde(default)]
+    exclusion: Option<GivenMembers>,
+    /// When it starts by itself, such as `2027-01-15 09:00` (UTC). Without: when somebody starts it.
+    #[serde(default)]
+    start_on: Option<String>,
+    /// When it is to end, in the same form.
+    #[serde(default)]
+    end_on: Option<String>,
     /// Labels for finding it.
     #[serde(default)]
     tags: Option<Vec<String>>,
-}
-
-/// What is stored.
-#[derive(Serialize, Deserialize)]
-struct Plan {
-    id: ExperimentId,
-    name: String,
-    description: String,
-    context: String,
-    unit: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    group: Option<String>,
-    consistency: String,
-    filter_mode: String,
-    tags: Vec<String>,
-    conditions: Vec<PlannedCondition>,
-    decision_points: Vec<PlannedPoint>,
 }
 
 #[async_trait]
@@ -136,9 +165,9 @@ impl ActionKind for CreateExperiment {
         let (Some(name), Some((context, known)), []) = (given(asked.name.as_ref()), context, lacking.as_slice()) else {
             return Err(Refusal::Missing(lacking).into());
         };
-        let plan = plan(&asked, name, context, known, &mut defaults)?;
+        let plan = plan(&asked, name, (context, known), self.1.now(), &mut defaults)?;
         let others = Surroundings::of(self.0.all().await.map_err(access::unavailable)?, None);
-        let card = card(&plan, known, defaults, &others);
+        let card = plan.card(known, &defaults, &others);
         Ok(Proposal { parameters: json!(plan), preconditions: json!({}), card, undo: None })
     }
 
@@ -151,34 +180,78 @@ impl ActionKind for CreateExperiment {
             Ok(plan) => plan,
             Err(outcome) => return Performed::Ended(outcome),
         };
-        match self.0.single(plan.id).await {
-            Ok(_) => return Performed::Ended(done(record, result(&plan))), // an earlier attempt arrived after all
-            Err(Error::NotFound { .. }) => {}
-            Err(error) => return Performed::Ended(unread(&error)),
-        }
+        let window = Window::open(&self.0);
         let version = match self.0.version().await {
             Ok(version) => version,
             Err(error) => return Performed::Ended(unread(&error)),
         };
-        match self.0.create(&body(&plan, &version)).await {
-            Ok(_) => Performed::Ended(done(record, result(&plan))),
-            Err(error) => ended_badly(self, record, error).await,
+        match self.0.single(plan.id).await {
+            Ok(_) => {} // an earlier attempt arrived after all
+            Err(Error::NotFound { .. }) => {
+                if let Err(error) = self.0.create(&plan.body(&version)).await {
+                    return ended_badly(self, record, error).await;
+                }
+            }
+            Err(error) => return Performed::Ended(unread(&error)),
+        }
+        match self.complete(&plan, &version, &window).await {
+            Ok(()) => Performed::Ended(done(record, plan.result())),
+            Err(Error::NoAnswer { reason }) => Performed::NoAnswer { detail: reason },
+            Err(error) => Performed::Ended(match self.0.single(plan.id).await {
+                Ok(now) if plan.lacking(&now.view).is_empty() => done(record, plan.result()),
+                Ok(now) => {
+                    let summary =
+                        outcomes::created_in_part(&plan.name, &plan.lacking(&now.view), &outcomes::part_failed(&error));
+                    failed(access::kind(&error), summary)
+                }
+                Err(unread) => Outcome::Unknown { summary: outcomes::cannot_read_back(&unread.to_string()) },
+            }),
         }
     }
 
     fn recovery(&self) -> Recovery {
-        Recovery::Probe { in_flight: in_flight(&self.0) }
+        Recovery::Probe { in_flight: Window::in_flight(&self.0) }
     }
 
+    /// If it is there but not all that belongs to it, it is gone on with: nothing is created twice.
     async fn probe(&self, record: &ActionRecord) -> Probed {
         let Ok(plan) = stored::<Plan>(record) else {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };
         };
         match self.0.single(plan.id).await {
-            Ok(_) => Probed::Happened(done(record, result(&plan))),
+            Ok(now) if plan.lacking(&now.view).is_empty() => Probed::Happened(done(record, plan.result())),
+            Ok(_) => Probed::DidNotHappen,
             Err(Error::NotFound { .. }) => Probed::DidNotHappen,
             Err(error) => cannot_read_back(&error),
         }
+    }
+}
+
+impl CreateExperiment {
+    /// Whatever belongs to it and is not there yet: the rule for afterwards, then who takes part, then who stays out.
+    async fn complete(&self, plan: &Plan, version: &Version, window: &Window) -> Result<(), Error> {
+        if version.is_below_6_3() && plan.post_rule == "continue" {
+            return Ok(()); // the request that created it said everything
+        }
+        let experiment = self.0.single(plan.id).await.map_err(later)?;
+        if let Some(body) = plan.afterwards(&experiment) {
+            window.is_open()?;
+            self.0.update(plan.id, &design::with_lists_for(version, body)).await?;
+        }
+        if !version.is_below_6_3() {
+            for (side, members) in plan.lists() {
+                lists::settle(&self.0, window, &experiment.view, side, members).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A read that got no answer between two requests: what is left can be done later.
+fn later(error: Error) -> Error {
+    match error {
+        Error::Unavailable { reason } => Error::NoAnswer { reason },
+        error => error,
     }
 }
 
@@ -218,9 +291,11 @@ fn lacking(asked: &Given, context: Option<(&str, &ContextMetadata)>, contexts: V
 
 fn given_points(asked: &Given) -> Option<OneOrMany<GivenPoint>> {
     let pair = || match (given(asked.site.as_ref()), given(asked.target.as_ref())) {
-        (Some(site), Some(target)) => {
-            Some(OneOrMany::One(GivenPoint::Parts { site: site.to_owned(), target: target.to_owned() }))
-        }
+        (Some(site), Some(target)) => Some(OneOrMany::One(GivenPoint::Parts {
+            site: site.to_owned(),
+            target: target.to_owned(),
+            exclude_if_reached: None,
+        })),
         _ => None,
     };
     asked.decision_points.clone().filter(|points| !points.all().is_empty()).or_else(pair)
@@ -230,12 +305,12 @@ fn given_points(asked: &Given) -> Option<OneOrMany<GivenPoint>> {
 fn plan(
     asked: &Given,
     name: &str,
-    context: &str,
-    known: &ContextMetadata,
+    (context, known): (&str, &ContextMetadata),
+    now: Timestamp,
     defaults: &mut Vec<String>,
 ) -> Result<Plan, PrepareError> {
     let points = given_points(asked).expect("asked for if it is missing");
-    let decision_points = design::points(&points, context, known)?;
+    let points = design::points(&points, context, known)?;
     let conditions = match &asked.conditions {
         Some(conditions) => design::conditions(conditions, asked.weights.as_ref(), &known.conditions)?,
         None => {
@@ -249,125 +324,73 @@ fn plan(
             conditions
         }
     };
-    let choice = |what: &str, given: Option<&str>, allowed: &[&str]| match given {
-        Some(given) if !allowed.contains(&given) => {
-            Err(access::refused(ErrorKind::Validation, refusals::not_one_of(what, given, allowed)))
-        }
-        given => Ok(given.map(str::to_owned)),
-    };
-    let unit = choice("assignment unit", given(asked.unit.as_ref()), &["individual", "group"])?;
-    let by_group = unit.as_deref() == Some("group");
-    let allowed: &[_] = if by_group { &["individual", "group", "experiment"] } else { &["individual", "experiment"] };
-    let consistency = choice("consistency rule", given(asked.consistency.as_ref()), allowed)?;
-    let filter_mode = choice("filter mode", given(asked.filter_mode.as_ref()), &["includeAll", "excludeAll"])?;
-    let group = match given(asked.group.as_ref()).filter(|_| by_group) {
+    choices::algorithm(given(asked.algorithm.as_ref()))?;
+    let unit = choices::choice("assignment unit", given(asked.unit.as_ref()), &choices::UNITS)?;
+    let unit = unit.or_else(|| given(asked.group.as_ref()).map(|_| "group".to_owned()));
+    let by = unit.as_deref().unwrap_or("individual").to_owned();
+    let consistency = choices::consistency(given(asked.consistency.as_ref()), &by)?;
+    let order = choices::choice("order of conditions", given(asked.condition_order.as_ref()), &choices::ORDERS)?;
+    let filter_mode = choices::choice("filter mode", given(asked.filter_mode.as_ref()), &choices::FILTER_MODES)?;
+    let group = match given(asked.group.as_ref()).filter(|_| by == "group") {
         Some(group) => Some(access::group(&known.group_types, group, context)?),
         None => None,
     };
-    let mut or_default = |what: &str, value: Option<String>, default: &str| {
+    let members = |given: &Option<GivenMembers>| match given {
+        Some(given) => lists::meant(given, &known.group_types, context),
+        None => Ok(Members::new()),
+    };
+    let codes: Vec<_> = conditions.iter().map(|(code, _)| code.clone()).collect();
+    let places: Vec<_> = points.iter().map(|point| format!("{} / {}", point.site, point.target)).collect();
+    let payloads = asked.payloads.as_ref().map(GivenPayloads::all).unwrap_or_default();
+    let ending = choices::ending(Ending::default(), asked.ends_after_users, asked.ends_after_groups);
+    let moment = |given: Option<&str>| given.map(|given| choices::moment(given, now)).transpose();
+    let (start_on, end_on) = (moment(given(asked.start_on.as_ref()))?, moment(given(asked.end_on.as_ref()))?);
+    if start_on.is_some() && end_on.is_some() && start_on >= end_on {
+        return Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()));
+    }
+    let mut or_default = |value: Option<String>, default: &str, words: String| {
         value.unwrap_or_else(|| {
-            defaults.push(format!("{what} {default}"));
+            defaults.push(words);
             default.to_owned()
         })
     };
-    Ok(Plan {
+    let within = by == "within-subjects";
+    let rule = if by == "group" { "group" } else { "individual" };
+    let plan = Plan {
         id: ExperimentId(Uuid::new_v4()),
         name: name.to_owned(),
         description: given(asked.description.as_ref()).unwrap_or_default().to_owned(),
         context: context.to_owned(),
-        unit: or_default("unit", unit, "individual"),
+        unit: or_default(unit, "individual", answers::unit_words("individual", None)),
         group,
-        consistency: or_default("consistency", consistency, if by_group { "group" } else { "individual" }),
-        filter_mode: or_default("filter mode", filter_mode, "includeAll"),
+        consistency: (!within).then(|| or_default(consistency, rule, format!("consistency {rule}"))),
+        condition_order: within.then(|| or_default(order, "random", "conditions in random order".to_owned())),
+        filter_mode: or_default(filter_mode, "includeAll", "people on no list take part".to_owned()),
+        post_rule: match given(asked.post_rule.as_ref()) {
+            Some(rule) => choices::post_rule(rule, name, &codes)?,
+            None => or_default(None, "continue", "afterwards everyone keeps their condition".to_owned()),
+        },
         tags: asked.tags.clone().unwrap_or_default(),
+        payloads: design::payloads(&payloads, name, &codes, &places)?,
+        ends_after_users: ending.user_count,
+        ends_after_groups: ending.group_count,
+        start_on,
+        end_on,
+        inclusion: members(&asked.inclusion)?,
+        exclusion: members(&asked.exclusion)?,
         conditions: conditions
             .into_iter()
             .map(|(code, weight)| PlannedCondition { code, weight, id: Uuid::new_v4() })
             .collect(),
-        decision_points: decision_points
+        decision_points: points
             .into_iter()
-            .map(|(site, target)| PlannedPoint { site, target, id: Uuid::new_v4() })
+            .map(|MeantPoint { site, target, excludes }| PlannedPoint {
+                exclude_if_reached: excludes.or(asked.exclude_if_reached).unwrap_or_default(),
+                site,
+                target,
+                id: Uuid::new_v4(),
+            })
             .collect(),
-    })
-}
-
-/// The request, in the shape of the server's version.
-fn body(plan: &Plan, version: &Version) -> Value {
-    let conditions = plan.conditions.iter().enumerate().map(|(i, condition)| {
-        json!({
-            "id": condition.id, "conditionCode": condition.code, "assignmentWeight": condition.weight, "order": i + 1,
-        })
-    });
-    let points = plan.decision_points.iter().enumerate().map(|(i, point)| {
-        json!({
-            "id": point.id, "site": point.site, "target": point.target, "description": "", "order": i + 1,
-            "excludeIfReached": false,
-        })
-    });
-    let mut body = json!({
-        "id": plan.id,
-        "name": plan.name,
-        "description": plan.description,
-        "context": [plan.context],
-        "state": "inactive",
-        "assignmentUnit": plan.unit,
-        "consistencyRule": plan.consistency,
-        "postExperimentRule": "continue",
-        "filterMode": plan.filter_mode,
-        "type": "Simple",
-        "tags": plan.tags,
-        "conditions": conditions.collect::<Vec<_>>(),
-        "partitions": points.collect::<Vec<_>>(),
-    });
-    if let Some(group) = &plan.group {
-        body["group"] = json!(group);
-    }
-    design::with_lists_for(version, body)
-}
-
-fn result(plan: &Plan) -> Value {
-    json!({ "id": plan.id, "name": plan.name, "status": "inactive", "context": plan.context })
-}
-
-fn card(plan: &Plan, known: &ContextMetadata, mut defaults: Vec<String>, others: &Surroundings) -> Card {
-    let name = &plan.name;
-    let shares = plan.conditions.iter().map(|c| format!("{} {}%", c.code, rules::number(c.weight)));
-    let points = plan.decision_points.iter().map(|point| format!("{} / {}", point.site, point.target));
-    let mut facts = vec![
-        fact("Name", Text::new().bold(name)),
-        fact("Context", Text::new().code(&plan.context)),
-        fact("Conditions", shares.collect::<Vec<_>>().join(", ")),
-        fact("Decision points", points.collect::<Vec<_>>().join(", ")),
-        fact("Assigned", answers::unit_words(&plan.unit, plan.group.as_deref())),
-        fact("Consistency", plan.consistency.as_str()),
-        fact("People on no list", answers::filter_words(&plan.filter_mode)),
-    ];
-    if !plan.description.is_empty() {
-        facts.insert(1, fact("Description", plan.description.as_str()));
-    }
-    if !plan.tags.is_empty() {
-        facts.push(fact("Tags", plan.tags.join(", ")));
-    }
-    let at = plan.decision_points.iter().map(|point| (point.site.as_str(), Some(point.target.as_str())));
-    let mut warnings: Vec<_> = others.namesakes(name).into_iter().chain(others.at_points(&plan.context, at)).collect();
-    if plan.filter_mode == "excludeAll" {
-        warnings.push(cautions::nobody_takes_part());
-    }
-    if known.conditions.is_empty() {
-        warnings.push(Text::from(format!("{} lists no conditions, so I could not check these.", plan.context)));
-    }
-    defaults.push("afterwards everyone keeps their condition".to_owned());
-    Card {
-        title: format!("Create “{name}”?"),
-        facts,
-        warnings,
-        notes: vec![
-            Text::from(format!("By default: {}.", defaults.join(", "))),
-            Text::from("It will be inactive until somebody starts it."),
-        ],
-        approve: "Create experiment".to_owned(),
-        reject: "Don't create".to_owned(),
-        done: format!("Created “{name}”. It is inactive until somebody starts it."),
-        irreversible: false,
-    }
+    };
+    Ok(plan)
 }

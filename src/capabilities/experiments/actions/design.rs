@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::missing;
+use super::{choices, missing};
 use crate::{
     capabilities::experiments::{
         access,
-        given::{GivenCondition, GivenPoint, GivenWeights, OneOrMany, equal_shares},
+        given::{GivenCondition, GivenPayload, GivenPoint, GivenWeights, OneOrMany, equal_shares},
         lookup,
         replies::refusals,
         rules,
@@ -33,6 +33,27 @@ pub(super) struct PlannedPoint {
     pub(super) site: String,
     pub(super) target: String,
     pub(super) id: Uuid,
+    #[serde(default)]
+    pub(super) exclude_if_reached: bool,
+}
+
+impl PlannedPoint {
+    /// `site / target`.
+    pub(super) fn words(&self) -> String {
+        format!("{} / {}", self.site, self.target)
+    }
+}
+
+/// `site / target`, and whether people who were there before stay out.
+pub(super) fn point_words(point: &str, excludes: bool) -> String {
+    if excludes { format!("{point} (not for people who were there before the start)") } else { point.to_owned() }
+}
+
+/// A decision point as it is meant: nothing is said of who reached it, or something.
+pub(super) struct MeantPoint {
+    pub(super) site: String,
+    pub(super) target: String,
+    pub(super) excludes: Option<bool>,
 }
 
 /// Codes and weights, checked: codes are unique and not reserved, weights add up to 100. Without any weights the shares
@@ -91,8 +112,8 @@ pub(super) fn points(
     given: &OneOrMany<GivenPoint>,
     context: &str,
     known: &ContextMetadata,
-) -> Result<Vec<(String, String)>, PrepareError> {
-    let mut points = Vec::new();
+) -> Result<Vec<MeantPoint>, PrepareError> {
+    let mut points = Vec::<MeantPoint>::new();
     for point in given.all() {
         let Some((site, target)) = point.parts() else {
             let words = match &point {
@@ -103,11 +124,81 @@ pub(super) fn points(
         };
         let site = access::word(&known.sites, "site", &site, context)?;
         let target = access::word(&known.targets, "target", &target, context)?;
-        if !points.contains(&(site.clone(), target.clone())) {
-            points.push((site, target));
+        if !points.iter().any(|other| (&other.site, &other.target) == (&site, &target)) {
+            points.push(MeantPoint { site, target, excludes: point.excludes() });
         }
     }
     Ok(points)
+}
+
+/// Payloads for each condition at each point they are given for, checked. `points` are `site / target`.
+pub(super) fn payloads(
+    given: &[GivenPayload],
+    name: &str,
+    codes: &[String],
+    points: &[String],
+) -> Result<Vec<GivenPayload>, PrepareError> {
+    let refuse = |reply| access::refused(ErrorKind::Validation, reply);
+    let plain = |words: &str| words.split('/').map(str::trim).collect::<Vec<_>>().join(" / ");
+    let mut all = Vec::<GivenPayload>::new();
+    for payload in given {
+        let condition = lookup::pick(codes, &payload.condition)
+            .ok_or_else(|| refuse(refusals::unknown_condition(&payload.condition, name, codes)))?;
+        let at = match &payload.decision_point {
+            None => points.to_vec(),
+            Some(point) => {
+                let known = lookup::pick(points, &plain(point));
+                vec![known.ok_or_else(|| refuse(refusals::not_its_point(name, point, points)))?.clone()]
+            }
+        };
+        let is_json = serde_json::from_str::<Value>(&payload.value).is_ok_and(|v| v.is_object() || v.is_array());
+        let kind = match &payload.kind {
+            None => if is_json { "json" } else { "string" }.to_owned(),
+            kind => {
+                choices::choice("type of payload", kind.as_deref(), &["string", "json", "csv"])?.unwrap_or_default()
+            }
+        };
+        if kind == "json" && serde_json::from_str::<Value>(&payload.value).is_err() {
+            return Err(refuse(refusals::bad_json(condition)));
+        }
+        for point in at {
+            all.retain(|other| (&other.condition, &other.decision_point) != (condition, &Some(point.clone())));
+            all.push(GivenPayload {
+                condition: condition.clone(),
+                decision_point: Some(point),
+                kind: Some(kind.clone()),
+                value: payload.value.clone(),
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// `control “short”, variant “long” at chat / tone`: the point only where a condition's payloads differ by it.
+pub(super) fn payload_words(payloads: &[GivenPayload]) -> String {
+    let mut words = Vec::new();
+    for payload in payloads {
+        let own: Vec<_> = payloads.iter().filter(|other| other.condition == payload.condition).collect();
+        let alike = own.iter().all(|other| other.value == payload.value);
+        let at = payload.decision_point.iter().filter(|_| !alike).map(|point| format!(" at {point}"));
+        let value: String = payload.value.chars().take(60).collect();
+        let cut = if value.len() < payload.value.len() { "…" } else { "" };
+        let said = format!("{} “{value}{cut}”{}", payload.condition, at.collect::<String>());
+        if !words.contains(&said) {
+            words.push(said);
+        }
+    }
+    words.join(", ")
+}
+
+/// Writes the rule for afterwards into a whole experiment; a condition is named by its id there.
+pub(super) fn write_post_rule(raw: &mut Value, rule: &str) {
+    let code = rule.strip_prefix("assign ");
+    let mut conditions = raw["conditions"].as_array().into_iter().flatten();
+    let condition = conditions.find(|condition| code.is_some_and(|code| condition["conditionCode"] == code));
+    let id = condition.map(|condition| condition["id"].clone()).unwrap_or_default();
+    raw["postExperimentRule"] = json!(if code.is_some() { "assign" } else { "continue" });
+    raw["revertTo"] = id;
 }
 
 /// Below 6.3 an experiment must be sent with both lists, as objects; these are empty ones, where there are none. From 6.3 on

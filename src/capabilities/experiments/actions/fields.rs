@@ -4,11 +4,20 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
-use super::design::{PlannedCondition, PlannedPoint};
+use super::{
+    choices,
+    design::{self, PlannedCondition, PlannedPoint},
+    lists,
+    lists::Members,
+};
 use crate::{
-    capabilities::experiments::{replies::answers, rules, summary},
-    services::upgrade::experiment::{Experiment, ExperimentId, View},
+    capabilities::experiments::{given::GivenPayload, replies::answers, rules, summary},
+    services::upgrade::{
+        experiment::{Ending, Experiment, ExperimentId, View},
+        lists::Side,
+    },
 };
 
 /// The changes of one update: what is absent stays. As stored.
@@ -38,6 +47,58 @@ pub(super) struct Changes {
     pub(super) post_rule: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) filter_mode: Option<String>,
+    /// Of every condition at every point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) payloads: Option<Vec<GivenPayload>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) condition_order: Option<String>,
+    /// Both counts, 0 for never, as they are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ends_after_users: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ends_after_groups: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) end_on: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) inclusion: Option<Members>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) exclusion: Option<Members>,
+}
+
+impl Changes {
+    /// What they change.
+    pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
+        Field::ALL.into_iter().filter(|field| field.after(self).is_some())
+    }
+
+    /// When enrolment ends by itself; both counts are stored together.
+    fn ending(&self) -> Option<Ending> {
+        let count = |count: u64| Some(count).filter(|count| *count > 0);
+        let (users, groups) = (self.ends_after_users?, self.ends_after_groups?);
+        Some(Ending { user_count: count(users), group_count: count(groups) })
+    }
+
+    /// What does not read yet as it is to.
+    pub(super) fn lacking(&self, view: &View) -> Vec<Field> {
+        self.fields().filter(|field| field.after(self).is_some_and(|after| !same(&field.read(view), &after))).collect()
+    }
+
+    /// The lists that change.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (Side, &Members)> {
+        let both = [(Side::Inclusion, &self.inclusion), (Side::Exclusion, &self.exclusion)];
+        both.into_iter().filter_map(|(side, members)| Some((side, members.as_ref()?)))
+    }
+
+    /// Whether a change of several requests broke off here: the experiment itself is as it is to be, and its lists are on
+    /// their way from `before`.
+    pub(super) fn is_begun(&self, view: &View, before: &Value) -> bool {
+        self.lacking(view).iter().all(|field| field.side().is_some())
+            && self.lists().all(|(side, after)| {
+                let field = if side == Side::Inclusion { Field::Inclusion } else { Field::Exclusion };
+                let before = serde_json::from_value(before[field.label()].clone()).unwrap_or_default();
+                lists::is_between(&lists::on(view.lists(side)), &before, after)
+            })
+    }
 }
 
 /// A field of an experiment.
@@ -52,20 +113,42 @@ pub(super) enum Field {
     Consistency,
     PostRule,
     FilterMode,
+    Payloads,
+    ConditionOrder,
+    Ending,
+    EndOn,
+    Inclusion,
+    Exclusion,
 }
 
 impl Field {
-    pub(super) const ALL: [Self; 9] = [
+    /// In the order of a card.
+    pub(super) const ALL: [Self; 15] = [
         Self::Name,
         Self::Description,
         Self::Tags,
         Self::Conditions,
+        Self::Payloads,
         Self::DecisionPoints,
         Self::Unit,
+        Self::ConditionOrder,
         Self::Consistency,
+        Self::Ending,
         Self::PostRule,
         Self::FilterMode,
+        Self::Inclusion,
+        Self::Exclusion,
+        Self::EndOn,
     ];
+
+    /// Which list it is, if it is one.
+    pub(super) fn side(self) -> Option<Side> {
+        match self {
+            Self::Inclusion => Some(Side::Inclusion),
+            Self::Exclusion => Some(Side::Exclusion),
+            _ => None,
+        }
+    }
 
     /// Its name on a card.
     pub(super) fn label(self) -> &'static str {
@@ -79,6 +162,12 @@ impl Field {
             Self::Consistency => "Consistency",
             Self::PostRule => "Afterwards",
             Self::FilterMode => "People on no list",
+            Self::Payloads => "Payloads",
+            Self::ConditionOrder => "Order of conditions",
+            Self::Ending => "Enrolment ends",
+            Self::EndOn => "Ends",
+            Self::Inclusion => "Inclusion list",
+            Self::Exclusion => "Exclusion list",
         }
     }
 
@@ -93,11 +182,21 @@ impl Field {
                 .iter()
                 .map(|c| json!({ "code": c.condition_code, "weight": summary::two_decimals(c.assignment_weight) }))
                 .collect(),
-            Self::DecisionPoints => view.decision_points.iter().map(|point| json!(point.words())).collect(),
+            Self::DecisionPoints => view
+                .decision_points
+                .iter()
+                .map(|p| point(&p.site, p.target.as_deref().unwrap_or_default(), p.exclude_if_reached))
+                .collect(),
             Self::Unit => unit(&view.assignment_unit, view.group.as_deref()),
             Self::Consistency => json!(view.consistency_rule),
             Self::PostRule => json!(summary::post_rule(view)),
             Self::FilterMode => json!(view.filter_mode),
+            Self::Payloads => json!(payloads(view)),
+            Self::ConditionOrder => json!(view.condition_order),
+            Self::Ending => json!(view.ending),
+            Self::EndOn => json!(view.end_on),
+            Self::Inclusion => json!(lists::on(&view.inclusion)),
+            Self::Exclusion => json!(lists::on(&view.exclusion)),
         }
     }
 
@@ -114,11 +213,17 @@ impl Field {
             Self::DecisionPoints => changes
                 .decision_points
                 .as_ref()
-                .map(|points| points.iter().map(|point| json!(format!("{} / {}", point.site, point.target))).collect()),
+                .map(|points| points.iter().map(|p| point(&p.site, &p.target, p.exclude_if_reached)).collect()),
             Self::Unit => changes.unit.as_ref().map(|name| unit(name, changes.group.as_deref())),
             Self::Consistency => changes.consistency.as_ref().map(|rule| json!(rule)),
             Self::PostRule => changes.post_rule.as_ref().map(|rule| json!(rule)),
             Self::FilterMode => changes.filter_mode.as_ref().map(|mode| json!(mode)),
+            Self::Payloads => changes.payloads.as_ref().map(|payloads| json!(payloads)),
+            Self::ConditionOrder => changes.condition_order.as_ref().map(|order| json!(order)),
+            Self::Ending => changes.ending().map(|ending| json!(ending)),
+            Self::EndOn => changes.end_on.as_ref().map(|moment| json!(moment)),
+            Self::Inclusion => changes.inclusion.as_ref().map(|members| json!(members)),
+            Self::Exclusion => changes.exclusion.as_ref().map(|members| json!(members)),
         }
     }
 
@@ -126,8 +231,26 @@ impl Field {
     pub(super) fn words(self, value: &Value) -> String {
         let text = value.as_str().unwrap_or_default();
         let words = match self {
-            Self::Name | Self::Description | Self::Consistency => text.to_owned(),
-            Self::Tags | Self::DecisionPoints => {
+            Self::Name | Self::Description | Self::Consistency | Self::ConditionOrder => text.to_owned(),
+            Self::DecisionPoints => {
+                let all = value.as_array().into_iter().flatten().map(|point| {
+                    let part = |key: &str| point[key].as_str().unwrap_or_default();
+                    let excludes = point["exclude_if_reached"] == true;
+                    design::point_words(&format!("{} / {}", part("site"), part("target")), excludes)
+                });
+                all.collect::<Vec<_>>().join(", ")
+            }
+            Self::Payloads => {
+                let all: Vec<GivenPayload> = serde_json::from_value(value.clone()).unwrap_or_default();
+                let own: Vec<_> = all.into_iter().filter(|payload| payload.value != payload.condition).collect();
+                design::payload_words(&own)
+            }
+            Self::Ending => choices::ending_words(serde_json::from_value(value.clone()).unwrap_or_default()),
+            Self::EndOn => choices::when(text),
+            Self::Inclusion | Self::Exclusion => {
+                lists::words(&serde_json::from_value(value.clone()).unwrap_or_default())
+            }
+            Self::Tags => {
                 let all = value.as_array().into_iter().flatten().filter_map(Value::as_str);
                 all.collect::<Vec<_>>().join(", ")
             }
@@ -161,6 +284,12 @@ impl Field {
             Self::Consistency => changes.consistency = None,
             Self::PostRule => changes.post_rule = None,
             Self::FilterMode => changes.filter_mode = None,
+            Self::Payloads => changes.payloads = None,
+            Self::ConditionOrder => changes.condition_order = None,
+            Self::Ending => (changes.ends_after_users, changes.ends_after_groups) = (None, None),
+            Self::EndOn => changes.end_on = None,
+            Self::Inclusion => changes.inclusion = None,
+            Self::Exclusion => changes.exclusion = None,
         }
     }
 }
@@ -170,6 +299,37 @@ fn unit(unit: &str, group: Option<&str>) -> Value {
     match group.filter(|_| unit == "group") {
         Some(group) => json!(format!("{unit} {group}")),
         None => json!(unit),
+    }
+}
+
+fn point(site: &str, target: &str, excludes: bool) -> Value {
+    json!({ "site": site, "target": target, "exclude_if_reached": excludes })
+}
+
+/// What the application is told with each condition at each point. Where nothing is set it is the condition's code, which
+/// is also what the platform fills in by itself.
+pub(super) fn payloads(view: &View) -> Vec<GivenPayload> {
+    let pairs = view.conditions.iter().flat_map(|c| view.decision_points.iter().map(move |p| (c, p)));
+    let each = pairs.map(|(condition, point)| {
+        let mut set = view.payloads.iter();
+        let set = set.find(|p| (&p.parent_condition, &p.decision_point) == (&condition.id, &point.id));
+        let mut told = own_code(&condition.condition_code, &point.words());
+        if let Some(set) = set {
+            told.kind = Some(set.payload.kind.clone());
+            told.value.clone_from(&set.payload.value);
+        }
+        told
+    });
+    each.collect()
+}
+
+/// The payload that is none of its own.
+pub(super) fn own_code(code: &str, point: &str) -> GivenPayload {
+    GivenPayload {
+        condition: code.to_owned(),
+        decision_point: Some(point.to_owned()),
+        kind: Some("string".to_owned()),
+        value: code.to_owned(),
     }
 }
 
@@ -204,6 +364,18 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
     if let Some(unit) = &changes.unit {
         set("assignmentUnit", json!(unit));
         set("group", json!(changes.group));
+        // One of the two must be there and the other must not.
+        let other = if unit == "within-subjects" { "consistencyRule" } else { "conditionOrder" };
+        set(other, Value::Null);
+    }
+    if let Some(order) = &changes.condition_order {
+        set("conditionOrder", json!(order));
+    }
+    if let Some(ending) = changes.ending() {
+        set("enrollmentCompleteCondition", if ending == Ending::default() { Value::Null } else { json!(ending) });
+    }
+    if let Some(moment) = &changes.end_on {
+        set("endOn", json!(moment));
     }
     if let Some(rule) = &changes.consistency {
         set("consistencyRule", json!(rule));
@@ -231,22 +403,41 @@ pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
             object.insert("site".into(), json!(point.site));
             object.insert("target".into(), json!(point.target));
             object.insert("order".into(), json!(i + 1));
-            // A new point without these is refused, or breaks the server.
+            object.insert("excludeIfReached".into(), json!(point.exclude_if_reached));
+            // A new point without this breaks the server.
             object.entry("description").or_insert(json!(""));
-            object.entry("excludeIfReached").or_insert(json!(false));
             Value::Object(object)
         });
         set("partitions", points.collect());
     }
     if let Some(rule) = &changes.post_rule {
-        let code = rule.strip_prefix("assign ");
-        let condition = list(&raw, "conditions").iter().find(|c| code.is_some_and(|code| c["conditionCode"] == code));
-        let id = condition.map(|condition| condition["id"].clone()).unwrap_or_default();
-        raw["postExperimentRule"] = json!(if code.is_some() { "assign" } else { "continue" });
-        raw["revertTo"] = id;
+        design::write_post_rule(&mut raw, rule);
     }
     drop_orphans(&mut raw);
+    if let Some(payloads) = &changes.payloads {
+        write_payloads(&mut raw, payloads);
+    }
     raw
+}
+
+fn write_payloads(raw: &mut Value, payloads: &[GivenPayload]) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut all = list(raw, "conditionPayloads").to_vec();
+    for payload in payloads {
+        let condition = list(raw, "conditions").iter().find(|c| c["conditionCode"] == payload.condition);
+        let is_at =
+            |p: &&Value| payload.decision_point == Some(format!("{} / {}", text(&p["site"]), text(&p["target"])));
+        let (Some(condition), Some(point)) = (condition, list(raw, "partitions").iter().find(is_at)) else { continue };
+        let told = json!({ "type": payload.kind, "value": payload.value });
+        let same = |p: &&mut Value| p["parentCondition"] == condition["id"] && p["decisionPoint"] == point["id"];
+        match all.iter_mut().find(same) {
+            Some(there) => there["payload"] = told,
+            None => all.push(json!({
+                "id": Uuid::new_v4(), "parentCondition": condition["id"], "decisionPoint": point["id"], "payload": told,
+            })),
+        }
+    }
+    raw["conditionPayloads"] = Value::Array(all);
 }
 
 /// Payloads of conditions and points that are no longer there: references to nothing are 500. `PUT` wants the list.
@@ -270,8 +461,6 @@ fn kept(old: &[Value], id: &str) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
-
     use super::*;
 
     fn recorded(file: &str) -> Experiment {
@@ -335,8 +524,12 @@ mod tests {
     fn every_field_reads_back_what_was_written() {
         let experiment = recorded("6.5/103-single");
         let third = PlannedCondition { code: "concrete".into(), weight: 100.0, id: Uuid::from_u128(1) };
-        let point =
-            PlannedPoint { site: "SelectProblem".into(), target: "fraction_intro".into(), id: Uuid::from_u128(2) };
+        let point = PlannedPoint {
+            site: "SelectProblem".into(),
+            target: "fraction_intro".into(),
+            id: Uuid::from_u128(2),
+            exclude_if_reached: true,
+        };
         let changes = Changes {
             new_name: Some("Other".into()),
             description: Some("new".into()),
@@ -348,10 +541,17 @@ mod tests {
             consistency: Some("experiment".into()),
             post_rule: Some("assign default".into()),
             filter_mode: Some("excludeAll".into()),
+            ends_after_users: Some(100),
+            ends_after_groups: Some(0),
+            end_on: Some("2099-01-01T00:00:00.000Z".into()),
+            payloads: Some(vec![GivenPayload {
+                value: "short".into(),
+                ..own_code("concrete", "SelectProblem / fraction_intro")
+            }]),
             ..no_changes(&experiment)
         };
         let read_back = Experiment::from_value(apply(&changes, &experiment)).unwrap();
-        for field in Field::ALL {
+        for field in changes.fields() {
             let after = field.after(&changes).unwrap();
             assert!(same(&field.read(&read_back.view), &after), "{field:?}");
             assert!(!same(&field.read(&experiment.view), &after), "{field:?} was like that before");

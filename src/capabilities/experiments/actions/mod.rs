@@ -15,9 +15,13 @@ pub mod mark;
 pub mod status;
 pub mod update;
 
+mod choices;
 mod design;
 mod fields;
+mod lists;
+mod plan;
 mod surroundings;
+mod wanted;
 
 use std::time::Duration;
 
@@ -89,6 +93,30 @@ fn cannot_read_back(error: &Error) -> Probed {
 /// How long a request may still arrive after it left: the client gives up before.
 pub(super) fn in_flight(client: &UpgradeClient) -> Duration {
     client.timeout() + Duration::from_secs(2)
+}
+
+/// When a change of several requests may still send one. What is left after that waits until the change is read back, so
+/// that [`Window::in_flight`] holds for all of them.
+struct Window(tokio::time::Instant);
+
+impl Window {
+    /// Opens now, for as long as one call may take.
+    fn open(client: &UpgradeClient) -> Self {
+        Self(tokio::time::Instant::now() + client.timeout())
+    }
+
+    /// Nothing, if another request may leave.
+    fn is_open(&self) -> Result<(), Error> {
+        match tokio::time::Instant::now() < self.0 {
+            true => Ok(()),
+            false => Err(Error::NoAnswer { reason: "the platform is slow; the rest waits".to_owned() }),
+        }
+    }
+
+    /// How long a request may still arrive after the window was opened.
+    fn in_flight(client: &UpgradeClient) -> Duration {
+        client.timeout() + in_flight(client)
+    }
 }
 
 /// A line of a card about something new.

@@ -18,6 +18,7 @@ use crate::{
         rules::{self, Objection},
         summary,
     },
+    clock::Clock,
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
         Undo,
@@ -34,7 +35,7 @@ use crate::{
 
 /// `update_experiment_status`.
 #[derive(Debug)]
-pub struct UpdateStatus(pub Arc<UpgradeClient>);
+pub struct UpdateStatus(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]

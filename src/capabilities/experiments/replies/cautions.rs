@@ -41,6 +41,11 @@ pub fn nobody_takes_part() -> Text {
     Text::from("Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.")
 }
 
+/// There is an inclusion list, and people on no list take part, too.
+pub fn everybody_takes_part() -> Text {
+    Text::from("People on no list take part as well, so the inclusion list only helps people whose group is excluded.")
+}
+
 /// What a change of the draw does to those who take part. `enrolled` is how many, where that could be read.
 pub fn redraws(status: Status, enrolled: Option<u64>) -> Text {
     let what = match enrolled {

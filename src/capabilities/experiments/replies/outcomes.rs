@@ -3,7 +3,10 @@
 use super::refusals::typed;
 use crate::{
     reply::Text,
-    services::upgrade::participants::{Assignment, Marked},
+    services::upgrade::{
+        error::Error,
+        participants::{Assignment, Marked},
+    },
 };
 
 /// The experiment went away between the question and the click.
@@ -94,6 +97,35 @@ pub fn cannot_read_back(reason: &str) -> Text {
 pub fn partly(name: &str, there: &[&str], missing: &[&str]) -> Text {
     let text = Text::new().plain("Reading back “").bold(name).plain("”: ");
     text.plain(format!("changed are {}; not changed are {}.", words(there), words(missing)))
+}
+
+/// The experiment was created, and what belongs to it was not all done; `why` is the platform's.
+pub fn created_in_part(name: &str, lacking: &[&str], why: &Text) -> Text {
+    let text = Text::new().plain("“").bold(name).plain(format!("” was created, but without its {}. ", words(lacking)));
+    let text = Text(text.0.into_iter().chain(why.0.iter().cloned()).collect());
+    text.plain(" Ask me to update it with what is missing.")
+}
+
+/// Some of an update was done and some was not; `why` is the platform's.
+pub fn updated_in_part(name: &str, lacking: &[&str], why: &Text) -> Text {
+    let text = Text::new().plain("“").bold(name).plain(format!("” was changed, but not its {}. ", words(lacking)));
+    let text = Text(text.0.into_iter().chain(why.0.iter().cloned()).collect());
+    text.plain(" Ask me again for the rest.")
+}
+
+/// Why a later part of a change was not done.
+pub fn part_failed(error: &Error) -> Text {
+    let why = match error {
+        Error::Auth => "it does not accept my credentials any more".to_owned(),
+        Error::Invalid { problems } => problems.join("; "),
+        Error::NotFound { reason }
+        | Error::Refused { reason }
+        | Error::Faulted { reason }
+        | Error::Unavailable { reason }
+        | Error::NoAnswer { reason }
+        | Error::Decode { reason } => reason.clone(),
+    };
+    Text::new().plain("UpGrade said: ").code(typed(&why)).plain(".")
 }
 
 /// The status read back is neither the old nor the new one.

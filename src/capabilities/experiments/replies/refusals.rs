@@ -231,6 +231,46 @@ pub fn within_subjects(name: &str) -> Reply {
     ))
 }
 
+/// Within subjects nobody's past decides.
+pub fn no_consistency_within_subjects() -> Reply {
+    Reply::text("Within subjects everybody meets several conditions, so there is no consistency rule.")
+        .hint("Leave the rule out, or choose the unit individual or group.")
+}
+
+/// A way of drawing lots that cannot be used.
+pub fn algorithm(asked: &str) -> Reply {
+    let why = if asked.contains("strat") {
+        "it draws by a factor of the participants that has to be uploaded to UpGrade first, and I cannot see which there are"
+    } else if asked.contains("ts") || asked.contains("mooclet") || asked.contains("adaptive") {
+        "it needs a second system (Mooclet), which I do not know to be there"
+    } else {
+        "UpGrade does not have it"
+    };
+    Reply::text(Text::new().plain("I cannot use the algorithm “").bold(typed(asked)).plain(format!("”: {why}.")))
+        .hint("Say random instead; that is also what I use if nobody says anything.")
+}
+
+/// A date that cannot be read.
+pub fn no_date(asked: &str) -> Reply {
+    Reply::text(Text::new().plain("I cannot read “").bold(typed(asked)).plain("” as a date."))
+        .hint("Write it as 2027-01-15 or 2027-01-15 09:00. I take it as UTC.")
+}
+
+/// A date that is over.
+pub fn past_date(when: &str) -> Reply {
+    Reply::text(format!("{when} is over. It has to be a moment to come."))
+}
+
+/// The end of an experiment would be before its start.
+pub fn ends_before_it_starts() -> Reply {
+    Reply::text("It would end before it starts.").hint("Say the dates again.")
+}
+
+/// A payload that is none.
+pub fn bad_json(condition: &str) -> Reply {
+    Reply::text(Text::new().plain("The payload of “").bold(typed(condition)).plain("” is said to be JSON, but is not."))
+}
+
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;

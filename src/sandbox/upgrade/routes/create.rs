@@ -296,7 +296,8 @@ fn read_queries(world: &World, body: &Value) -> Vec<Value> {
     rows.collect()
 }
 
-fn read_lists(world: &World, body: &Value, field: &str, what: &str, experiment: &str) -> Vec<List> {
+/// The lists a body brings along.
+pub(crate) fn read_lists(world: &World, body: &Value, field: &str, what: &str, experiment: &str) -> Vec<List> {
     let context = body["context"][0].as_str().unwrap_or_default();
     let sent: Vec<&Value> = match &body[field] {
         Value::Array(lists) => lists.iter().collect(),

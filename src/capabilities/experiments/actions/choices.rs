@@ -1,0 +1,112 @@
+//! Choices between few values, as people say them: each is understood, or refused with the values there are.
+
+use jiff::{Timestamp, Zoned, civil, tz::TimeZone};
+
+use crate::{
+    capabilities::experiments::{access, lookup, replies::refusals},
+    clock,
+    graph::action::{ErrorKind, PrepareError},
+    services::upgrade::experiment::Ending,
+};
+
+/// Who draws a lot.
+pub(super) const UNITS: [&str; 3] = ["individual", "group", "within-subjects"];
+
+/// In which order people meet conditions, within subjects.
+pub(super) const ORDERS: [&str; 3] = ["random", "random round robin", "ordered round robin"];
+
+/// Whether people on no list take part.
+pub(super) const FILTER_MODES: [&str; 2] = ["includeAll", "excludeAll"];
+
+/// The rules of consistency that make sense with a unit; none within subjects.
+pub(super) fn consistencies(unit: &str) -> &'static [&'static str] {
+    match unit {
+        "group" => &["individual", "group", "experiment"],
+        "within-subjects" => &[],
+        _ => &["individual", "experiment"],
+    }
+}
+
+/// One of the values allowed, whatever its case and signs between its words.
+pub(super) fn choice(what: &str, given: Option<&str>, allowed: &[&str]) -> Result<Option<String>, PrepareError> {
+    let plain = |words: &str| words.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let Some(given) = given else { return Ok(None) };
+    let found = allowed.iter().find(|value| plain(value) == plain(given)).map(|value| (*value).to_owned());
+    let refused = || access::refused(ErrorKind::Validation, refusals::not_one_of(what, given, allowed));
+    found.map(Some).ok_or_else(refused)
+}
+
+/// A rule of consistency for this unit.
+pub(super) fn consistency(given: Option<&str>, unit: &str) -> Result<Option<String>, PrepareError> {
+    match (given, consistencies(unit)) {
+        (Some(_), []) => Err(access::refused(ErrorKind::Validation, refusals::no_consistency_within_subjects())),
+        (given, allowed) => choice("consistency rule", given, allowed),
+    }
+}
+
+/// How the lot is drawn: only at random here.
+pub(super) fn algorithm(given: Option<&str>) -> Result<(), PrepareError> {
+    match given.map(str::to_lowercase).as_deref() {
+        None | Some("random") => Ok(()),
+        Some(other) => Err(access::refused(ErrorKind::Validation, refusals::algorithm(other))),
+    }
+}
+
+/// When enrolment ends by itself. 0 means never; what is not given stays as it was.
+pub(super) fn ending(before: Ending, users: Option<u64>, groups: Option<u64>) -> Ending {
+    let or = |given: Option<u64>, before: Option<u64>| given.or(before).filter(|count| *count > 0);
+    Ending { user_count: or(users, before.user_count), group_count: or(groups, before.group_count) }
+}
+
+/// `after 100 people or 10 groups`.
+pub(super) fn ending_words(ending: Ending) -> String {
+    let people = ending.user_count.map(|n| if n == 1 { "1 person".to_owned() } else { format!("{n} people") });
+    let groups = ending.group_count.map(|n| if n == 1 { "1 group".to_owned() } else { format!("{n} groups") });
+    match people.into_iter().chain(groups).collect::<Vec<_>>().as_slice() {
+        [] => "not by itself".to_owned(),
+        counts => format!("by itself after {}", counts.join(" or ")),
+    }
+}
+
+/// `continue`, `assign <code>` or `assign default`, with a code that the experiment has.
+pub(super) fn post_rule(rule: &str, name: &str, codes: &[String]) -> Result<String, PrepareError> {
+    let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
+    let code = |code: &str| match lookup::pick(codes, code) {
+        Some(code) => Ok(format!("assign {code}")),
+        None => refuse(refusals::unknown_condition(code, name, codes)),
+    };
+    match rule.split_once(' ') {
+        None if rule == "continue" => Ok(rule.to_owned()),
+        Some(("assign" | "revert", "default" | "to default")) => Ok("assign default".to_owned()),
+        Some(("assign", asked)) => code(asked.trim()),
+        Some(("revert", asked)) => code(asked.trim().trim_start_matches("to ").trim()),
+        _ => refuse(refusals::not_one_of(
+            "rule for afterwards",
+            rule,
+            &["continue", "assign and a condition", "assign default"],
+        )),
+    }
+}
+
+/// A moment to come, as the platform writes it. Without a zone it is meant in UTC, without a time at midnight.
+pub(super) fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
+    let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
+    let words = given.trim().trim_end_matches("UTC").trim_end();
+    let civil = words.parse::<civil::DateTime>().or_else(|_| words.parse::<civil::Date>().map(civil::DateTime::from));
+    let in_utc = |moment: civil::DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned: Zoned| zoned.timestamp());
+    let Ok(moment) = words.parse::<Timestamp>().or_else(|_| civil.and_then(in_utc)) else {
+        return refuse(refusals::no_date(given));
+    };
+    match moment.as_millisecond() > now.millis() {
+        true => Ok(format!("{moment:.3}")),
+        false => refuse(refusals::past_date(&when(&format!("{moment:.3}")))),
+    }
+}
+
+/// A moment of the platform's, for people: `2027-01-15 09:00 UTC`.
+pub(super) fn when(moment: &str) -> String {
+    match moment.parse::<Timestamp>() {
+        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        Err(_) => moment.to_owned(),
+    }
+}

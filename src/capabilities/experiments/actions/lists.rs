@@ -1,0 +1,207 @@
+//! Who is on the inclusion and exclusion lists: as a person says it, as it reads, and how the platform gets there.
+//!
+//! A change of a list is stored as the members there are to be. So it can be carried out in several requests, and after a
+//! lost answer the requests that are still needed are worked out again from what is there. Shared segments on a list stay
+//! as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::Window;
+use crate::{
+    capabilities::experiments::{access, given::GivenMembers, replies::refusals},
+    graph::action::{ErrorKind, PrepareError},
+    services::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::View,
+        lists::{MemberList, Side},
+    },
+};
+
+/// Members by kind: `Individual` for users, or a type of group.
+pub(super) type Members = BTreeMap<String, BTreeSet<String>>;
+
+/// The kind of a list of users.
+const USERS: &str = "Individual";
+
+/// How many members a card names.
+const NAMED: usize = 12;
+
+/// What a person means; `known` are the context's types of groups.
+pub(super) fn meant(given: &GivenMembers, known: &[String], context: &str) -> Result<Members, PrepareError> {
+    let mut members = Members::new();
+    let mut add = |kind: String, id: &str| members.entry(kind).or_default().insert(id.trim().to_owned());
+    match given {
+        GivenMembers::ByKind(by_kind) => {
+            for (kind, ids) in by_kind {
+                let users = ["individual", "individuals", "user", "users"].contains(&kind.to_lowercase().as_str());
+                let kind = if users { USERS.to_owned() } else { access::group(known, kind, context)? };
+                for id in ids.all() {
+                    let id = if users { access::user(&id)? } else { id };
+                    add(kind.clone(), &id);
+                }
+            }
+        }
+        GivenMembers::Words(words) => {
+            for word in words.all().iter().flat_map(|words| words.split(',')).map(str::trim) {
+                let word = word.strip_prefix("user ").unwrap_or(word);
+                match word.split_once([':', ' ']) {
+                    Some((kind, id)) if access::group_type(known, kind).is_some() => {
+                        add(access::group(known, kind, context)?, id);
+                    }
+                    Some((kind, _)) if word.contains(' ') => {
+                        return Err(access::refused(
+                            ErrorKind::Validation,
+                            refusals::unknown_word("group type", kind, context, known),
+                        ));
+                    }
+                    _ => {
+                        add(USERS.to_owned(), &access::user(word)?);
+                    }
+                }
+            }
+        }
+    }
+    members.retain(|_, ids| !ids.is_empty());
+    Ok(members)
+}
+
+/// Who is on these lists now.
+pub(super) fn on(lists: &[MemberList]) -> Members {
+    let mut members = Members::new();
+    for list in lists {
+        for user in &list.users {
+            members.entry(USERS.to_owned()).or_default().insert(user.clone());
+        }
+        for (kind, id) in &list.groups {
+            members.entry(kind.clone()).or_default().insert(id.clone());
+        }
+    }
+    members
+}
+
+/// Puts the others on, too.
+pub(super) fn with(mut members: Members, more: Members) -> Members {
+    for (kind, ids) in more {
+        members.entry(kind).or_default().extend(ids);
+    }
+    members
+}
+
+/// Takes the others off.
+pub(super) fn without(mut members: Members, fewer: &Members) -> Members {
+    for (kind, ids) in fewer {
+        if let Some(there) = members.get_mut(kind) {
+            there.retain(|id| !ids.contains(id));
+        }
+    }
+    members.retain(|_, ids| !ids.is_empty());
+    members
+}
+
+/// Whether `now` lies on the way from one set of members to the other: a change that broke off.
+pub(super) fn is_between(now: &Members, before: &Members, after: &Members) -> bool {
+    let none = BTreeSet::new();
+    let kinds: BTreeSet<_> = now.keys().chain(before.keys()).chain(after.keys()).collect();
+    kinds.into_iter().all(|kind| {
+        let [now, before, after] = [now, before, after].map(|members| members.get(kind).unwrap_or(&none));
+        now.iter().all(|id| before.contains(id) || after.contains(id))
+            && before.intersection(after).all(|id| now.contains(id))
+    })
+}
+
+/// `u1, u2, classId 5B`.
+pub(super) fn words(members: &Members) -> String {
+    let all = members.iter().flat_map(|(kind, ids)| {
+        ids.iter().map(move |id| if kind == USERS { id.clone() } else { format!("{kind} {id}") })
+    });
+    let all: Vec<_> = all.collect();
+    let more = all.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if all.is_empty() { "nobody".to_owned() } else { all[..all.len().min(NAMED)].join(", ") + &more }
+}
+
+/// Makes these members the members of an experiment's lists, from 6.3 on.
+pub(super) async fn settle(
+    client: &UpgradeClient,
+    window: &Window,
+    now: &View,
+    side: Side,
+    to_be: &Members,
+) -> Result<(), Error> {
+    let mut lacking = to_be.clone();
+    let mut wanted = Vec::new();
+    for list in now.lists(side) {
+        let mut after = list.clone();
+        after.users.retain(|user| stays(to_be, &mut lacking, USERS, user));
+        after.groups.retain(|(kind, id)| stays(to_be, &mut lacking, kind, id));
+        wanted.push((list, after));
+    }
+    for (kind, ids) in lacking.into_iter().filter(|(_, ids)| !ids.is_empty()) {
+        let home = wanted.iter_mut().find(|(list, _)| list.list_type.as_deref() == Some(&kind));
+        match home {
+            Some((_, after)) => put(after, &kind, ids),
+            None => {
+                let mut list = MemberList { list_type: Some(kind.clone()), ..MemberList::default() };
+                list.name = if kind == USERS { "people".to_owned() } else { kind.clone() };
+                put(&mut list, &kind, ids);
+                window.is_open()?;
+                client.add_list(now.id, side, &body(&list, now.context())).await?;
+            }
+        }
+    }
+    for (before, after) in wanted.iter().filter(|(before, after)| *before != after) {
+        window.is_open()?;
+        if after.is_empty() {
+            client.remove_list(now.id, side, &before.segment).await?;
+        } else {
+            client.replace_list(now.id, side, &before.segment, &body(after, now.context())).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the members into an experiment of the 6.2 line, where a list is part of it.
+pub(super) fn write(experiment: &mut Value, side: Side, members: &Members) {
+    let segment = &mut experiment[side.field()]["segment"];
+    let users = members.get(USERS).into_iter().flatten().map(|user| json!({ "userId": user }));
+    segment["individualForSegment"] = users.collect();
+    let groups = members.iter().filter(|(kind, _)| *kind != USERS);
+    let groups = groups.flat_map(|(kind, ids)| ids.iter().map(move |id| json!({ "type": kind, "groupId": id })));
+    segment["groupForSegment"] = groups.collect();
+}
+
+/// Whether a member is to be there; if so, it is no longer lacking.
+fn stays(to_be: &Members, lacking: &mut Members, kind: &str, id: &str) -> bool {
+    if let Some(ids) = lacking.get_mut(kind) {
+        ids.remove(id);
+    }
+    to_be.get(kind).is_some_and(|ids| ids.contains(id))
+}
+
+fn put(list: &mut MemberList, kind: &str, ids: BTreeSet<String>) {
+    match kind {
+        USERS => list.users.extend(ids),
+        kind => list.groups.extend(ids.into_iter().map(|id| (kind.to_owned(), id))),
+    }
+}
+
+/// A list as its endpoints want it. Without a `listType` the platform would hide lists of several kinds.
+fn body(list: &MemberList, context: &str) -> Value {
+    let kind = match (&list.list_type, list.groups.first()) {
+        (Some(kind), _) => kind.as_str(),
+        (None, Some((kind, _))) if list.users.is_empty() => kind.as_str(),
+        (None, _) => USERS,
+    };
+    let groups = list.groups.iter().map(|(kind, id)| json!({ "type": kind, "groupId": id }));
+    let mut body = json!({
+        "name": list.name, "description": list.description, "context": context, "type": "private", "listType": kind,
+        "userIds": list.users, "groups": groups.collect::<Vec<_>>(), "subSegmentIds": list.sub_segments,
+    });
+    if !list.segment.is_empty() {
+        body["id"] = json!(list.segment);
+    }
+    body
+}

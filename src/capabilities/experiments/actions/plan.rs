@@ -1,0 +1,234 @@
+//! A whole new experiment: as it is stored, sent, shown, and recognised when it is read back.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{
+    choices,
+    design::{self, PlannedCondition, PlannedPoint},
+    fact, lists,
+    lists::Members,
+    surroundings::Surroundings,
+};
+use crate::{
+    capabilities::experiments::{
+        given::GivenPayload,
+        replies::{answers, cautions},
+        rules, summary,
+    },
+    reply::{Card, Text},
+    services::upgrade::{
+        context::ContextMetadata,
+        experiment::{Ending, Experiment, ExperimentId, View},
+        lists::Side,
+        version::Version,
+    },
+};
+
+/// What is stored.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) id: ExperimentId,
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) context: String,
+    pub(super) unit: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) group: Option<String>,
+    /// None within subjects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) consistency: Option<String>,
+    /// Only within subjects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) condition_order: Option<String>,
+    /// `continue`, `assign <code>` or `assign default`.
+    #[serde(default = "keep")]
+    pub(super) post_rule: String,
+    pub(super) filter_mode: String,
+    pub(super) tags: Vec<String>,
+    pub(super) conditions: Vec<PlannedCondition>,
+    pub(super) decision_points: Vec<PlannedPoint>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) payloads: Vec<GivenPayload>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ends_after_users: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ends_after_groups: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) start_on: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) end_on: Option<String>,
+    #[serde(default, skip_serializing_if = "Members::is_empty")]
+    pub(super) inclusion: Members,
+    #[serde(default, skip_serializing_if = "Members::is_empty")]
+    pub(super) exclusion: Members,
+}
+
+fn keep() -> String {
+    "continue".to_owned()
+}
+
+impl Plan {
+    fn members(&self, side: Side) -> &Members {
+        match side {
+            Side::Inclusion => &self.inclusion,
+            Side::Exclusion => &self.exclusion,
+        }
+    }
+
+    fn ending(&self) -> Ending {
+        Ending { user_count: self.ends_after_users, group_count: self.ends_after_groups }
+    }
+
+    /// The request that creates it, in the shape of the server's version.
+    pub(super) fn body(&self, version: &Version) -> Value {
+        let conditions = self.conditions.iter().zip(1..).map(|(condition, order)| {
+            let PlannedCondition { id, code, weight } = condition;
+            json!({ "id": id, "conditionCode": code, "assignmentWeight": weight, "order": order })
+        });
+        let points = self.decision_points.iter().zip(1..).map(|(point, order)| {
+            json!({
+                "id": point.id, "site": point.site, "target": point.target, "description": "", "order": order,
+                "excludeIfReached": point.exclude_if_reached,
+            })
+        });
+        let payloads = self.payloads.iter().filter_map(|payload| {
+            let condition = self.conditions.iter().find(|condition| condition.code == payload.condition)?;
+            let point = self.decision_points.iter().find(|p| payload.decision_point.as_deref() == Some(&p.words()))?;
+            Some(json!({
+                "id": Uuid::new_v4(), "parentCondition": condition.id, "decisionPoint": point.id,
+                "payload": { "type": payload.kind, "value": payload.value },
+            }))
+        });
+        let mut body = json!({
+            "id": self.id,
+            "name": self.name,
+            "description": self.description,
+            "context": [self.context],
+            "state": if self.start_on.is_some() { "scheduled" } else { "inactive" },
+            "assignmentUnit": self.unit,
+            "postExperimentRule": "continue",
+            "filterMode": self.filter_mode,
+            "type": "Simple",
+            "tags": self.tags,
+            "conditions": conditions.collect::<Vec<_>>(),
+            "partitions": points.collect::<Vec<_>>(),
+            "conditionPayloads": payloads.collect::<Vec<_>>(),
+        });
+        let optional = [
+            ("group", json!(self.group)),
+            ("consistencyRule", json!(self.consistency)),
+            ("conditionOrder", json!(self.condition_order)),
+            ("startOn", json!(self.start_on)),
+            ("endOn", json!(self.end_on)),
+        ];
+        for (key, value) in optional.into_iter().filter(|(_, value)| !value.is_null()) {
+            body[key] = value;
+        }
+        if self.ending() != Ending::default() {
+            body["enrollmentCompleteCondition"] = json!(self.ending());
+        }
+        let mut body = design::with_lists_for(version, body);
+        if version.is_below_6_3() {
+            for side in Side::BOTH {
+                lists::write(&mut body, side, self.members(side));
+            }
+        }
+        body
+    }
+
+    /// The update that sets what creating does not: from 6.3 on the rule for afterwards. Nothing if it is so already.
+    pub(super) fn afterwards(&self, experiment: &Experiment) -> Option<Value> {
+        let mut body = experiment.raw.clone();
+        (summary::post_rule(&experiment.view) != self.post_rule).then(|| {
+            design::write_post_rule(&mut body, &self.post_rule);
+            body
+        })
+    }
+
+    /// What is still missing of it, as it reads.
+    pub(super) fn lacking(&self, view: &View) -> Vec<&'static str> {
+        let mut lacking = Vec::new();
+        if summary::post_rule(view) != self.post_rule {
+            lacking.push("rule for afterwards");
+        }
+        for (side, words) in [(Side::Inclusion, "inclusion list"), (Side::Exclusion, "exclusion list")] {
+            if lists::on(view.lists(side)) != *self.members(side) {
+                lacking.push(words);
+            }
+        }
+        lacking
+    }
+
+    /// The lists there are to be.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (Side, &Members)> {
+        Side::BOTH.into_iter().map(|side| (side, self.members(side))).filter(|(_, members)| !members.is_empty())
+    }
+
+    pub(super) fn result(&self) -> Value {
+        let status = if self.start_on.is_some() { "scheduled" } else { "inactive" };
+        json!({ "id": self.id, "name": self.name, "status": status, "context": self.context })
+    }
+
+    pub(super) fn card(&self, known: &ContextMetadata, defaults: &[String], others: &Surroundings) -> Card {
+        let name = &self.name;
+        let shares = self.conditions.iter().map(|c| format!("{} {}%", c.code, rules::number(c.weight)));
+        let points =
+            self.decision_points.iter().map(|point| design::point_words(&point.words(), point.exclude_if_reached));
+        let mut facts = vec![fact("Name", Text::new().bold(name))];
+        if !self.description.is_empty() {
+            facts.push(fact("Description", self.description.as_str()));
+        }
+        facts.push(fact("Context", Text::new().code(&self.context)));
+        let mut add = |label: &str, words: Option<String>| {
+            facts.extend(words.filter(|words| !words.is_empty()).map(|words| fact(label, words)));
+        };
+        let some = |members: &Members| (!members.is_empty()).then(|| lists::words(members));
+        add("Conditions", Some(shares.collect::<Vec<_>>().join(", ")));
+        add("Payloads", Some(design::payload_words(&self.payloads)));
+        add("Decision points", Some(points.collect::<Vec<_>>().join(", ")));
+        add("Assigned", Some(answers::unit_words(&self.unit, self.group.as_deref())));
+        add("Order of conditions", self.condition_order.clone());
+        add("Consistency", self.consistency.clone());
+        add("Enrolment ends", (self.ending() != Ending::default()).then(|| choices::ending_words(self.ending())));
+        add("Afterwards", (self.post_rule != keep()).then(|| answers::afterwards(&self.post_rule)));
+        add("People on no list", Some(answers::filter_words(&self.filter_mode)));
+        add("Inclusion list", some(&self.inclusion));
+        add("Exclusion list", some(&self.exclusion));
+        add("Starts", self.start_on.as_deref().map(choices::when));
+        add("Ends", self.end_on.as_deref().map(choices::when));
+        add("Tags", Some(self.tags.join(", ")));
+        let at = self.decision_points.iter().map(|point| (point.site.as_str(), Some(point.target.as_str())));
+        let mut warnings: Vec<_> =
+            others.namesakes(name).into_iter().chain(others.at_points(&self.context, at)).collect();
+        if self.filter_mode == "excludeAll" && self.inclusion.is_empty() {
+            warnings.push(cautions::nobody_takes_part());
+        }
+        if self.filter_mode == "includeAll" && !self.inclusion.is_empty() {
+            warnings.push(cautions::everybody_takes_part());
+        }
+        if known.conditions.is_empty() {
+            warnings.push(Text::from(format!("{} lists no conditions, so I could not check these.", self.context)));
+        }
+        let begins = match &self.start_on {
+            Some(moment) => format!("It starts by itself on {}.", choices::when(moment)),
+            None => "It is inactive until somebody starts it.".to_owned(),
+        };
+        let mut notes = Vec::new();
+        if !defaults.is_empty() {
+            notes.push(Text::from(format!("By default: {}.", defaults.join(", "))));
+        }
+        notes.push(Text::from(begins.replace("It is", "It will be")));
+        Card {
+            title: format!("Create “{name}”?"),
+            facts,
+            warnings,
+            notes,
+            approve: "Create experiment".to_owned(),
+            reject: "Don't create".to_owned(),
+            done: format!("Created “{name}”. {begins}"),
+            irreversible: false,
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! What an update is asked to change, checked against the experiment and its context.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::{
+    choices,
+    design::{self, MeantPoint, PlannedCondition, PlannedPoint},
+    fields::{self, Changes},
+    given, lists,
+    lists::Members,
+    missing,
+};
+use crate::{
+    capabilities::experiments::{
+        access,
+        given::{GivenCondition, GivenMembers, GivenPayload, GivenPayloads, GivenPoint, GivenWeights, OneOrMany},
+    },
+    clock::Timestamp,
+    graph::action::{PrepareError, Refusal},
+    services::upgrade::{client::UpgradeClient, context::ContextMetadata, experiment::View, lists::Side},
+};
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Given {
+    /// The experiment, by name or id. Required.
+    #[serde(default)]
+    pub(super) experiment: Option<String>,
+    /// Comes back with stored parameters.
+    #[serde(default, rename = "experiment_name")]
+    #[schemars(skip)]
+    _experiment_name: Option<String>,
+    /// A new name.
+    #[serde(default)]
+    new_name: Option<String>,
+    /// A new description.
+    #[serde(default)]
+    description: Option<String>,
+    /// All tags from now on.
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+    /// New weights in percent for the conditions there are, in their order, by code, or `70/30`.
+    #[serde(default)]
+    weights: Option<GivenWeights>,
+    /// All conditions from now on: objects with `code` and `weight`. Only to add or remove conditions.
+    #[serde(default)]
+    conditions: Option<OneOrMany<GivenCondition>>,
+    /// All decision points from now on: objects with `site` and `target`, or texts `site / target`.
+    #[serde(default)]
+    decision_points: Option<OneOrMany<GivenPoint>>,
+    /// Whether people who were at the decision points before the start stay out; for each point there is.
+    #[serde(default)]
+    exclude_if_reached: Option<bool>,
+    /// What the application is told with a condition: by condition code, or objects with `condition`, `value` and
+    /// perhaps `decision_point` and `type` (`string`, `json`, `csv`). What is not given stays.
+    #[serde(default)]
+    payloads: Option<GivenPayloads>,
+    /// Who draws a lot: `individual`, `group`, or `within-subjects`.
+    #[serde(default)]
+    unit: Option<String>,
+    /// The type of group, with unit `group`.
+    #[serde(default)]
+    group: Option<String>,
+    /// Whose past decides: `individual`, `group` or `experiment`.
+    #[serde(default)]
+    consistency: Option<String>,
+    /// In which order people meet conditions, within subjects: `random`, `random round robin`, `ordered round robin`.
+    #[serde(default)]
+    condition_order: Option<String>,
+    /// How the lot is drawn: `random`; others are refused.
+    #[serde(default)]
+    algorithm: Option<String>,
+    /// What people get once enrolment is complete: `continue` (keep their condition), `assign <condition code>`, or
+    /// `assign default`.
+    #[serde(default)]
+    post_rule: Option<String>,
+    /// Whether people on no list take part: `includeAll` or `excludeAll`.
+    #[serde(default)]
+    filter_mode: Option<String>,
+    /// Enrolment ends by itself after so many users; 0 for never.
+    #[serde(default)]
+    ends_after_users: Option<u64>,
+    /// Enrolment ends by itself after so many groups; 0 for never.
+    #[serde(default)]
+    ends_after_groups: Option<u64>,
+    /// When it is to end, such as `2027-01-15 09:00` (UTC).
+    #[serde(default)]
+    end_on: Option<String>,
+    /// Who is on the inclusion list from now on: user ids, groups such as `classId:5B`.
+    #[serde(default)]
+    inclusion: Option<GivenMembers>,
+    /// Who is put on the inclusion list besides those who are.
+    #[serde(default)]
+    add_to_inclusion: Option<GivenMembers>,
+    /// Who is taken off the inclusion list.
+    #[serde(default)]
+    remove_from_inclusion: Option<GivenMembers>,
+    /// Who is on the exclusion list from now on.
+    #[serde(default)]
+    exclusion: Option<GivenMembers>,
+    /// Who is put on the exclusion list besides those who are.
+    #[serde(default)]
+    add_to_exclusion: Option<GivenMembers>,
+    /// Who is taken off the exclusion list.
+    #[serde(default)]
+    remove_from_exclusion: Option<GivenMembers>,
+}
+
+impl Given {
+    /// Whether the context's words are needed to understand it.
+    fn needs_context(&self) -> bool {
+        let members = [
+            &self.inclusion,
+            &self.add_to_inclusion,
+            &self.remove_from_inclusion,
+            &self.exclusion,
+            &self.add_to_exclusion,
+            &self.remove_from_exclusion,
+        ];
+        self.conditions.is_some()
+            || self.decision_points.is_some()
+            || self.group.is_some()
+            || members.iter().any(|members| members.is_some())
+    }
+}
+
+/// What was given, checked and with identities; may still be what is there already.
+pub(super) async fn changes(
+    client: &UpgradeClient,
+    now: Timestamp,
+    asked: &Given,
+    experiment: &View,
+) -> Result<Changes, PrepareError> {
+    let mut contexts = match asked.needs_context() {
+        true => client.context_metadata().await.map_err(access::unavailable)?,
+        false => Default::default(),
+    };
+    let known = contexts.remove(experiment.context()).unwrap_or_default();
+    choices::algorithm(given(asked.algorithm.as_ref()))?;
+
+    let conditions = conditions(asked, experiment, &known)?;
+    let decision_points = points(asked, experiment, &known)?;
+    let unit = given(asked.unit.as_ref()).or(given(asked.group.as_ref()).map(|_| "group"));
+    let unit = choices::choice("assignment unit", unit, &choices::UNITS)?;
+    let by = unit.as_deref().unwrap_or(&experiment.assignment_unit);
+    let by_group = unit.as_deref() == Some("group");
+    let group = match given(asked.group.as_ref()).filter(|_| by_group) {
+        Some(group) => Some(access::group(&known.group_types, group, experiment.context())?),
+        None if by_group => experiment.group.clone(),
+        None => None,
+    };
+    if by_group && group.is_none() {
+        let question = "Which type of group draws a lot together?";
+        return Err(Refusal::Missing(vec![missing("group", question, Vec::new())]).into());
+    }
+    let mut consistency = choices::consistency(given(asked.consistency.as_ref()), by)?;
+    let fits = |rule: &String| choices::consistencies(by).contains(&rule.as_str());
+    if unit.is_some() && consistency.is_none() && !experiment.consistency_rule.as_ref().is_some_and(fits) {
+        consistency = choices::consistencies(by).first().map(|rule| (*rule).to_owned());
+    }
+    let mut order = choices::choice("order of conditions", given(asked.condition_order.as_ref()), &choices::ORDERS)?;
+    if by == "within-subjects" && experiment.condition_order.is_none() {
+        order.get_or_insert_with(|| choices::ORDERS[0].to_owned());
+    }
+    let codes: Vec<_> = match &conditions {
+        Some(conditions) => conditions.iter().map(|c| c.code.clone()).collect(),
+        None => experiment.conditions.iter().map(|c| c.condition_code.clone()).collect(),
+    };
+    let places: Vec<_> = match &decision_points {
+        Some(points) => points.iter().map(PlannedPoint::words).collect(),
+        None => experiment.decision_points.iter().map(|point| point.words()).collect(),
+    };
+    let name = &experiment.name;
+    let ending = (asked.ends_after_users.is_some() || asked.ends_after_groups.is_some())
+        .then(|| choices::ending(experiment.ending, asked.ends_after_users, asked.ends_after_groups));
+    Ok(Changes {
+        experiment: experiment.id,
+        experiment_name: name.clone(),
+        new_name: given(asked.new_name.as_ref()).map(str::to_owned),
+        description: asked.description.as_ref().map(|description| description.trim().to_owned()),
+        tags: asked.tags.clone(),
+        payloads: match &asked.payloads {
+            Some(given) => Some(payloads(&given.all(), experiment, &codes, &places)?),
+            None => None,
+        },
+        conditions,
+        decision_points,
+        unit,
+        group,
+        consistency,
+        condition_order: order,
+        post_rule: match given(asked.post_rule.as_ref()) {
+            Some(rule) => Some(choices::post_rule(rule, name, &codes)?),
+            None => None,
+        },
+        filter_mode: choices::choice("filter mode", given(asked.filter_mode.as_ref()), &choices::FILTER_MODES)?,
+        ends_after_users: ending.map(|ending| ending.user_count.unwrap_or_default()),
+        ends_after_groups: ending.map(|ending| ending.group_count.unwrap_or_default()),
+        end_on: given(asked.end_on.as_ref()).map(|moment| choices::moment(moment, now)).transpose()?,
+        inclusion: members(
+            (&asked.inclusion, &asked.add_to_inclusion, &asked.remove_from_inclusion),
+            Side::Inclusion,
+            experiment,
+            &known,
+        )?,
+        exclusion: members(
+            (&asked.exclusion, &asked.add_to_exclusion, &asked.remove_from_exclusion),
+            Side::Exclusion,
+            experiment,
+            &known,
+        )?,
+    })
+}
+
+fn conditions(
+    asked: &Given,
+    experiment: &View,
+    known: &ContextMetadata,
+) -> Result<Option<Vec<PlannedCondition>>, PrepareError> {
+    let planned = match (&asked.conditions, &asked.weights) {
+        (Some(conditions), weights) => {
+            let known_codes: Vec<_> = experiment.conditions.iter().map(|c| c.condition_code.clone()).collect();
+            let vocabulary = [known_codes, known.conditions.clone()].concat();
+            let unknown = design::unknown_conditions(conditions, &vocabulary, experiment.context());
+            if let Some(unknown) = unknown.filter(|_| !known.conditions.is_empty()) {
+                return Err(Refusal::Missing(vec![unknown]).into());
+            }
+            design::conditions(conditions, weights.as_ref(), &vocabulary)?
+        }
+        (None, Some(weights)) => {
+            let codes = experiment.conditions.iter();
+            let codes = codes.map(|c| GivenCondition::Parts { code: c.condition_code.clone(), weight: None });
+            design::conditions(&OneOrMany::Many(codes.collect()), Some(weights), &[])?
+        }
+        (None, None) => return Ok(None),
+    };
+    let identity = |code: &str| {
+        let old = experiment.conditions.iter().find(|c| c.condition_code == code);
+        old.and_then(|c| c.id.parse().ok()).unwrap_or_else(Uuid::new_v4)
+    };
+    let planned = planned.into_iter();
+    Ok(Some(planned.map(|(code, weight)| PlannedCondition { id: identity(&code), code, weight }).collect()))
+}
+
+/// The points from now on. What is not said of who reached them stays as it is.
+fn points(
+    asked: &Given,
+    experiment: &View,
+    known: &ContextMetadata,
+) -> Result<Option<Vec<PlannedPoint>>, PrepareError> {
+    let meant: Vec<_> = match (&asked.decision_points, asked.exclude_if_reached) {
+        (Some(points), _) => design::points(points, experiment.context(), known)?,
+        (None, Some(_)) => {
+            let now = experiment.decision_points.iter().cloned();
+            now.map(|p| MeantPoint { site: p.site, target: p.target.unwrap_or_default(), excludes: None }).collect()
+        }
+        (None, None) => return Ok(None),
+    };
+    let planned = meant.into_iter().map(|MeantPoint { site, target, excludes }| {
+        let same = |p: &&crate::services::upgrade::experiment::DecisionPoint| {
+            p.site == site && p.target.as_deref().unwrap_or_default() == target
+        };
+        let old = experiment.decision_points.iter().find(same);
+        PlannedPoint {
+            id: old.and_then(|p| p.id.parse().ok()).unwrap_or_else(Uuid::new_v4),
+            exclude_if_reached: excludes
+                .or(asked.exclude_if_reached)
+                .or(old.map(|p| p.exclude_if_reached))
+                .unwrap_or_default(),
+            site,
+            target,
+        }
+    });
+    Ok(Some(planned.collect()))
+}
+
+/// The payload of every condition at every point from now on.
+fn payloads(
+    given: &[GivenPayload],
+    experiment: &View,
+    codes: &[String],
+    places: &[String],
+) -> Result<Vec<GivenPayload>, PrepareError> {
+    let new = design::payloads(given, &experiment.name, codes, places)?;
+    let old = fields::payloads(experiment);
+    let is_at = |p: &&GivenPayload, code: &String, place: &String| {
+        p.condition == *code && p.decision_point.as_ref() == Some(place)
+    };
+    let pairs = codes.iter().flat_map(|code| places.iter().map(move |place| (code, place)));
+    let each = pairs.map(|(code, place)| {
+        let found = new.iter().find(|p| is_at(p, code, place)).or(old.iter().find(|p| is_at(p, code, place)));
+        found.cloned().unwrap_or_else(|| fields::own_code(code, place))
+    });
+    Ok(each.collect())
+}
+
+/// Who is on a list from now on; nothing if nothing is said of it.
+fn members(
+    (whole, more, fewer): (&Option<GivenMembers>, &Option<GivenMembers>, &Option<GivenMembers>),
+    side: Side,
+    experiment: &View,
+    known: &ContextMetadata,
+) -> Result<Option<Members>, PrepareError> {
+    let meant = |given: &GivenMembers| lists::meant(given, &known.group_types, experiment.context());
+    if whole.is_none() && more.is_none() && fewer.is_none() {
+        return Ok(None);
+    }
+    let mut members = match whole {
+        Some(whole) => meant(whole)?,
+        None => lists::on(experiment.lists(side)),
+    };
+    if let Some(more) = more {
+        members = lists::with(members, meant(more)?);
+    }
+    if let Some(fewer) = fewer {
+        members = lists::without(members, &meant(fewer)?);
+    }
+    Ok(Some(members))
+}

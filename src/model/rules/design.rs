@@ -1,0 +1,157 @@
+//! The rarer parts of a description: payloads, who stays out, how it ends, lists, dates.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    clauses::{Taken, list, one, starts_clause},
+    words::{Word, after, skip, text},
+};
+
+/// One of them, if one begins here.
+pub(super) fn rare(words: &[Word]) -> Taken<'_> {
+    payloads(words)
+        .or_else(|| reached(words))
+        .or_else(|| within(words))
+        .or_else(|| algorithm(words))
+        .or_else(|| ending(words))
+        .or_else(|| members(words))
+        .or_else(|| dates(words))
+}
+
+/// `payloads control=short, variant=long`; also `control short`, and `short for control`.
+fn payloads(words: &[Word]) -> Taken<'_> {
+    let after = after(words, "the payloads|payloads|payload")?;
+    let (items, rest) = items(skip(after, "are|is|of|:|,"));
+    let mut by_code = Map::new();
+    for item in items {
+        let (code, value) = match item.as_slice() {
+            [one] => {
+                let (code, value) = one.text.split_once(['=', ':'])?;
+                (code.to_owned(), value.to_owned())
+            }
+            [value @ .., preposition, code] if preposition.is("for") => (code.text.clone(), text(value)),
+            [code, value @ ..] => (code.text.trim_end_matches([':', '=']).to_owned(), text(skip(value, "is|=|:|to"))),
+            [] => continue,
+        };
+        by_code.insert(code, value.into());
+    }
+    (!by_code.is_empty()).then(|| (vec![("payloads".to_owned(), Value::Object(by_code))], rest))
+}
+
+/// Items of a list that may contain prepositions: only “with”, “at” and “in” end it, or another part after a comma.
+fn items(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
+    let next_part = |i: usize| words[i].any(&[",", "and"]) && starts_clause(skip(&words[i..], ", and|,|and"));
+    let end = (0..words.len()).find(|&i| words[i].any(&["with", "at", "in"]) || next_part(i)).unwrap_or(words.len());
+    let items = words[..end].split(|word| word.any(&[",", "and"])).map(<[Word]>::to_vec);
+    (items.filter(|item| !item.is_empty()).collect(), &words[end..])
+}
+
+/// `exclude if reached`.
+fn reached(words: &[Word]) -> Taken<'_> {
+    const NOT: &str = "without exclude if reached|no exclude if reached|not exclude if reached";
+    const SO: &str =
+        "exclude if reached|exclude-if-reached|excluding those who reached it|exclude those who reached it";
+    if let Some(rest) = after(words, NOT) {
+        return one("exclude_if_reached", false, rest);
+    }
+    one("exclude_if_reached", true, after(words, SO)?)
+}
+
+/// `within subjects`, perhaps with the order of the conditions.
+fn within(words: &[Word]) -> Taken<'_> {
+    let unit = after(
+        words,
+        "within subjects|within-subjects|within subject|unit within-subjects|unit within subjects|assigned within subjects",
+    );
+    if let Some(rest) = unit {
+        return one("unit", "within-subjects", rest);
+    }
+    let named = after(words, "the condition order|condition order|order of conditions|order");
+    let start = skip(named.unwrap_or(words), "is|to|of|:|,");
+    for order in ["ordered round robin", "random round robin", "random"] {
+        if let Some(rest) = after(start, order).filter(|_| named.is_some() || order != "random") {
+            return one("condition_order", order, rest);
+        }
+    }
+    let rest = after(words, "in random order")?;
+    one("condition_order", "random", rest)
+}
+
+/// `algorithm stratified`.
+fn algorithm(words: &[Word]) -> Taken<'_> {
+    if let Some(rest) = after(words, "stratified random sampling|stratified sampling") {
+        return one("algorithm", "stratified random sampling", rest);
+    }
+    let start = skip(after(words, "the algorithm|assignment algorithm|algorithm")?, "is|to|of|:");
+    if let Some(rest) = after(start, "stratified random sampling|stratified sampling|stratified") {
+        return one("algorithm", "stratified random sampling", rest);
+    }
+    let (value, rest) = start.split_first()?;
+    one("algorithm", value.text.clone(), rest)
+}
+
+/// `ending after 100 users or 10 groups`.
+fn ending(words: &[Word]) -> Taken<'_> {
+    const ENDS: &str =
+        "enrollment ends after|enrolment ends after|ending after|ends after|end after|stop after|stopping after";
+    let mut rest = after(words, ENDS)?;
+    let mut params = Vec::new();
+    while let [number, what, more @ ..] = skip(rest, "or|and|,") {
+        let Ok(count) = number.text.parse::<u64>() else { break };
+        let key = match what.lower.as_str() {
+            "users" | "people" | "students" | "participants" | "user" | "person" => "ends_after_users",
+            "groups" | "classes" | "group" | "schools" => "ends_after_groups",
+            _ => break,
+        };
+        params.push((key.to_owned(), count.into()));
+        rest = more;
+    }
+    (!params.is_empty()).then_some((params, rest))
+}
+
+/// `inclusion list u1, u2`, `excluding class 5B`.
+fn members(words: &[Word]) -> Taken<'_> {
+    const IN: &str = "the inclusion list|inclusion list|including|only for";
+    const OUT: &str = "the exclusion list|exclusion list|excluding";
+    let (key, start) = match after(words, IN) {
+        Some(start) => ("inclusion", start),
+        None => ("exclusion", after(words, OUT)?),
+    };
+    let (items, rest) = list(skip(start, "is|to|of|are|:|,"));
+    (!items.is_empty()).then(|| (vec![(key.to_owned(), who(&items))], rest))
+}
+
+/// Members as they are given: `u1`, `class 5B`.
+pub(super) fn who(items: &[Vec<Word>]) -> Value {
+    let each = items.iter().map(|item| text(skip(item, "the|user|student|users|students|people")));
+    let each: Vec<_> = each.filter(|item| !item.is_empty()).collect();
+    json!(each)
+}
+
+/// `starting 2027-01-15 09:00`, `until 2027-02-01`.
+fn dates(words: &[Word]) -> Taken<'_> {
+    const START: &str = "starting on|starting at|starting|starts on|start on|starting from|scheduled for";
+    const END: &str = "ending on|ends on|end on|until|ending";
+    let (key, start) = match after(words, START) {
+        Some(start) => ("start_on", start),
+        None => ("end_on", after(words, END)?),
+    };
+    let (moment, rest) = date(start)?;
+    one(key, moment, rest)
+}
+
+/// `2027-01-15`, perhaps with a time.
+pub(super) fn date(words: &[Word]) -> Option<(String, &[Word])> {
+    let (day, rest) = words.split_first()?;
+    let digits = day.text.chars().filter(char::is_ascii_digit).count();
+    if digits < 6 || !day.text.contains('-') {
+        return None;
+    }
+    let time = skip(rest, "at|,");
+    Some(match time.split_first() {
+        Some((clock, after)) if clock.text.contains(':') && clock.text.chars().any(|c| c.is_ascii_digit()) => {
+            (format!("{} {}", day.text, clock.text), skip(after, "utc"))
+        }
+        _ => (day.text.clone(), rest),
+    })
+}

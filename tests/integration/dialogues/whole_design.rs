@@ -1,0 +1,194 @@
+//! Everything an experiment can be: payloads, order, endings, lists.
+
+use insta::assert_snapshot;
+
+use crate::support::bot::TestBot;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rich_design_is_created_in_one_go() {
+    let bot = TestBot::start().await;
+    let mut thread = bot
+        .user("ana")
+        .says(
+            "create experiment Tutor Trial in livehint-ai at chat/chat-tone with conditions tutor-a, tutor-b, \
+             weights 60/40, exclude if reached, payloads tutor-a=calm and tutor-b=lively, ending after 100 users, \
+             post rule assign tutor-a, inclusion list u1, u2, class 5B, exclusion list u9, \
+             filter mode excludeAll, tags tutor, 2026",
+        )
+        .await;
+    assert_snapshot!(thread.heard(), @"
+    *Create “Tutor Trial”?*
+    *Name*  *Tutor Trial*
+    *Context*  `livehint-ai`
+    *Conditions*  tutor-a 60%, tutor-b 40%
+    *Payloads*  tutor-a “calm”, tutor-b “lively”
+    *Decision points*  chat / chat-tone (not for people who were there before the start)
+    *Assigned*  each person by themselves
+    *Consistency*  individual
+    *Enrolment ends*  by itself after 100 people
+    *Afterwards*  everyone enrolled gets tutor-a
+    *People on no list*  do not take part
+    *Inclusion list*  u1, u2, classId 5B
+    *Exclusion list*  u9
+    *Tags*  tutor, 2026
+    By default: each person by themselves, consistency individual.
+    It will be inactive until somebody starts it.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Create experiment] [Don't create]
+    ");
+    thread.clicks("ana", "Create experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Create “Tutor Trial”?*
+    *Name*  *Tutor Trial*
+    *Context*  `livehint-ai`
+    *Conditions*  tutor-a 60%, tutor-b 40%
+    *Payloads*  tutor-a “calm”, tutor-b “lively”
+    *Decision points*  chat / chat-tone (not for people who were there before the start)
+    *Assigned*  each person by themselves
+    *Consistency*  individual
+    *Enrolment ends*  by itself after 100 people
+    *Afterwards*  everyone enrolled gets tutor-a
+    *People on no list*  do not take part
+    *Inclusion list*  u1, u2, classId 5B
+    *Exclusion list*  u9
+    *Tags*  tutor, 2026
+    By default: each person by themselves, consistency individual.
+    It will be inactive until somebody starts it.
+    Approved by @ana · ‹time›
+    ✅ Created “Tutor Trial”. It is inactive until somebody starts it.
+    digest `‹id›`
+    ---
+    @ana “*Tutor Trial*”: done. What next?
+    [Start it] [Show details]
+    ");
+    let made = bot.upgrade.experiment("Tutor Trial").unwrap();
+    assert_eq!(made["postExperimentRule"], "assign");
+    assert_eq!(made["revertTo"], made["conditions"][0]["id"]);
+    assert_eq!(made["partitions"][0]["excludeIfReached"], true);
+    assert_eq!(made["enrollmentCompleteCondition"]["userCount"], 100);
+    assert_eq!(made["conditionPayloads"][1]["payload"]["value"], "lively");
+    let sent = bot.upgrade.effects().len();
+    assert_eq!(sent, 5, "created, its rule set, two lists of those who take part, one of those who do not");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn within_subjects_has_an_order_and_no_consistency() {
+    let bot = TestBot::start().await;
+    let mut thread = bot
+        .user("ana")
+        .says("create experiment Tour in mathstream at lesson-quiz/lesson-video within subjects, ordered round robin")
+        .await;
+    assert_snapshot!(thread.heard(), @"
+    *Create “Tour”?*
+    *Name*  *Tour*
+    *Context*  `mathstream`
+    *Conditions*  control 50%, question-hint-default 50%
+    *Decision points*  lesson-quiz / lesson-video
+    *Assigned*  each person through several conditions
+    *Order of conditions*  ordered round robin
+    *People on no list*  take part
+    By default: conditions control and question-hint-default (the first of mathstream), people on no list take part, afterwards everyone keeps their condition.
+    It will be inactive until somebody starts it.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Create experiment] [Don't create]
+    ");
+    thread.clicks("ana", "Create experiment").await;
+    thread.heard();
+    let made = bot.upgrade.experiment("Tour").unwrap();
+    assert_eq!((&made["conditionOrder"], &made["consistencyRule"]), (&"ordered round robin".into(), &().into()));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_are_put_on_lists_and_taken_off() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("add u1, u2 to the inclusion list of Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Inclusion list*  nobody → *u1, u2*
+    ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
+    It is inactive in assign-prog.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    thread.clicks("ana", "Update experiment").await;
+    thread.heard();
+    thread.says("ana", "exclude class 5B from Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Exclusion list*  nobody → *classId 5B*
+    It is inactive in assign-prog.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    thread.clicks("ana", "Update experiment").await;
+    thread.heard();
+    thread.says("ana", "remove u1 from the inclusion list of Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Inclusion list*  u1, u2 → *u2*
+    ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
+    It is inactive in assign-prog.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    thread.clicks("ana", "Update experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Inclusion list*  u1, u2 → *u2*
+    ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
+    It is inactive in assign-prog.
+    Approved by @ana · ‹time›
+    ✅ Updated “Math Hints”: inclusion list.
+    digest `‹id›`
+    ---
+    @ana “*Math Hints*”: done. What next?
+    [Undo: put it back] [Show details]
+    ");
+    thread.clicks("ana", "Undo: put it back").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Inclusion list*  u2 → *u1, u2*
+    ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
+    It is inactive in assign-prog.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    thread.says("ana", "exclude team 7 from Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    The context assign-prog has no group type “*team*”. It has: schoolId, classId, instructorId.
+    Say it again with one of these.
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_done_is_refused_with_the_reason() {
+    let bot = TestBot::start().await;
+    let mut said = Vec::new();
+    for wish in [
+        "create experiment Foo in livehint-ai at chat/chat-tone with algorithm stratified",
+        "create experiment Foo in livehint-ai at chat/chat-tone with algorithm ts_configurable",
+        "create experiment Foo in livehint-ai at chat/chat-tone within subjects, consistency group",
+        "create experiment Foo in livehint-ai at chat/chat-tone ending on 2020-01-01",
+        "create experiment Foo in livehint-ai at chat/chat-tone with payloads purple=x",
+        "create experiment Foo in livehint-ai at chat/chat-tone assigned by team",
+    ] {
+        let mut thread = bot.user("ana").says(wish).await;
+        said.push(thread.heard());
+    }
+    assert_snapshot!(said.join("\n"), @"
+    I cannot use the algorithm “*stratified random sampling*”: it draws by a factor of the participants that has to be uploaded to UpGrade first, and I cannot see which there are.
+    Say random instead; that is also what I use if nobody says anything.
+    I cannot use the algorithm “*ts_configurable*”: it needs a second system (Mooclet), which I do not know to be there.
+    Say random instead; that is also what I use if nobody says anything.
+    Within subjects everybody meets several conditions, so there is no consistency rule.
+    Leave the rule out, or choose the unit individual or group.
+    2020-01-01 00:00 UTC is over. It has to be a moment to come.
+    “*Foo*” has no condition “*purple*”. It has: control, tutor-a.
+    The context livehint-ai has no group type “*team*”. It has: classId.
+    Say it again with one of these.
+    ");
+    bot.finish().await;
+}
