@@ -18,7 +18,9 @@ pub fn outcome(record: &ActionRecord) -> Reply {
     match record.status {
         Status::Done => next_steps(Reply::text(to().join(done(record))), record),
         Status::Failed => {
-            let text = everyone(record).bold(record.act()).plain(" did not work. ");
+            let several = record.parameters["experiments"].is_array();
+            let words = if several { " did not work for all of them. " } else { " did not work. " };
+            let text = everyone(record).bold(record.act()).plain(words);
             failed(Reply::text(text.join(summary(record))), record)
         }
         Status::Unknown => {

@@ -1,7 +1,7 @@
 //! Which changes of status are made, and from where.
 //!
 //! The server accepts all of them, so this table is the only guard: a fresh experiment may start if it is complete, a
-//! running one may be stopped and resumed, anything may be cancelled. Pure; it asks nobody.
+//! running one may be stopped and resumed, anything may be cancelled, and what is cancelled may be archived. Pure; it asks nobody.
 
 use crate::services::upgrade::{
     experiment::{Condition, View},
@@ -25,14 +25,14 @@ pub enum Objection {
 ///
 /// The [`Objection`].
 pub fn check(experiment: &View, to: Status) -> Result<(), Objection> {
-    if experiment.state == to {
+    if experiment.state == to && to != Status::Scheduled {
         return Err(Objection::Already);
     }
     if !may_become(experiment.state, to) {
         return Err(Objection::NoWay(possible(experiment.state)));
     }
     match to {
-        Status::Enrolling => match shortcomings(experiment) {
+        Status::Enrolling | Status::Scheduled => match shortcomings(experiment) {
             problems if problems.is_empty() => Ok(()),
             problems => Err(Objection::NotReady(problems)),
         },
@@ -52,6 +52,9 @@ fn may_become(from: Status, to: Status) -> bool {
         (Enrolling, EnrollmentComplete) | (EnrollmentComplete, Enrolling) => true,
         (Cancelled, Cancelled) => false,
         (_, Cancelled) => true,
+        (Cancelled, Archived) => true,
+        (Inactive | Scheduled, Scheduled) => true, // another date
+        (Scheduled, Enrolling | Inactive) => true,
         _ => false,
     }
 }
@@ -101,6 +104,9 @@ pub fn status_meant(words: &str) -> Option<Status> {
         | "unpause" => Some(Status::Enrolling),
         "stop" | "stopped" | "pause" | "enrolmentcomplete" => Some(Status::EnrollmentComplete),
         "cancel" | "canceled" => Some(Status::Cancelled),
+        "archive" => Some(Status::Archived),
+        "schedule" => Some(Status::Scheduled),
+        "unschedule" => Some(Status::Inactive),
         _ => None,
     }
 }
@@ -112,6 +118,9 @@ pub fn verb(from: Status, to: Status) -> &'static str {
         (_, Status::Enrolling) => "start",
         (_, Status::EnrollmentComplete) => "stop",
         (_, Status::Cancelled) => "cancel",
+        (_, Status::Archived) => "archive",
+        (_, Status::Scheduled) => "schedule",
+        (_, Status::Inactive) => "unschedule",
         _ => "change",
     }
 }
@@ -146,16 +155,21 @@ mod tests {
                 allowed.push(format!("{} → {}", from.stored(), to.stored()));
             }
         }
-        insta::assert_snapshot!(allowed.join("\n"), @r"
+        insta::assert_snapshot!(allowed.join("\n"), @"
         draft → cancelled
+        inactive → scheduled
         inactive → enrolling
         inactive → cancelled
         preview → cancelled
+        scheduled → inactive
+        scheduled → scheduled
+        scheduled → enrolling
         scheduled → cancelled
         enrolling → enrollmentComplete
         enrolling → cancelled
         enrollmentComplete → enrolling
         enrollmentComplete → cancelled
+        cancelled → archived
         archived → cancelled
         ");
     }
@@ -177,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_is_already_so_is_said() {
-        for status in Status::ALL {
+        for status in Status::ALL.into_iter().filter(|status| *status != Status::Scheduled) {
             assert_eq!(check(&experiment(status, &[100.0], 1), status), Err(Objection::Already));
         }
     }
@@ -198,8 +212,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_move_leaves_cancelled(to in prop::sample::select(&Status::ALL[..])) {
-            prop_assert!(check(&experiment(Status::Cancelled, &[100.0], 1), to).is_err());
+        fn what_is_cancelled_can_only_be_archived(to in prop::sample::select(&Status::ALL[..])) {
+            let allowed = check(&experiment(Status::Cancelled, &[100.0], 1), to).is_ok();
+            prop_assert_eq!(allowed, to == Status::Archived);
         }
 
         #[test]

@@ -167,8 +167,9 @@ pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Optio
         words,
         "it should be|it is|it will be|i think|let us use|use|call it|name it|the name is|make it|that would be|it's|in the|in|for the|at the|at|with|the|to|as",
     );
-    // A name may contain anything; elsewhere parts of a description are looked for first.
-    let found = if key == "name" || key == "description" { plain_name(words) } else { clauses(words) };
+    // A name may contain anything, and a time looks like weights; elsewhere parts of a description are looked for first.
+    let found =
+        if matches!(key, "name" | "description" | "start_on" | "end_on") { plain_name(words) } else { clauses(words) };
     let mut params = found.params;
     if !found.rest.is_empty() && !params.contains_key(key) {
         let long = found.rest.len() > 6 && !matches!(key, "name" | "description" | "conditions" | "decision_points");

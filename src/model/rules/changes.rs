@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
+    bulk,
     clauses::{self, clauses},
     design, lists,
     names::{self, Named},
@@ -13,11 +14,11 @@ use super::{
 
 pub(super) const CREATE: &str = "create_experiment";
 pub(super) const UPDATE: &str = "update_experiment";
-const STATUS: &str = "update_experiment_status";
+pub(super) const STATUS: &str = "update_experiment_status";
 const DELETE: &str = "delete_experiment";
 
 /// Verbs, and the status they lead to; the capability knows the same words.
-const VERBS: &[(&str, &str)] = &[
+pub(super) const VERBS: &[(&str, &str)] = &[
     ("start", "start"),
     ("begin", "start"),
     ("launch", "start"),
@@ -36,6 +37,7 @@ const VERBS: &[(&str, &str)] = &[
     ("cancel", "cancel"),
     ("abort", "cancel"),
     ("archive", "archived"),
+    ("unschedule", "unschedule"),
 ];
 
 /// What is to be changed, if it is a change. `words` are without politeness.
@@ -48,6 +50,8 @@ pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood
         .or_else(|| update(words, situation))
         .or_else(|| delete(words, situation))
         .or_else(|| ending(words, situation))
+        .or_else(|| bulk::schedule(words, situation))
+        .or_else(|| bulk::several(words))
         .or_else(|| status(words, situation))
 }
 
@@ -236,6 +240,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
                 points.map(|word| clauses::point(&word.text).unwrap_or_else(|| word.text.clone())).collect();
             points.into()
         }
+        "start_on" | "end_on" => design::date(words).map_or_else(|| text(words), |(moment, _)| moment).into(),
         "inclusion" | "exclusion" => design::who(&items()),
         "tags" => items().iter().map(|item| text(item)).collect::<Vec<_>>().into(),
         "consistency" | "post_rule" | "unit" => text(words).to_lowercase().into(),

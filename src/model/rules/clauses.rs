@@ -187,6 +187,9 @@ fn weights(words: &[Word]) -> Taken<'_> {
 /// The text if it is a ratio of numbers, without its signs.
 pub(super) fn ratio(text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split(['/', ':', '-']).map(|part| part.trim_end_matches('%')).collect();
+    if parts.len() == 3 && parts[0].len() == 4 {
+        return None; // a date
+    }
     let numbers = parts.iter().all(|part| part.parse::<f64>().is_ok_and(f64::is_finite));
     (parts.len() > 1 && numbers).then(|| parts.join("/"))
 }

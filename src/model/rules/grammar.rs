@@ -4,7 +4,7 @@
 //! question. So a person may ask something else in between, and an answer is never taken for a request it contains.
 
 use super::{
-    answers, changes, doubts, participants, questions,
+    answers, bulk, changes, doubts, participants, questions,
     situation::Situation,
     testing,
     wish::{Talk, Understood, Wish},
@@ -26,6 +26,7 @@ pub(super) fn understand(situation: &Situation) -> Understood {
         .or_else(|| answers::correction(words, situation))
         .or_else(|| testing::test(words, situation))
         .or_else(|| participants::participant(words))
+        .or_else(|| bulk::several(words))
         .or_else(|| request(&all, words, situation, asks))
         .or_else(|| answers::answer(words, situation, asks))
         .or_else(|| (situation.said.trim() == "?").then(|| Wish::Talk(Talk::Help).into()))

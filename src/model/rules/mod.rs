@@ -12,6 +12,7 @@
 //! a sentence, and what ends them is easier to say with words than with groups.
 
 mod answers;
+mod bulk;
 mod calls;
 mod changes;
 mod clauses;

@@ -196,7 +196,10 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         bench.does("update_experiment_status", cancel).await;
         reads!(
             bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints", "status": "start" })).await,
-            @"“Math Hints” is cancelled (completed), and from there it cannot become enrolling (running). It stays as it is."
+            @"
+        “Math Hints” is cancelled (completed), and from there it cannot become enrolling (running). It can become: archived.
+        [archive Math Hints → archive Math Hints]
+        "
         );
         assert_eq!(bench.changes(), 4);
     }
@@ -208,11 +211,11 @@ async fn a_status_that_is_not_said_is_asked_for_with_what_is_possible() {
     bench.upgrade.has("Math Hints", "inactive");
     assert_snapshot!(
         bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints" })).await,
-        @r#"status: “Math Hints” is inactive. What should become of it? ["start", "cancel"]"#
+        @r#"status: “Math Hints” is inactive. What should become of it? ["schedule", "start", "cancel"]"#
     );
     assert_snapshot!(
         bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints", "status": "finish" })).await,
-        @"The status cannot be “finish”, only enrolling (start), enrollmentComplete (stop), cancelled (cancel)."
+        @"The status cannot be “finish”, only enrolling (start), enrollmentComplete (stop), cancelled (cancel), archived, scheduled."
     );
     assert_snapshot!(bench.refuses("update_experiment_status", json!({ "status": "stop" })).await, @"experiment: Which experiment? []");
 }

@@ -91,6 +91,24 @@ async fn whichever_answer_is_lost_each_part_is_there_once() {
 }
 
 #[tokio::test]
+async fn several_experiments_are_each_changed_once() {
+    for version in BOTH {
+        for when in [When::BeforeEffect, When::AfterEffect] {
+            let bench = Bench::start(version).await;
+            for name in ["One", "Two", "Three"] {
+                bench.upgrade.has(name, "cancelled");
+            }
+            bench.does("update_experiment_status", json!({ "experiment": "One", "status": "archive" })).await;
+            bench.upgrade.will(Fault { kind: Kind::Fail(502), when, only: Some("POST /api/experiments/state".into()) });
+            let asked = json!({ "experiments": ["one", "Two", "Three"], "status": "archived" });
+            let outcome = to_the_end(&bench, "update_experiment_status", asked).await;
+            assert_eq!(outcome.summary().words(), "Archived 2 experiments: “Two”, “Three”.");
+            assert_eq!(bench.changes(), 3, "{version:?} {when:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_part_that_is_refused_is_said() {
     let bench = Bench::start(Version::V6_5).await;
     bench.upgrade.has("Math Hints", "inactive");

@@ -8,6 +8,7 @@ mod delete;
 mod lookups;
 mod restarts;
 mod scripted;
+mod several;
 mod status;
 mod testing;
 mod trouble;

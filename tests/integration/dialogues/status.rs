@@ -83,7 +83,10 @@ async fn what_is_so_already_needs_no_card() {
     thread.says("ana", "start Lesson Video Hints").await;
     assert_snapshot!(thread.heard(), @"“*Lesson Video Hints*” is already running (enrolling), so there is nothing to change.");
     thread.says("ana", "start Chat Tone").await;
-    assert_snapshot!(thread.heard(), @"“*Chat Tone*” is cancelled (completed), and from there it cannot become enrolling (running). It stays as it is.");
+    assert_snapshot!(thread.heard(), @"
+    “*Chat Tone*” is cancelled (completed), and from there it cannot become enrolling (running). It can become: archived.
+    [archive Chat Tone]
+    ");
     assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;
 }

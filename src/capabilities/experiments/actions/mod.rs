@@ -20,6 +20,7 @@ mod design;
 mod fields;
 mod lists;
 mod plan;
+mod several;
 mod surroundings;
 mod wanted;
 

@@ -1,4 +1,4 @@
-//! `update_experiment_status`: starts, stops, resumes or cancels an experiment.
+//! `update_experiment_status`: starts, schedules, stops, resumes, cancels or archives an experiment, or several.
 
 use std::sync::Arc;
 
@@ -8,12 +8,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    cannot_read_back, change, done, ended_badly, fact, failed, given, in_flight, missing, stored,
-    surroundings::Surroundings, unread,
+    Window, cannot_read_back, change, choices, done, ended_badly, fact, failed, given, missing,
+    several::{self, AllOf, GivenExperiment, Several},
+    stored,
+    surroundings::Surroundings,
+    unread,
 };
 use crate::{
     capabilities::experiments::{
         access,
+        given::OneOrMany,
         replies::{answers, cautions, outcomes, refusals},
         rules::{self, Objection},
         summary,
@@ -43,10 +47,19 @@ struct Given {
     /// The experiment, by name or id. Required.
     #[serde(default)]
     experiment: Option<String>,
-    /// What it is to become: `enrolling` (start, resume), `enrollmentComplete` (stop, pause) or `cancelled` (cancel, final).
-    /// Required.
+    /// Several experiments, by name or id, instead of one.
+    #[serde(default)]
+    experiments: Option<OneOrMany<GivenExperiment>>,
+    /// All experiments of a kind, instead of one.
+    #[serde(default)]
+    all: Option<AllOf>,
+    /// What it is to become: `enrolling` (start, resume), `enrollmentComplete` (stop, pause), `cancelled` (cancel, final),
+    /// `archived` (only what is cancelled), `scheduled` (starts by itself) or `inactive` (takes a schedule back). Required.
     #[serde(default)]
     status: Option<String>,
+    /// When it starts by itself, with `scheduled`: such as `2027-01-15 09:00` (UTC).
+    #[serde(default)]
+    start_on: Option<String>,
 }
 
 /// What is stored.
@@ -55,6 +68,16 @@ struct Change {
     experiment: ExperimentId,
     experiment_name: String,
     status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    start_on: Option<String>,
+}
+
+/// One of the two that are stored.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    One(Change),
+    Several(Several),
 }
 
 #[async_trait]
@@ -64,8 +87,8 @@ impl ActionKind for UpdateStatus {
     }
 
     fn description(&self) -> &'static str {
-        "Starts, stops (pauses), resumes or cancels an experiment. Use it when someone asks to start, run, stop, pause, \
-         resume or cancel an experiment."
+        "Starts, schedules, stops (pauses), resumes, cancels or archives an experiment, or several at once. Use it when \
+         someone asks to start, run, schedule, stop, pause, resume, cancel or archive experiments."
     }
 
     fn schema(&self) -> Value {
@@ -75,12 +98,24 @@ impl ActionKind for UpdateStatus {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: Given = access::parameters(parameters)?;
         let to = match given(asked.status.as_ref()) {
-            None => None,
+            None => given(asked.start_on.as_ref()).map(|_| Status::Scheduled),
             Some(words) => Some(rules::status_meant(words).ok_or_else(|| {
-                let allowed = ["enrolling (start)", "enrollmentComplete (stop)", "cancelled (cancel)"];
+                let allowed =
+                    ["enrolling (start)", "enrollmentComplete (stop)", "cancelled (cancel)", "archived", "scheduled"];
                 access::refused(ErrorKind::Validation, refusals::not_one_of("status", words, &allowed))
             })?),
         };
+        if let Some(to) = to.filter(|to| *to != Status::Scheduled) {
+            let verb = rules::verb(Status::Inactive, to);
+            match (&asked.experiments, &asked.all) {
+                (Some(names), _) => return several::propose(several::named(&self.0, names, verb).await?, to),
+                (None, Some(which)) => {
+                    let all = self.0.all().await.map_err(access::unavailable)?;
+                    return several::propose(several::all_of(all, which, self.1.now())?, to);
+                }
+                (None, None) => {}
+            }
+        }
         let Some(name) = given(asked.experiment.as_ref()) else {
             let mut all = vec![missing("experiment", "Which experiment?", Vec::new())];
             if to.is_none() {
@@ -108,22 +143,40 @@ impl ActionKind for UpdateStatus {
                 },
             ));
         }
+        let start_on = match (to, given(asked.start_on.as_ref())) {
+            (Status::Scheduled, Some(moment)) => Some(choices::moment(moment, self.1.now())?),
+            (Status::Scheduled, None) => {
+                let question =
+                    format!("When should “{}” start by itself? Such as 2027-01-15 09:00 (UTC).", experiment.name);
+                return Err(Refusal::Missing(vec![missing("start_on", question, Vec::new())]).into());
+            }
+            _ => None,
+        };
+        if to == Status::Scheduled && experiment.state == to && experiment.start_on == start_on {
+            return Err(access::refused(ErrorKind::Execution, refusals::already(&experiment.name, to)));
+        }
         let enrolled = self.0.enrollment(&[experiment.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
-        let warnings = if to == Status::Enrolling { self.before_a_start(&experiment).await? } else { Vec::new() };
+        let warnings = if starts(to) { self.before_a_start(&experiment).await? } else { Vec::new() };
         Ok(Proposal {
             parameters: json!(Change {
                 experiment: experiment.id,
                 experiment_name: experiment.name.clone(),
-                status: to
+                status: to,
+                start_on: start_on.clone(),
             }),
             preconditions: facts_that_count(&experiment, to),
-            card: card(&experiment, to, enrolled, warnings),
+            card: card(&experiment, to, start_on.as_deref(), enrolled, warnings),
             undo: undo(&experiment, to),
         })
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let change: Change = stored(record)?;
+        let change = match stored(record)? {
+            Stored::One(change) => change,
+            Stored::Several(several) => {
+                return several::standing(&self.0, &several).await.map_err(|error| unread(&error));
+            }
+        };
         match self.0.single(change.experiment).await {
             Ok(experiment) => Ok(facts_that_count(&experiment.view, change.status)),
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name))),
@@ -132,11 +185,12 @@ impl ActionKind for UpdateStatus {
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
-        let change: Change = match stored(record) {
-            Ok(change) => change,
+        let change = match stored(record) {
+            Ok(Stored::One(change)) => change,
+            Ok(Stored::Several(several)) => return several::perform(&self.0, record, &several).await,
             Err(outcome) => return Performed::Ended(outcome),
         };
-        match self.0.set_state(change.experiment, change.status, None).await {
+        match self.0.set_state(change.experiment, change.status, change.start_on.as_deref()).await {
             Ok(_) => Performed::Ended(done(record, result(&change))),
             Err(Error::NotFound { .. }) => {
                 Performed::Ended(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name)))
@@ -146,16 +200,23 @@ impl ActionKind for UpdateStatus {
     }
 
     fn recovery(&self) -> Recovery {
-        Recovery::Probe { in_flight: in_flight(&self.0) }
+        Recovery::Probe { in_flight: Window::in_flight(&self.0) }
     }
 
     /// It happened if the experiment stands where it was to go: the precondition said that it stood elsewhere.
     async fn probe(&self, record: &ActionRecord) -> Probed {
-        let Ok(change) = stored::<Change>(record) else {
-            return Probed::CannotTell { evidence: outcomes::unreadable_record() };
+        let change = match stored(record) {
+            Ok(Stored::One(change)) => change,
+            Ok(Stored::Several(several)) => {
+                let probed = several::probe(&self.0, record, &several).await;
+                return probed.unwrap_or_else(|error| cannot_read_back(&error));
+            }
+            Err(_) => return Probed::CannotTell { evidence: outcomes::unreadable_record() },
         };
+        let is_there =
+            |now: &View| now.state == change.status && (change.start_on.is_none() || now.start_on == change.start_on);
         match self.0.single(change.experiment).await {
-            Ok(now) if now.view.state == change.status => Probed::Happened(done(record, result(&change))),
+            Ok(now) if is_there(&now.view) => Probed::Happened(done(record, result(&change))),
             Ok(now) if record.preconditions["status"] == json!(now.view.state) => Probed::DidNotHappen,
             Ok(now) => Probed::CannotTell { evidence: outcomes::elsewhere(&now.view.name, &now.view.state.display()) },
             Err(Error::NotFound { .. }) => {
@@ -182,8 +243,9 @@ impl UpdateStatus {
 /// The status, and for a start also what is started: that is what the card shows.
 fn facts_that_count(experiment: &View, to: Status) -> Value {
     match to {
-        Status::Enrolling => json!({
+        Status::Enrolling | Status::Scheduled => json!({
             "status": experiment.state,
+            "start_on": experiment.start_on,
             "conditions": rules::weights_in_words(&experiment.conditions),
             "decision_points": points(experiment),
         }),
@@ -203,6 +265,7 @@ fn points(experiment: &View) -> String {
 fn undo(experiment: &View, to: Status) -> Option<Undo> {
     let (back, label) = match (experiment.state, to) {
         (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop it again"),
+        (Status::Inactive, Status::Scheduled) => (Status::Inactive, "Undo: unschedule it"),
         (Status::Enrolling, Status::EnrollmentComplete) => (Status::Enrolling, "Undo: resume it"),
         _ => return None,
     };
@@ -213,7 +276,12 @@ fn undo(experiment: &View, to: Status) -> Option<Undo> {
     })
 }
 
-fn card(experiment: &View, to: Status, enrolled: Option<u64>, mut warnings: Vec<Text>) -> Card {
+/// Whether it starts now or later.
+fn starts(to: Status) -> bool {
+    matches!(to, Status::Enrolling | Status::Scheduled)
+}
+
+fn card(experiment: &View, to: Status, start_on: Option<&str>, enrolled: Option<u64>, mut warnings: Vec<Text>) -> Card {
     let name = &experiment.name;
     let (title, approve, reject, done) = match (experiment.state, to) {
         (Status::EnrollmentComplete, Status::Enrolling) => (
@@ -234,6 +302,24 @@ fn card(experiment: &View, to: Status, enrolled: Option<u64>, mut warnings: Vec<
             "Don't stop",
             format!("Stopped “{name}”: it takes nobody new."),
         ),
+        (_, Status::Archived) => (
+            format!("Archive “{name}”?"),
+            "Archive experiment",
+            "Don't archive",
+            format!("Archived “{name}”: its results stay as they are."),
+        ),
+        (_, Status::Scheduled) => (
+            format!("Schedule “{name}”?"),
+            "Schedule experiment",
+            "Don't schedule",
+            format!("Scheduled “{name}”: it starts on {}.", start_on.map(choices::when).unwrap_or_default()),
+        ),
+        (_, Status::Inactive) => (
+            format!("Unschedule “{name}”?"),
+            "Unschedule experiment",
+            "Keep the date",
+            format!("Unscheduled “{name}”: it stays inactive until somebody starts it."),
+        ),
         _ => (
             format!("Cancel “{name}”?"),
             "Cancel experiment",
@@ -247,7 +333,15 @@ fn card(experiment: &View, to: Status, enrolled: Option<u64>, mut warnings: Vec<
     ];
     let mut notes = Vec::new();
     match to {
-        Status::Enrolling => {
+        Status::Enrolling | Status::Scheduled => {
+            if let Some(moment) = start_on {
+                let before = experiment.start_on.as_deref().filter(|_| experiment.state == Status::Scheduled);
+                facts.push(match before {
+                    Some(before) => change("Starts", choices::when(before), choices::when(moment)),
+                    None => fact("Starts", choices::when(moment)),
+                });
+                notes.push(Text::from("UpGrade starts it by itself, where its scheduler is set up."));
+            }
             facts.push(fact("Conditions", rules::weights_in_words(&experiment.conditions)));
             facts.push(fact("Decision points", points(experiment)));
         }
@@ -255,11 +349,13 @@ fn card(experiment: &View, to: Status, enrolled: Option<u64>, mut warnings: Vec<
             facts.push(fact("Afterwards", answers::afterwards(&summary::post_rule(experiment))));
             notes.push(Text::from("Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it."));
         }
+        Status::Archived => notes.push(Text::from("Its design and results are kept; it cannot be started from there.")),
+        Status::Inactive => {}
         _ => {
             warnings.push(Text::from("A cancelled experiment cannot be started again here."));
         }
     }
-    if let Some(users) = enrolled.filter(|users| *users > 0 || to != Status::Enrolling) {
+    if let Some(users) = enrolled.filter(|users| *users > 0 || !(starts(to) || to == Status::Inactive)) {
         facts.push(fact("Enrolled", answers::people(users)));
     }
     Card {

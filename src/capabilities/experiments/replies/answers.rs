@@ -91,7 +91,8 @@ pub fn details_reply(answer: &Value) -> Reply {
         reply = reply.and(Part::Text(Text::from(details.description.as_str())));
     }
     reply = reply.and(Part::Facts(facts)).hint(Text::new().plain("Id ").code(summary.id.to_string()));
-    for next in details.next_statuses.iter().filter(|next| **next != Status::Cancelled) {
+    let offered = |next: &&Status| !matches!(next, Status::Cancelled | Status::Scheduled | Status::Inactive);
+    for next in details.next_statuses.iter().filter(offered) {
         let verb = rules::verb(summary.status, *next);
         reply = reply.choice(capital(verb), format!("{verb} {}", summary.name));
     }

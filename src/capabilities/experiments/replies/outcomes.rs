@@ -128,6 +128,30 @@ pub fn part_failed(error: &Error) -> Text {
     Text::new().plain("UpGrade said: ").code(typed(&why)).plain(".")
 }
 
+/// The platform failed at one of several.
+pub fn faulted_one(reason: &str) -> Text {
+    Text::new().plain("UpGrade failed while it worked on this one (").code(typed(reason)).plain("); please look there.")
+}
+
+/// What became of each of several: `past` is what was done to them, and `not` says why the others are left.
+pub fn each(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
+    let all = changed.len() + not.len();
+    let mut text = match changed.len() {
+        0 => Text::from("None was changed."),
+        some => Text::from(format!("{some} of {all}: {}", past.to_lowercase())),
+    };
+    for (i, name) in changed.iter().enumerate() {
+        text = text.plain(if i == 0 { " “" } else { "”, “" }).bold(*name);
+    }
+    if !changed.is_empty() {
+        text = text.plain("”.");
+    }
+    for (name, why) in not {
+        text = text.plain(" Not “").bold(*name).plain("”: ").join(why.clone());
+    }
+    text
+}
+
 /// The status read back is neither the old nor the new one.
 pub fn elsewhere(name: &str, now: &str) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain(format!("” is {now}."))

@@ -266,6 +266,28 @@ pub fn ends_before_it_starts() -> Reply {
     Reply::text("It would end before it starts.").hint("Say the dates again.")
 }
 
+/// A month that cannot be read.
+pub fn no_month(asked: &str) -> Reply {
+    Reply::text(Text::new().plain("I cannot read “").bold(typed(asked)).plain("” as a month."))
+        .hint("Write it as May, May 2026 or 2026-05.")
+}
+
+/// No experiment is of the kind that was asked for.
+pub fn none_fits() -> Reply {
+    Reply::text("No experiment is like that, so there is nothing to change.").choice("Show all", "list experiments")
+}
+
+/// None of several may become that.
+pub fn none_may(to: Status, left_out: &[String]) -> Reply {
+    Reply::text(format!("None of them can become {}: {}.", to.display(), left_out.join(", ")))
+}
+
+/// Too many for one card.
+pub fn too_many(found: usize, most: usize) -> Reply {
+    Reply::text(format!("That would be {found} experiments; one card lists at most {most}."))
+        .hint("Ask for one context, one tag or one month.")
+}
+
 /// A payload that is none.
 pub fn bad_json(condition: &str) -> Reply {
     Reply::text(Text::new().plain("The payload of “").bold(typed(condition)).plain("” is said to be JSON, but is not."))
@@ -365,8 +387,9 @@ mod tests {
     #[test]
     fn a_way_that_does_not_exist_comes_with_those_that_do() {
         let possible = rules::possible(Status::Inactive);
-        assert_snapshot!(read(&no_way("Math Hints", Status::Inactive, Status::EnrollmentComplete, &possible)), @r"
-        “Math Hints” is inactive, and from there it cannot become enrollmentComplete (paused). It can become: enrolling (running), cancelled (completed).
+        assert_snapshot!(read(&no_way("Math Hints", Status::Inactive, Status::EnrollmentComplete, &possible)), @"
+        “Math Hints” is inactive, and from there it cannot become enrollmentComplete (paused). It can become: scheduled, enrolling (running), cancelled (completed).
+        [schedule Math Hints]
         [start Math Hints]
         [cancel Math Hints]
         ");

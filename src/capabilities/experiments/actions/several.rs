@@ -1,0 +1,275 @@
+//! One change of status for several experiments: one card that lists each, one decision, an outcome for each.
+//!
+//! The requests go out one by one. An experiment that stands already where it is to go is not touched again, so a lost
+//! answer leaves the rest to the next attempt.
+
+use jiff::{Timestamp as Moment, tz::TimeZone};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{Window, change, done, failed};
+use crate::{
+    capabilities::experiments::{
+        access,
+        given::OneOrMany,
+        lookup,
+        replies::{outcomes, refusals},
+        rules::{self, Objection},
+    },
+    clock::Timestamp,
+    graph::action::{ActionRecord, ErrorKind, Performed, PrepareError, Probed, Proposal},
+    reply::{Card, Text},
+    services::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{Experiment, Named, View},
+        status::Status,
+    },
+};
+
+/// The most that one card lists.
+const MOST: usize = 25;
+
+/// One of several experiments, as a person or a record names it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum GivenExperiment {
+    /// By name or id.
+    Words(String),
+    /// As it is stored.
+    Stored {
+        /// Its id.
+        id: String,
+    },
+}
+
+/// All experiments of a kind; what is not given does not matter.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(super) struct AllOf {
+    /// Where they stand, such as `completed`.
+    #[serde(default)]
+    status: Option<String>,
+    /// Their context.
+    #[serde(default)]
+    context: Option<String>,
+    /// A tag they carry.
+    #[serde(default)]
+    tag: Option<String>,
+    /// The month in which they came to where they stand: `May` (the last one) or `2026-05`.
+    #[serde(default)]
+    month: Option<String>,
+}
+
+/// What is stored.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Several {
+    experiments: Vec<Named>,
+    status: Status,
+}
+
+/// Those that are named, each once.
+pub(super) async fn named(
+    client: &UpgradeClient,
+    given: &OneOrMany<GivenExperiment>,
+    verb: &str,
+) -> Result<Vec<View>, PrepareError> {
+    let mut found = Vec::<View>::new();
+    for one in given.all() {
+        let (GivenExperiment::Words(name) | GivenExperiment::Stored { id: name }) = one;
+        let view = access::experiment(client, &name, |name| format!("{verb} {name}")).await?.view;
+        if !found.iter().any(|other| other.id == view.id) {
+            found.push(view);
+        }
+    }
+    Ok(found)
+}
+
+/// All of a kind, by name.
+pub(super) fn all_of(all: Vec<Experiment>, which: &AllOf, now: Timestamp) -> Result<Vec<View>, PrepareError> {
+    let refuse = |reply| access::refused(ErrorKind::Validation, reply);
+    let status = match &which.status {
+        Some(words) => {
+            let known: Vec<_> = Status::ALL.iter().map(|status| status.stored()).collect();
+            let meant = rules::status_meant(words);
+            Some(meant.ok_or_else(|| refuse(refusals::not_one_of("status", words, &known)))?)
+        }
+        None => None,
+    };
+    let month = match &which.month {
+        Some(words) => Some(month(words, now).ok_or_else(|| refuse(refusals::no_month(words)))?),
+        None => None,
+    };
+    let is = |one: &String, other: &str| lookup::pick(std::slice::from_ref(one), other).is_some();
+    let fits = |view: &View| {
+        status.is_none_or(|status| view.state == status)
+            && which.context.as_ref().is_none_or(|context| is(context, view.context()))
+            && which.tag.as_ref().is_none_or(|tag| view.tags.iter().any(|own| is(tag, own)))
+            && month.is_none_or(|month| since(view).and_then(month_of) == Some(month))
+    };
+    let found: Vec<_> = all.into_iter().map(|experiment| experiment.view).filter(fits).collect();
+    if found.is_empty() { Err(refuse(refusals::none_fits())) } else { Ok(found) }
+}
+
+/// Since when it stands where it stands: its last change of status, or of anything.
+fn since(view: &View) -> Option<&str> {
+    let changes = view.state_time_logs.iter().filter(|change| change.to_state == view.state);
+    changes.map(|change| change.time_log.as_str()).max().or(view.updated_at.as_deref())
+}
+
+type Month = (i16, i8);
+
+fn month_of(moment: &str) -> Option<Month> {
+    let date = moment.parse::<Moment>().ok()?.to_zoned(TimeZone::UTC);
+    Some((date.year(), date.month()))
+}
+
+/// `2026-05`, `May 2026`, or the last `May` there was.
+fn month(words: &str, now: Timestamp) -> Option<Month> {
+    const NAMES: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let (year, this) = month_of(&now.to_string())?;
+    if let Some((year, month)) = words.trim().split_once('-') {
+        return Some((year.parse().ok()?, month.parse().ok().filter(|month| (1..=12).contains(month))?));
+    }
+    let mut parts = words.split_whitespace();
+    let name = parts.next()?.to_lowercase();
+    let month = (1..).zip(NAMES).find(|(_, short)| name.starts_with(short)).map(|(number, _)| number)?;
+    Some((parts.next().and_then(|year| year.parse().ok()).unwrap_or(year - i16::from(month > this)), month))
+}
+
+/// The card for all that may change; those that may not are named as left out.
+pub(super) fn propose(views: Vec<View>, to: Status) -> Result<Proposal, PrepareError> {
+    let mut left_out = Vec::new();
+    let (fit, unfit): (Vec<_>, Vec<_>) = views.into_iter().partition(|view| rules::check(view, to).is_ok());
+    for view in &unfit {
+        let why = match rules::check(view, to) {
+            Err(Objection::NotReady(problems)) => problems.join(", "),
+            _ => format!("it is {}", view.state.display()),
+        };
+        left_out.push(format!("{} ({why})", view.name));
+    }
+    if fit.is_empty() {
+        return Err(access::refused(ErrorKind::Execution, refusals::none_may(to, &left_out)));
+    }
+    if fit.len() > MOST {
+        return Err(access::refused(ErrorKind::UserInput, refusals::too_many(fit.len(), MOST)));
+    }
+    let statuses: Map<_, _> = fit.iter().map(|view| (view.id.to_string(), json!(view.state))).collect();
+    let stored = Several {
+        experiments: fit.iter().map(|view| Named { id: view.id, name: view.name.clone() }).collect(),
+        status: to,
+    };
+    Ok(Proposal {
+        parameters: json!(stored),
+        preconditions: json!({ "statuses": statuses }),
+        card: card(&fit, to, &left_out),
+        undo: None,
+    })
+}
+
+/// Where each stands now, as the card showed it.
+pub(super) async fn standing(client: &UpgradeClient, several: &Several) -> Result<Value, Error> {
+    let all = client.all().await?;
+    let of = |named: &Named| all.iter().find(|other| other.view.id == named.id).map(|other| other.view.state);
+    let statuses: Map<_, _> =
+        several.experiments.iter().map(|named| (named.id.to_string(), json!(of(named)))).collect();
+    Ok(json!({ "statuses": statuses }))
+}
+
+/// Changes each that has not changed yet.
+pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, several: &Several) -> Performed {
+    let window = Window::open(client);
+    let (mut changed, mut not) = (Vec::new(), Vec::new());
+    for named in &several.experiments {
+        if let Err(Error::NoAnswer { reason }) = window.is_open() {
+            return Performed::NoAnswer { detail: reason };
+        }
+        let before = &record.preconditions["statuses"][named.id.to_string()];
+        let ended = match client.single(named.id).await {
+            Ok(now) if now.view.state == several.status => Ok(()),
+            Ok(now) if json!(now.view.state) == *before => {
+                client.set_state(named.id, several.status, None).await.map(|_| ())
+            }
+            Ok(now) => {
+                not.push((named.name.as_str(), Text::from(format!("It is {} by now.", now.view.state.display()))));
+                continue;
+            }
+            Err(error) => Err(error),
+        };
+        match ended {
+            Ok(()) => changed.push(named.name.as_str()),
+            Err(Error::NoAnswer { reason }) => return Performed::NoAnswer { detail: reason },
+            Err(Error::Faulted { reason }) => not.push((named.name.as_str(), outcomes::faulted_one(&reason))),
+            Err(error) => not.push((named.name.as_str(), outcomes::part_failed(&error))),
+        }
+    }
+    Performed::Ended(if not.is_empty() {
+        done(record, json!({ "experiments": several.experiments, "status": several.status }))
+    } else {
+        failed(ErrorKind::Execution, outcomes::each(past(several.status), &changed, &not))
+    })
+}
+
+/// Happened if all stand there; what does not is gone on with.
+pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several: &Several) -> Result<Probed, Error> {
+    let now = standing(client, several).await?;
+    let all_there = several.experiments.iter().all(|n| now["statuses"][n.id.to_string()] == json!(several.status));
+    let result = json!({ "experiments": several.experiments, "status": several.status });
+    Ok(if all_there { Probed::Happened(done(record, result)) } else { Probed::DidNotHappen })
+}
+
+fn past(to: Status) -> &'static str {
+    match to {
+        Status::Enrolling => "Started",
+        Status::EnrollmentComplete => "Stopped",
+        Status::Cancelled => "Cancelled",
+        Status::Archived => "Archived",
+        _ => "Changed",
+    }
+}
+
+fn card(fit: &[View], to: Status, left_out: &[String]) -> Card {
+    let verb = rules::verb(fit[0].state, to);
+    let capital = verb[..1].to_uppercase() + &verb[1..];
+    let many = if fit.len() == 1 { "1 experiment".to_owned() } else { format!("{} experiments", fit.len()) };
+    let names: Vec<_> = fit.iter().map(|view| format!("“{}”", view.name)).collect();
+    let mut warnings = Vec::new();
+    if to == Status::Cancelled {
+        warnings.push(Text::from("A cancelled experiment cannot be started again here."));
+    }
+    let mut notes = vec![Text::from("One decision for all of them; I say what became of each.")];
+    if !left_out.is_empty() {
+        notes.push(Text::from(format!("Left out: {}.", left_out.join(", "))));
+    }
+    Card {
+        title: format!("{capital} {many}?"),
+        facts: fit.iter().map(|view| change(&view.name, view.state.display(), to.display())).collect(),
+        warnings,
+        notes,
+        approve: format!("{capital} {many}"),
+        reject: format!("Don't {verb}"),
+        done: format!("{} {many}: {}.", past(to), names.join(", ")),
+        irreversible: to == Status::Cancelled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_is_the_last_one_of_its_name() {
+        let now = Timestamp("2026-06-20T10:00:00Z".parse::<Moment>().unwrap().as_millisecond());
+        for (words, expected) in [
+            ("May", Some((2026, 5))),
+            ("june", Some((2026, 6))),
+            ("Nov", Some((2025, 11))),
+            ("May 2024", Some((2024, 5))),
+            ("2025-12", Some((2025, 12))),
+            ("2025-13", None),
+            ("soon", None),
+        ] {
+            assert_eq!(month(words, now), expected, "{words}");
+        }
+    }
+}

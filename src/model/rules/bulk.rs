@@ -1,0 +1,126 @@
+//! Changes of status beyond one verb and one name: a date, or several experiments at once.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    changes::{STATUS, VERBS, named},
+    design::date,
+    situation::Situation,
+    wish::{Understood, Wish},
+    words::{Word, after, skip},
+};
+
+/// `schedule Math Hints for 2027-01-15 09:00`.
+pub(super) fn schedule(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let rest = after(words, "schedule|reschedule").or_else(|| {
+        let rest = after(words, "start|launch")?;
+        rest.iter().position(|word| word.any(&["on", "at"])).filter(|&at| date(&rest[at + 1..]).is_some()).map(|_| rest)
+    })?;
+    let place = (0..rest.len()).find(|&i| rest[i].any(&["for", "on", "at", "to"]) && date(&rest[i + 1..]).is_some());
+    let mut params = Map::new();
+    let about = &rest[..place.unwrap_or(rest.len())];
+    named(&mut params, skip(about, "the start of"), situation);
+    params.insert("status".to_owned(), "scheduled".into());
+    if let Some((moment, _)) = place.and_then(|place| date(&rest[place + 1..])) {
+        params.insert("start_on".to_owned(), moment.into());
+    }
+    Some(Wish::change(STATUS, params).into())
+}
+
+/// `archive all completed experiments from May in mathstream`, `stop “A”, “B” and “C”`.
+pub(super) fn several(words: &[Word]) -> Option<Understood> {
+    let (rest, status) = VERBS.iter().find_map(|(verb, status)| Some((after(words, verb)?, *status)))?;
+    let mut params = Map::new();
+    let quoted: Vec<_> = rest.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
+    match quoted.len() {
+        0 => params.insert("all".to_owned(), all_of(rest)?),
+        1 => return None,
+        _ => params.insert("experiments".to_owned(), quoted.into()),
+    };
+    params.insert("status".to_owned(), status.into());
+    Some(Wish::change(STATUS, params).into())
+}
+
+/// What kind of experiments is meant.
+fn all_of(words: &[Word]) -> Option<Value> {
+    const STATUSES: &[&str] = &[
+        "completed",
+        "cancelled",
+        "canceled",
+        "paused",
+        "stopped",
+        "running",
+        "enrolling",
+        "inactive",
+        "scheduled",
+        "archived",
+    ];
+    let mut rest = skip(after(words, "all of|all|every|each")?, "the|our|my|of the");
+    let mut which = Map::new();
+    if let Some((status, others)) = rest.split_first().filter(|(word, _)| word.any(STATUSES)) {
+        which.insert("status".to_owned(), status.lower.clone().into());
+        rest = others;
+    }
+    let mut rest = match after(rest, "experiments|experiment|ones|one|tests|studies") {
+        Some(rest) => rest,
+        None if !which.is_empty() => rest,
+        None => return None,
+    };
+    rest = skip(rest, "that are|which are|we have");
+    while !rest.is_empty() {
+        let (key, start) = match after(rest, "from|since|of|completed in|ended in") {
+            Some(start) => ("month", start),
+            None => match after(rest, "tagged with|tagged|with the tag|with tag") {
+                Some(start) => ("tag", start),
+                None => ("context", skip(after(rest, "in|for")?, "the context|context|the")),
+            },
+        };
+        let (value, mut others) = start.split_first()?;
+        let mut value = value.text.clone();
+        if key == "month"
+            && let Some((year, more)) = others.split_first().filter(|(year, _)| year.text.parse::<u16>().is_ok())
+        {
+            value = format!("{value} {}", year.text);
+            others = more;
+        }
+        which.insert(key.to_owned(), json!(value));
+        rest = skip(others, ",|and");
+    }
+    Some(Value::Object(which))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{situation::Situation, tests::check};
+
+    #[test]
+    fn several_experiments_dates_and_lists() {
+        check(
+            &Situation::default(),
+            &[
+                (
+                    "archive all completed ones from May",
+                    r#"update_experiment_status {"all":{"month":"May","status":"completed"},"status":"archived"}"#,
+                ),
+                (
+                    "stop all experiments in mathstream tagged hints",
+                    r#"update_experiment_status {"all":{"context":"mathstream","tag":"hints"},"status":"stop"}"#,
+                ),
+                ("start All Stars", r#"update_experiment_status {"experiment":"All Stars","status":"start"}"#),
+                (
+                    "start Math Hints on 2027-01-15 at 09:00",
+                    r#"update_experiment_status {"experiment":"Math Hints","start_on":"2027-01-15 09:00","status":"scheduled"}"#,
+                ),
+                (
+                    "take u1 off the exclusion list of Math Hints",
+                    r#"update_experiment {"experiment":"Math Hints","remove_from_exclusion":["u1"]}"#,
+                ),
+                (
+                    "include class 5B and u2 in Math Hints",
+                    r#"update_experiment {"add_to_inclusion":["class 5B","u2"],"experiment":"Math Hints"}"#,
+                ),
+                ("delete Math Hints", r#"delete_experiment {"experiment":"Math Hints"}"#),
+            ],
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! Several experiments on one card; archiving; a start at a date.
+
+use countersign::sandbox::upgrade::faults::{Fault, Kind, When};
+use insta::assert_snapshot;
+
+use crate::support::bot::TestBot;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_of_a_kind_are_archived_with_one_decision() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Pilot", "cancelled");
+    bot.upgrade.has("Second Pilot", "cancelled");
+    let mut thread = bot.user("ana").says("archive all completed experiments in assign-prog").await;
+    assert_snapshot!(thread.heard(), @"
+    *Archive 2 experiments?*
+    *Pilot*  cancelled (completed) → *archived*
+    *Second Pilot*  cancelled (completed) → *archived*
+    One decision for all of them; I say what became of each.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Archive 2 experiments] [Don't archive]
+    ");
+    thread.clicks("bo", "Archive 2 experiments").await;
+    assert_snapshot!(thread.heard(), @"
+    *Archive 2 experiments?*
+    *Pilot*  cancelled (completed) → *archived*
+    *Second Pilot*  cancelled (completed) → *archived*
+    One decision for all of them; I say what became of each.
+    Approved by @bo · ‹time›
+    ✅ Archived 2 experiments: “Pilot”, “Second Pilot”.
+    digest `‹id›`
+    ---
+    @ana *Archive 2 experiments*: done.
+    ");
+    for name in ["Pilot", "Second Pilot"] {
+        assert_eq!(bot.upgrade.experiment(name).unwrap()["state"], "archived");
+    }
+    assert_eq!(bot.upgrade.experiment("Chat Tone").unwrap()["state"], "completed", "it is of another context");
+    thread.says("ana", "archive all completed experiments in assign-prog").await;
+    assert_snapshot!(thread.heard(), @"
+    No experiment is like that, so there is nothing to change.
+    [Show all]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_became_of_each_is_said() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Pilot", "enrolling");
+    let mut thread = bot.user("ana").says("stop “Pilot”, “Lesson Video Hints” and “Chat Tone”").await;
+    assert_snapshot!(thread.heard(), @"
+    *Stop 2 experiments?*
+    *Pilot*  enrolling (running) → *enrollmentComplete (paused)*
+    *Lesson Video Hints*  enrolling (running) → *enrollmentComplete (paused)*
+    One decision for all of them; I say what became of each.
+    Left out: Chat Tone (it is cancelled (completed)).
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Stop 2 experiments] [Don't stop]
+    ");
+    bot.upgrade.will(Fault {
+        kind: Kind::Fail(400),
+        when: When::BeforeEffect,
+        only: Some("POST /api/experiments/state".into()),
+    });
+    thread.clicks("ana", "Stop 2 experiments").await;
+    assert_snapshot!(thread.heard(), @"
+    *Stop 2 experiments?*
+    *Pilot*  enrolling (running) → *enrollmentComplete (paused)*
+    *Lesson Video Hints*  enrolling (running) → *enrollmentComplete (paused)*
+    One decision for all of them; I say what became of each.
+    Left out: Chat Tone (it is cancelled (completed)).
+    Approved by @ana · ‹time›
+    ❌ 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`.
+    digest `‹id›`
+    ---
+    @ana *Stop 2 experiments* did not work. 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`.
+    [Try again]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_is_scheduled_and_taken_back() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("schedule Math Hints").await;
+    assert_snapshot!(thread.heard(), @"When should “Math Hints” start by itself? Such as 2027-01-15 09:00 (UTC).");
+    thread.says("ana", "2020-01-15").await;
+    assert_snapshot!(thread.heard(), @"2020-01-15 00:00 UTC is over. It has to be a moment to come.");
+    thread.says("ana", "schedule Math Hints for 2099-01-15 09:00").await;
+    assert_snapshot!(thread.heard(), @"
+    *Schedule “Math Hints”?*
+    *Status*  inactive → *scheduled*
+    *Context*  `assign-prog`
+    *Starts*  2099-01-15 09:00 UTC
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    UpGrade starts it by itself, where its scheduler is set up.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Schedule experiment] [Don't schedule]
+    ");
+    thread.clicks("ana", "Schedule experiment").await;
+    assert_snapshot!(thread.heard(), @"
+    *Schedule “Math Hints”?*
+    *Status*  inactive → *scheduled*
+    *Context*  `assign-prog`
+    *Starts*  2099-01-15 09:00 UTC
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    UpGrade starts it by itself, where its scheduler is set up.
+    Approved by @ana · ‹time›
+    ✅ Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.
+    digest `‹id›`
+    ---
+    @ana “*Math Hints*”: done. What next?
+    [Undo: unschedule it] [Show details]
+    ");
+    let now = bot.upgrade.experiment("Math Hints").unwrap();
+    assert_eq!((&now["state"], &now["startOn"]), (&"scheduled".into(), &"2099-01-15T09:00:00.000Z".into()));
+    thread.clicks("ana", "Undo: unschedule it").await;
+    assert_snapshot!(thread.heard(), @"
+    *Unschedule “Math Hints”?*
+    *Status*  scheduled → *inactive*
+    *Context*  `assign-prog`
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Unschedule experiment] [Keep the date]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_is_completed_is_archived() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("archive Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    “*Math Hints*” is inactive, and from there it cannot become archived. It can become: scheduled, enrolling (running), cancelled (completed).
+    [schedule Math Hints] [start Math Hints] [cancel Math Hints]
+    ");
+    thread.says("ana", "archive Chat Tone").await;
+    assert_snapshot!(thread.heard(), @"
+    *Archive “Chat Tone”?*
+    *Status*  cancelled (completed) → *archived*
+    *Context*  `livehint-ai`
+    *Enrolled*  24 people
+    Its design and results are kept; it cannot be started from there.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Archive experiment] [Don't archive]
+    ");
+    bot.finish().await;
+}
