@@ -73,7 +73,7 @@ async fn what_became_of_each_is_said() {
     ❌ 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`.
     digest `‹id›`
     ---
-    @ana *Stop 2 experiments* did not work. 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`.
+    @ana *Stop 2 experiments* did not work for all of them. 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`.
     [Try again]
     ");
     bot.finish().await;
