@@ -10,7 +10,7 @@ use crate::ids::{ApprovalId, ChannelId, MessageTs, TeamId, ThreadId, UserId};
 pub enum Entry {
     /// Somebody pressed a button of a card.
     Click(Click),
-    /// Somebody typed a plain yes or no in a thread.
+    /// Somebody typed a plain yes, no or never mind in a thread.
     Typed(Typed),
     /// A card's time is over.
     Expire {
@@ -49,7 +49,7 @@ pub struct Click {
     pub response_url: Option<String>,
 }
 
-/// The buttons of a card.
+/// The buttons of a card, and what can only be typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pressed {
@@ -59,9 +59,11 @@ pub enum Pressed {
     Reject,
     /// No further: only while it is being done.
     Stop,
+    /// Let go of what one asked for oneself; typed only.
+    Withdraw,
 }
 
-/// A typed yes or no.
+/// A typed yes, no or never mind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Typed {
     /// Where.
@@ -72,7 +74,7 @@ pub struct Typed {
     pub text: String,
     /// When, by Slack.
     pub ts: MessageTs,
-    /// Which of the two.
+    /// Which of them.
     pub means: Pressed,
     /// Whether it was said to the bot.
     pub addressed: bool,

@@ -189,6 +189,9 @@ fn set(
             state.note_problem(&error_type, &message);
             Ok("noted".to_owned())
         }
+        tools::DROP_DRAFT if state.draft.is_none() && state.turn.change.is_none() && on_card.is_some() => {
+            Err("there is no draft; a card is open, and only people decide about it".to_owned())
+        }
         tools::DROP_DRAFT => {
             heard.dropped = true;
             state.draft = None;

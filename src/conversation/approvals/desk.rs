@@ -10,11 +10,13 @@ use super::{
     replies,
 };
 use crate::{
+    assistant::state::AgentState,
     clock::Clock,
     conversation::entry::{Click, Pressed, Typed},
     graph::{
         action::{ActionRecord, Approver, Decision, Status, Verdict},
-        store::{ActionFilter, AuditKind, Changes, Error, Mail, Seq, Store},
+        checkpoint::Checkpoint,
+        store::{ActionFilter, AuditKind, Changes, Error, Mail, Saved, Seq, Store},
     },
     ids::{ApprovalId, CommitId, ThreadId, UserId},
     reply::Reply,
@@ -76,16 +78,21 @@ impl Approvals {
         Err(Error::ActionMoved { id: record.id.clone(), current: Some(Box::new(record)) })
     }
 
-    /// Somebody typed a plain yes or no.
+    /// Somebody typed a plain yes, no or never mind. Never mind withdraws the one open card of the person who asked for
+    /// it; whatever else it may mean is for the assistant to say.
     pub async fn on_typed(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
-        let known = typed.addressed || self.store.load(&typed.thread).await?.is_some();
-        if !known {
+        let saved = self.store.load(&typed.thread).await?;
+        if !typed.addressed && saved.is_none() {
             return Ok(Answer::Nothing); // two people agreeing about something else
         }
         let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         let open = self.store.actions(&filter).await?;
         let record = match open.as_slice() {
             [] => return self.pass_on(typed, seq).await,
+            [own] if typed.means == Pressed::Withdraw && own.requested_by == typed.by && !is_drafting(saved) => {
+                own.clone()
+            }
+            _ if typed.means == Pressed::Withdraw => return self.pass_on(typed, seq).await,
             [one] => one.clone(),
             several => return Ok(Answer::Refused(replies::which_card(several))),
         };
@@ -140,6 +147,7 @@ impl Approvals {
             Pressed::Reject | Pressed::Stop => {
                 (policy::may_reject(record, by, &person), Verdict::Rejected { reason: None })
             }
+            Pressed::Withdraw => (policy::may_withdraw(record, by), Verdict::Cancelled),
         };
         if let Err(why) = allowed {
             let word = match why {
@@ -218,7 +226,7 @@ impl Approvals {
         self.store.apply(&changes).await
     }
 
-    /// Gives a yes or no that answers no card to the assistant.
+    /// Gives words that answer no card to the assistant.
     async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
         let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
         changes.mail.push(Mail::Said { by: typed.by.clone(), text: typed.text.clone(), ts: typed.ts.clone() });
@@ -226,4 +234,11 @@ impl Approvals {
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(typed.thread.clone()))
     }
+}
+
+/// Whether the assistant waits for what a change still lacks: then that is what is let go.
+fn is_drafting(saved: Option<Saved>) -> bool {
+    let saved = saved.and_then(|saved| saved.restore().ok());
+    let checkpoint = saved.and_then(|value| serde_json::from_value::<Checkpoint<AgentState>>(value).ok());
+    checkpoint.is_some_and(|checkpoint| checkpoint.state.draft.is_some())
 }

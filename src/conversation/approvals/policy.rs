@@ -72,6 +72,11 @@ pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result
     if *by == record.requested_by || is_approver(record, by, person) { Ok(()) } else { Err(Denied::NotAnApprover) }
 }
 
+/// Whether `by` may withdraw: only the person who asked.
+pub fn may_withdraw(record: &ActionRecord, by: &UserId) -> Result<(), Denied> {
+    if *by == record.requested_by { Ok(()) } else { Err(Denied::NotAnApprover) }
+}
+
 fn is_approver(record: &ActionRecord, by: &UserId, person: &Person) -> bool {
     record.policy.approvers.iter().any(|approver| match approver {
         Approver::Channel => person.in_channel,

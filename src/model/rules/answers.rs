@@ -6,11 +6,11 @@ use super::{
     changes::field,
     clauses::{self, clauses},
     situation::{Draft, Situation},
-    wish::{Understood, Wish},
+    wish::{Talk, Understood, Wish},
     words::{Word, after, lower, skip, text},
 };
 
-/// “Never mind.”
+/// “Never mind.” With nothing to let go but cards, it is said what decides about those.
 pub(super) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> {
     let plain = lower(words);
     let always = matches!(
@@ -52,15 +52,20 @@ pub(super) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
             | "no"
             | "delete it"
     );
+    let nothing_but_cards = || match situation.open_cards.as_slice() {
+        [] => Wish::Drop,
+        _ => Wish::Talk(Talk::CardWaits),
+    };
     match (always, of_draft, situation.draft.is_some()) {
-        (true, _, _) | (_, true, true) => Some(Wish::Drop.into()),
+        (true, _, true) | (_, true, true) => Some(Wish::Drop.into()),
+        (true, _, false) => Some(nothing_but_cards().into()),
         (_, true, false) if matches!(plain.as_str(), "cancel it" | "cancel that" | "cancel") => Some(match &situation
             .last_experiment
         {
             Some(name) if situation.open_cards.is_empty() => {
                 Understood::unclear("What should I cancel?", vec![format!("cancel “{name}”"), "never mind".to_owned()])
             }
-            _ => Wish::Drop.into(),
+            _ => nothing_but_cards().into(),
         }),
         _ => None,
     }

@@ -99,6 +99,13 @@ mod tests {
     }
 
     #[test]
+    fn nothing_to_let_go_but_a_card() {
+        let waiting = Situation { open_cards: vec![open_card("Start “Math Hints”?")], ..Situation::default() };
+        check(&waiting, &["never mind", "Forget it.", "cancel"].map(|said| (said, "talk cardwaits")));
+        check(&Situation::default(), &[("never mind", "drop")]);
+    }
+
+    #[test]
     fn what_is_not_wished_is_no_change() {
         let talked = Situation { last_experiment: Some("Math Hints".into()), ..Situation::default() };
         let shown = r#"read get_experiment_details {"experiment_id":"Math Hints"}"#;

@@ -374,3 +374,51 @@ fn without_seconds(told: &str) -> String {
     }
     out
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn never_mind_withdraws_ones_own_card() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.says("bo", "never mind").await;
+    assert_snapshot!(thread.heard(), @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    thread.says("ana", "Never mind.").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Withdrawn by @ana · ‹time›
+    digest `‹id›`
+    ---
+    @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
+    ");
+    thread.says("ana", "never mind").await;
+    assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
+    assert_eq!(bot.upgrade.effects().len(), 0);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.says("ana", "create an experiment called Foo").await;
+    thread.heard();
+    thread.says("ana", "forget it").await;
+    assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
+    thread.says("ana", "@countersign cancel that").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Withdrawn by @ana · ‹time›
+    digest `‹id›`
+    ---
+    @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
+    ");
+    assert_eq!(bot.upgrade.effects().len(), 0);
+    bot.finish().await;
+}
