@@ -22,6 +22,16 @@ const USUAL_NAMES: &[(&str, &str)] = &[
     ("PORT", "server.port"),
 ];
 
+/// Secrets: where they belong, and their names in the environment, which alone may hold them.
+const SECRETS: &[(&str, &str)] = &[
+    ("slack.bot_token", "SLACK_BOT_TOKEN"),
+    ("slack.app_token", "SLACK_APP_TOKEN"),
+    ("slack.signing_secret", "SLACK_SIGNING_SECRET"),
+    ("store.redis_url", "REDIS_URL"),
+    ("model.api_key", "ANTHROPIC_API_KEY"),
+    ("upgrade.auth_token", "UPGRADE_AUTH_TOKEN"),
+];
+
 /// The environment of the process.
 pub fn environment() -> HashMap<String, String> {
     #[expect(clippy::disallowed_methods, reason = "the one place that may read it")]
@@ -58,15 +68,19 @@ impl Config {
     }
 
     fn add_secrets(&mut self, environment: &HashMap<String, String>) {
-        let secret = |name: &str| {
-            environment.get(name).filter(|value| !value.trim().is_empty()).map(|value| SecretString::from(value.trim()))
+        let secret = |key: &str| {
+            let (_, name) = SECRETS.iter().find(|secret| secret.0 == key)?;
+            environment
+                .get(*name)
+                .filter(|value| !value.trim().is_empty())
+                .map(|value| SecretString::from(value.trim()))
         };
-        self.slack.bot_token = secret("SLACK_BOT_TOKEN");
-        self.slack.app_token = secret("SLACK_APP_TOKEN");
-        self.slack.signing_secret = secret("SLACK_SIGNING_SECRET");
-        self.store.redis_url = secret("REDIS_URL");
-        self.model.api_key = secret("ANTHROPIC_API_KEY");
-        self.upgrade.auth_token = secret("UPGRADE_AUTH_TOKEN");
+        self.slack.bot_token = secret("slack.bot_token");
+        self.slack.app_token = secret("slack.app_token");
+        self.slack.signing_secret = secret("slack.signing_secret");
+        self.store.redis_url = secret("store.redis_url");
+        self.model.api_key = secret("model.api_key");
+        self.upgrade.auth_token = secret("upgrade.auth_token");
     }
 
     /// How events come in, chosen by what is set if it is not said.
@@ -139,13 +153,19 @@ impl Reader<'_> {
         let mut table: Vec<_> = table.into_iter().collect();
         table.sort_by(|a, b| a.0.cmp(&b.0));
         for (key, value) in table {
+            let full = format!("{name}.{key}");
+            if let Some((_, variable)) = SECRETS.iter().find(|secret| secret.0 == full) {
+                let what = format!("secrets come from the environment only; set {variable} there and remove this");
+                self.problems.push(Problem { key: full, what });
+                continue;
+            }
             let mut candidate = good.clone();
             candidate.insert(key.clone(), value.clone());
             match Value::from(candidate.clone()).try_deserialize::<T>() {
                 Ok(_) => good = candidate,
-                Err(error) => self
-                    .problems
-                    .push(Problem { what: explain(&value, &error, defaults.get(&key)), key: format!("{name}.{key}") }),
+                Err(error) => {
+                    self.problems.push(Problem { what: explain(&value, &error, defaults.get(&key)), key: full })
+                }
             }
         }
         match Value::from(good).try_deserialize() {

@@ -19,6 +19,6 @@ pub struct Model {
     /// How often a call is tried in all.
     pub attempts: u32,
     /// `ANTHROPIC_API_KEY`.
-    #[serde(default)]
+    #[serde(skip)]
     pub api_key: Option<SecretString>,
 }

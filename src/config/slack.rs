@@ -19,13 +19,13 @@ pub struct Slack {
     /// How many Socket Mode connections are kept; 2 lose nothing when one is refreshed. At most 10.
     pub connections: u32,
     /// `SLACK_BOT_TOKEN`: `xoxb-…`.
-    #[serde(default)]
+    #[serde(skip)]
     pub bot_token: Option<SecretString>,
     /// `SLACK_APP_TOKEN`: `xapp-…`, for Socket Mode.
-    #[serde(default)]
+    #[serde(skip)]
     pub app_token: Option<SecretString>,
     /// `SLACK_SIGNING_SECRET`, for HTTP.
-    #[serde(default)]
+    #[serde(skip)]
     pub signing_secret: Option<SecretString>,
 }
 

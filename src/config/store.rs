@@ -16,7 +16,7 @@ pub struct Store {
     /// Whether to start although the Redis server may lose what it acknowledged.
     pub allow_lossy: bool,
     /// `REDIS_URL`: `redis://user:password@host:port/0`.
-    #[serde(default)]
+    #[serde(skip)]
     pub redis_url: Option<SecretString>,
 }
 

@@ -15,6 +15,6 @@ pub struct Upgrade {
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
     /// `UPGRADE_AUTH_TOKEN`, where the platform wants one.
-    #[serde(default)]
+    #[serde(skip)]
     pub auth_token: Option<SecretString>,
 }
