@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
 use super::stdout::say;
@@ -55,9 +56,12 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If a port is taken or a file cannot be read.
+    /// If a port is taken, or a folder cannot be made or a file not be read.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
         let Options { slack_port, upgrade_port, events_url, data, ledger } = options;
+        for folder in [&data, &ledger].into_iter().flatten() {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        }
         let mode = match events_url {
             Some(events_url) => {
                 slack::Mode::Http { events_url: Some(events_url), signing_secret: SIGNING_SECRET.to_owned() }
@@ -79,7 +83,8 @@ impl World {
             ledger_file: ledger.as_ref().map(|folder| folder.join("upgrade.jsonl")),
             ..upgrade::Options::default()
         })
-        .await?;
+        .await
+        .context("the stand-in for UpGrade cannot start")?;
         Ok(Self { slack, upgrade })
     }
 

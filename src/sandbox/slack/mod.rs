@@ -193,7 +193,22 @@ pub enum Error {
         /// The newest messages.
         last_seen: String,
     },
-    /// The server could not be started or its files not be read.
-    #[error("the sandbox workspace cannot start")]
-    Start(#[source] std::io::Error),
+    /// The port is taken.
+    #[error("the stand-in for Slack cannot listen on {address}")]
+    Start {
+        /// Where it was to listen.
+        address: std::net::SocketAddr,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file cannot be read.
+    #[error("the stand-in for Slack cannot use {}", path.display())]
+    File {
+        /// Which.
+        path: std::path::PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
 }

@@ -2,6 +2,7 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -46,13 +47,15 @@ impl SandboxSlack {
     ///
     /// # Errors
     ///
-    /// [`Error::Start`] if the port is taken or a file cannot be read.
+    /// [`Error::Start`] if the port is taken, [`Error::File`] if a file cannot be read.
     pub async fn start(options: Options) -> Result<Self, Error> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
-        let listener = TcpListener::bind(address).await.map_err(Error::Start)?;
-        let url = format!("http://{}", listener.local_addr().map_err(Error::Start)?);
-        let world = persistence::load(options.persist.as_deref()).map_err(Error::Start)?;
-        let ledger = Ledger::open(options.ledger.as_deref()).map_err(Error::Start)?;
+        let no_port = |source| Error::Start { address, source };
+        let listener = TcpListener::bind(address).await.map_err(no_port)?;
+        let url = format!("http://{}", listener.local_addr().map_err(no_port)?);
+        let no_file = |path: &Option<PathBuf>, source| Error::File { path: path.clone().unwrap_or_default(), source };
+        let world = persistence::load(options.persist.as_deref()).map_err(|error| no_file(&options.persist, error))?;
+        let ledger = Ledger::open(options.ledger.as_deref()).map_err(|error| no_file(&options.ledger, error))?;
         let (deliveries, queue) = mpsc::unbounded_channel();
         let server = Arc::new(Server::new(options, url, world, ledger, deliveries));
         let this = Self { server: server.clone() };

@@ -52,7 +52,10 @@ impl std::fmt::Debug for Shared {
 impl Shared {
     /// The world as it was left in the file, or a fresh one.
     pub(crate) fn open(options: Options) -> std::io::Result<Self> {
-        let saved = options.persist.as_deref().map(load).transpose()?.flatten();
+        let saved = match &options.persist {
+            Some(path) => load(path).map_err(|error| about(&format!("cannot use {}", path.display()), &error))?,
+            None => None,
+        };
         let found = saved.is_some();
         let mut world = saved.unwrap_or_default();
         world.version = options.version;
@@ -124,9 +127,15 @@ pub(crate) async fn serve(door: Door, shared: Arc<Shared>) {
     }
 }
 
+/// The error with what it is about.
+fn about(what: &str, error: &std::io::Error) -> std::io::Error {
+    std::io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
 /// Binds a port on this machine only.
 pub(crate) async fn bind(port: u16) -> std::io::Result<(Door, SocketAddr)> {
-    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await;
+    let listener = listener.map_err(|error| about(&format!("cannot listen on 127.0.0.1:{port}"), &error))?;
     let address = listener.local_addr()?;
     Ok((Door(listener), address))
 }
