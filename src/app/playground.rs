@@ -3,7 +3,12 @@
 //! The bot in it is the production bot: it reaches the stand-ins over the wire, by Socket Mode, as it would reach the
 //! originals.
 
-use std::{collections::HashMap, net::Ipv4Addr, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context;
 use async_trait::async_trait;
@@ -18,7 +23,11 @@ use crate::{
     conversation::trace::Traces,
     ids::{TeamId, ThreadId},
     playground::{self, TraceSource},
+    store::sqlite,
 };
+
+/// The bot's memory in a data folder.
+const STORE_FILE: &str = "threads.sqlite";
 
 /// What can be chosen.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,13 +54,13 @@ pub async fn run(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let Options { port, data, reset } = options;
+    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .await
+        .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another port with --port"))?;
     if reset {
         forget(&data)?;
     }
     std::fs::create_dir_all(&data).with_context(|| format!("cannot make the folder {}", data.display()))?;
-    let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .await
-        .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another port with --port"))?;
 
     let world = sandbox::World::start(sandbox::Options::kept_in(&data)).await?;
     let mut config = Config::load(None, environment)?;
@@ -63,7 +72,7 @@ pub async fn run(
     config.upgrade.api_url = world.upgrade.url();
     config.upgrade.auth_token = None;
     config.store.kind = Some(crate::config::StoreKind::Sqlite);
-    config.store.path = data.join("threads.sqlite");
+    config.store.path = data.join(STORE_FILE);
 
     let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
     let traces =
@@ -88,16 +97,25 @@ pub async fn run(
     page.and(bot)
 }
 
-/// Removes what an earlier playground left, and nothing else.
-fn forget(data: &std::path::Path) -> anyhow::Result<()> {
-    let marks = [sandbox::SLACK_FILE, sandbox::UPGRADE_FILE, "threads.sqlite"];
+/// Removes what an earlier playground left, and nothing else. One that is running keeps what it has.
+fn forget(data: &Path) -> anyhow::Result<()> {
     if !data.exists() {
         return Ok(());
     }
-    let ours = marks.iter().any(|name| data.join(name).exists());
+    let store = data.join(STORE_FILE);
+    let marks = [data.join(sandbox::SLACK_FILE), data.join(sandbox::UPGRADE_FILE), store.clone()];
+    let ours = marks.iter().any(|mark| mark.exists());
     let empty = std::fs::read_dir(data)?.next().is_none();
     anyhow::ensure!(ours || empty, "{} does not look like a playground's folder, so it is left alone", data.display());
-    std::fs::remove_dir_all(data).with_context(|| format!("cannot remove {}", data.display()))
+    let _lock = sqlite::lock(&store).context("nothing was reset")?;
+    for entry in std::fs::read_dir(data)? {
+        let (path, folder) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?.is_dir())))?;
+        if path != sqlite::lock_of(&store) {
+            let removed = if folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+            removed.with_context(|| format!("cannot remove {}", path.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The traces of the playground's one workspace.
@@ -115,5 +133,32 @@ impl TraceSource for PlaygroundTraces {
     async fn trace(&self, channel: &str, ts: &str) -> Result<Option<Value>, String> {
         let thread = ThreadId { team: self.team.clone(), channel: channel.into(), root: ts.into() };
         self.traces.trace(&thread).await.map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_playground_that_is_not_running_is_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let [ours, foreign] = ["ours", "foreign"].map(|name| dir.path().join(name));
+        for folder in [ours.join("slack.files"), foreign.clone()] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(ours.join(sandbox::SLACK_FILE), "{}").unwrap();
+        std::fs::write(foreign.join("thesis.tex"), "…").unwrap();
+
+        let running = sqlite::lock(&ours.join(STORE_FILE)).unwrap();
+        let refused = forget(&ours).unwrap_err();
+        assert!(format!("{refused:#}").contains("another process"), "{refused:#}");
+        assert!(ours.join(sandbox::SLACK_FILE).exists());
+        drop(running);
+        forget(&ours).unwrap();
+        assert!(!ours.join(sandbox::SLACK_FILE).exists() && !ours.join("slack.files").exists());
+
+        assert!(forget(&foreign).is_err() && foreign.join("thesis.tex").exists());
+        forget(&dir.path().join("none")).unwrap();
     }
 }

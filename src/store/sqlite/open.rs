@@ -143,11 +143,14 @@ impl SqliteStore {
     }
 }
 
-/// Takes the lock that keeps a second process out. The system gives it up when this process ends, however it ends.
-fn lock(path: &Path) -> Result<File, OpenError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let name = PathBuf::from(name);
+/// Takes the lock that keeps a second process out of the store at `path`, until the file is dropped. The system gives it
+/// up when this process ends, however it ends.
+///
+/// # Errors
+///
+/// [`OpenError::InUse`] if another process has the store, [`OpenError::Io`] if there can be no lock.
+pub fn lock(path: &Path) -> Result<File, OpenError> {
+    let name = lock_of(path);
     let failed = |source| OpenError::Io { path: name.clone(), source };
     let file = File::options().create(true).truncate(false).write(true).open(&name).map_err(failed)?;
     match file.try_lock() {
@@ -155,6 +158,13 @@ fn lock(path: &Path) -> Result<File, OpenError> {
         Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned(), lock: name.clone() }),
         Err(TryLockError::Error(source)) => Err(failed(source)),
     }
+}
+
+/// The file whose lock is that of the store at `path`.
+pub fn lock_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    PathBuf::from(name)
 }
 
 /// `synchronous=FULL`: in WAL mode only this syncs before a commit is answered.
