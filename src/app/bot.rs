@@ -84,9 +84,9 @@ impl Bot {
             .await
             .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
         let slack = parts::slack(config)?;
+        let registry = parts::capabilities(config, clock.clone())?;
         let us = who_are_we(&slack).await?;
 
-        let registry = parts::capabilities(config, clock.clone())?;
         let (model, rules) = parts::models(config)?;
         let quick = QuickAnswers::new(registry.clone());
         let approvals = config.approvals.clone();

@@ -34,6 +34,7 @@ pub async fn run(config: &Config) -> Vec<Line> {
         Line { what: "store", result: store(config).await },
         Line { what: "model", result: model(config).await },
         Line { what: "upgrade", result: upgrade(config).await },
+        Line { what: "actions", result: actions(config) },
     ]
 }
 
@@ -124,4 +125,14 @@ async fn upgrade(config: &Config) -> Result<String, String> {
     health
         .map(|health| format!("{} {}", health.name, health.version))
         .map_err(|error| format!("{error}, at {} (UPGRADE_API_URL)", config.upgrade.api_url))
+}
+
+fn actions(config: &Config) -> Result<String, String> {
+    let registry = parts::capabilities(config).map_err(|error| format!("{error:#}"))?;
+    let known = registry.actions.len();
+    match config.approvals.actions.len() {
+        0 => Ok(format!("{known}, all approved as [approvals] says")),
+        1 => Ok(format!("{known}, 1 of them approved by a rule of its own")),
+        own => Ok(format!("{known}, {own} of them approved by rules of their own")),
+    }
 }

@@ -68,9 +68,18 @@ pub fn upgrade(config: &Config) -> anyhow::Result<Arc<UpgradeClient>> {
     Ok(Arc::new(UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?))
 }
 
-/// What the assistant can do.
+/// What the assistant can do, if every rule in the settings is for something of it.
 pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Registry> {
-    Ok(capabilities::registry(upgrade(config)?, clock))
+    let registry = capabilities::registry(upgrade(config)?, clock);
+    for name in config.approvals.actions.keys() {
+        if !registry.actions.contains_key(name.as_str()) {
+            let likeness = |known: &str| strsim::normalized_damerau_levenshtein(known, name);
+            let known = registry.actions.keys().copied();
+            let nearest = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
+            bail!("approvals.actions.{name}: there is no such action; the nearest is {nearest}");
+        }
+    }
+    Ok(registry)
 }
 
 /// The model that the settings name, and the one that is always there. Without a key they are the same.

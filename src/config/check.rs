@@ -1,8 +1,8 @@
 //! What must be true of settings that can be read.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use super::{Config, Problem};
+use super::{Approvals, Config, Problem, Rule};
 
 /// Everything that is wrong with the values, in the order of the sections.
 pub(super) fn problems(config: &Config) -> Vec<Problem> {
@@ -61,6 +61,7 @@ fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
     for (action, rule) in &settings.actions {
         rules.push((format!("approvals.actions.{action}"), rule.approvers.as_ref(), rule.needed));
     }
+    expect_approvers(settings, expect);
     for (key, approvers, needed) in rules {
         for name in approvers.into_iter().flatten() {
             let known = matches!(name.as_str(), "channel" | "requester") || is_slack_id(name);
@@ -74,6 +75,34 @@ fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
             expect(needed >= 1, &format!("{key}.needed"), format!("found {needed}; right would be 1 or more"));
         }
     }
+}
+
+/// Somebody must be able to approve; only an empty list may say that nobody can.
+fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) {
+    let general = Rule::default();
+    let rules = settings.actions.iter().map(|(action, rule)| (format!("approvals.actions.{action}"), rule));
+    for (key, rule) in std::iter::once(("approvals".to_owned(), &general)).chain(rules) {
+        let approvers = rule.approvers.as_ref().unwrap_or(&settings.approvers);
+        let needed = rule.needed.unwrap_or(settings.needed);
+        let own = rule.own_request.unwrap_or(settings.own_request || settings.own_irreversible);
+        let most = most(approvers, own).filter(|most| *most < needed as usize && !approvers.is_empty());
+        let left = match most {
+            Some(0) => "nobody".to_owned(),
+            Some(1) => "1 person".to_owned(),
+            Some(people) => format!("{people} people"),
+            None => continue,
+        };
+        let what = format!("found needed = {needed}, but approvers and own_request leave {left} who may approve");
+        expect(false, &key, format!("{what}; right would be more approvers, or fewer needed"));
+    }
+}
+
+/// How many different people can approve the same change at most; none if there is no saying.
+fn most(approvers: &[String], own: bool) -> Option<usize> {
+    let approvers: BTreeSet<_> = approvers.iter().map(String::as_str).collect();
+    let countable = !approvers.iter().any(|name| *name == "channel" || name.starts_with('S'));
+    let not_counted = usize::from(!own && approvers.contains("requester"));
+    countable.then(|| approvers.len() - not_counted)
 }
 
 fn is_slack_id(name: &str) -> bool {

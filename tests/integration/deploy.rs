@@ -98,6 +98,31 @@ fn all_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
+fn somebody_must_be_able_to_approve() {
+    insta::assert_snapshot!(problems(
+        r#"
+        [approvals]
+        approvers = ["requester"]
+        own_request = false
+        [approvals.actions.delete_experiment]
+        approvers = ["U1", "U1"]
+        needed = 2
+        [approvals.actions.create_experiment]
+        own_request = true
+        [approvals.actions.update_experiment]
+        approvers = []
+        [approvals.actions.mark_decision_point]
+        approvers = ["requester", "S1"]
+        needed = 3
+        "#,
+        &[],
+    ), @"
+    approvals: found needed = 1, but approvers and own_request leave nobody who may approve; right would be more approvers, or fewer needed
+    approvals.actions.delete_experiment: found needed = 2, but approvers and own_request leave 1 person who may approve; right would be more approvers, or fewer needed
+    ");
+}
+
+#[test]
 fn secrets_do_not_show() {
     let environment = [("SLACK_BOT_TOKEN", "xoxb-secret"), ("REDIS_URL", "redis://:secret@127.0.0.1")];
     let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();

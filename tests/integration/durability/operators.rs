@@ -44,6 +44,24 @@ fn what_is_wrong_is_said_and_ends_with_2() {
     assert!(said.contains("wrong upgrade"), "{said}");
 }
 
+/// Before Slack is asked, so that a rule that would never count is not found out by the first card.
+#[test]
+fn a_rule_for_no_action_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.toml");
+    std::fs::write(&file, "[approvals.actions.delete_experiments]\nneeded = 2\n").unwrap();
+    let refused = "approvals.actions.delete_experiments: there is no such action; the nearest is delete_experiment";
+    let checked = said(&check_alone(&folder.path().join("a.sqlite")).arg("--config").arg(&file).output().unwrap());
+    assert!(checked.contains(&format!("wrong actions  {refused}")), "{checked}");
+    let mut serve = Command::new(COUNTERSIGN);
+    serve.arg("serve").arg("--config").arg(&file).env_clear().env("SLACK_BOT_TOKEN", "xoxb-1");
+    serve
+        .env("SLACK_API_URL", "http://127.0.0.1:9/api")
+        .env("COUNTERSIGN__STORE__PATH", folder.path().join("b.sqlite"));
+    let served = said(&serve.env("PORT", "0").output().unwrap());
+    assert!(served.contains(refused), "{served}");
+}
+
 #[test]
 fn looking_makes_no_store() {
     let folder = tempfile::tempdir().unwrap();
