@@ -100,6 +100,8 @@ mod tests {
         let client = browser();
         let foreign = client.get(format!("{base}/workspace/state")).header(header::ORIGIN, "http://evil.example");
         assert_eq!(foreign.send().await.unwrap().status(), 403);
+        let renamed = client.get(format!("{base}/workspace/state")).header(header::HOST, "evil.example");
+        assert_eq!(renamed.send().await.unwrap().status(), 403);
         let own = client.get(format!("{base}/workspace/state")).header(header::ORIGIN, &base);
         assert_eq!(own.send().await.unwrap().text().await.unwrap(), "the workspace");
     }

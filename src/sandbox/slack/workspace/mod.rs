@@ -1,16 +1,18 @@
 //! The interface of the page: what somebody sitting before the workspace sees and does, at `/workspace/…`.
 //!
 //! Every request says `as` whom it is made: the page is a playground, and changing seats is part of it.
-//! `read` answers what is seen, `act` does what is done, `live` tells what happens.
+//! `host` refuses whoever comes by another name, `read` answers what is seen, `act` does what is done, `live` tells what
+//! happens.
 
 mod act;
+mod host;
 mod live;
 mod read;
 
 use std::sync::Arc;
 
 use axum::{
-    Router,
+    Router, middleware,
     routing::{get, post},
 };
 
@@ -32,5 +34,6 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/workspace/view_close", post(act::view_close))
         .route("/workspace/shortcut", post(act::shortcut))
         .route("/workspace/open_home", post(act::open_home))
+        .layer(middleware::from_fn(host::guard))
         .with_state(server)
 }
