@@ -8,12 +8,12 @@ use crate::{
     reply::Text,
     slack::{
         blocks::{self, CELLS, ROWS, TEXT},
-        mrkdwn::{Mrkdwn, length},
+        mrkdwn::{Mrkdwn, cut, length},
     },
 };
 
-/// Characters that are shown of a cell.
-const CELL: usize = 200;
+/// Characters that are shown of a cell: enough for three conditions, and no long name pushes the rest out of sight.
+const CELL: usize = 80;
 
 /// Draws a table. Slack allows one in a message: the `first`.
 pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], first: bool) {
@@ -52,10 +52,29 @@ fn draw_lines(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
     let line = |row: &[Text]| {
         let mut line = Mrkdwn::new(TEXT);
         for (n, cell) in row.iter().enumerate() {
-            line = spans::write(if n > 0 { line.raw(" · ") } else { line }, &spans::one_line(cell));
+            line = spans::write(if n > 0 { line.raw(" · ") } else { line }, &spans::one_line(&shortened(cell)));
         }
         line.finish()
     };
     let lines: Vec<_> = std::iter::once(line(columns)).chain(rows.iter().map(|row| line(row))).collect();
     canvas.lines(&lines, blocks::section);
+}
+
+/// The cell, or the beginning of its words.
+fn shortened(cell: &Text) -> Text {
+    let words = cell.words();
+    if length(&words) > CELL { Text::from(cut(&words, CELL)) } else { cell.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_long_cell_is_shortened() {
+        let short = Text::new().bold("Math Hints");
+        assert_eq!(shortened(&short), short);
+        let long = shortened(&"Hint Timing ".repeat(20).into()).words();
+        assert!(length(&long) == CELL && long.ends_with('…'), "{long}");
+    }
 }
