@@ -128,7 +128,7 @@ async fn upgrade(config: &Config) -> Result<String, String> {
 }
 
 fn actions(config: &Config) -> Result<String, String> {
-    let registry = parts::capabilities(config).map_err(|error| format!("{error:#}"))?;
+    let registry = parts::capabilities(config, Arc::new(SystemClock)).map_err(|error| format!("{error:#}"))?;
     let known = registry.actions.len();
     match config.approvals.actions.len() {
         0 => Ok(format!("{known}, all approved as [approvals] says")),
