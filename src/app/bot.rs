@@ -86,7 +86,7 @@ impl Bot {
         let slack = parts::slack(config)?;
         let us = who_are_we(&slack).await?;
 
-        let registry = parts::capabilities(config)?;
+        let registry = parts::capabilities(config, clock.clone())?;
         let (model, rules) = parts::models(config)?;
         let quick = QuickAnswers::new(registry.clone());
         let approvals = config.approvals.clone();

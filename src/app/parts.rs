@@ -69,8 +69,8 @@ pub fn upgrade(config: &Config) -> anyhow::Result<Arc<UpgradeClient>> {
 }
 
 /// What the assistant can do.
-pub fn capabilities(config: &Config) -> anyhow::Result<Registry> {
-    Ok(capabilities::registry(upgrade(config)?))
+pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Registry> {
+    Ok(capabilities::registry(upgrade(config)?, clock))
 }
 
 /// The model that the settings name, and the one that is always there. Without a key they are the same.

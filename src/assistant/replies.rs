@@ -3,6 +3,7 @@
 //! Short, warm, exact. What came from people and systems goes into its own span, never into a format string that is
 //! drawn as markup. How an action ended is told in [`super::outcomes`].
 
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
@@ -12,7 +13,10 @@ use super::{
     tools,
 };
 use crate::{
-    capabilities::experiments::replies::answers,
+    capabilities::experiments::{
+        listing::Which,
+        replies::{answers, lists},
+    },
     graph::action::{ErrorKind, MissingParameter},
     model::rules::situation::Draft,
     reply::{Part, Reply, Text},
@@ -138,6 +142,7 @@ pub fn results(state: &AgentState) -> Option<Reply> {
                 whole.parts.extend(part.parts);
                 whole.choices.extend(part.choices);
                 whole.choices.truncate(BUTTONS);
+                whole.files.extend(part.files);
                 whole
             }
         });
@@ -158,13 +163,7 @@ pub fn of_tool(state: &AgentState, read: &Read) -> Option<Reply> {
         tools::EXPERIMENT_NAMES => answers::names_reply(value),
         "get_experiment_details" => answers::details_reply(value),
         "check_upgrade_health" => answers::health_reply(value),
-        tools::ALL_EXPERIMENTS => {
-            let status = asked("status").map(str::to_owned);
-            let context = asked("context").map(|context| format!("in {context}"));
-            let filter: Vec<String> = status.into_iter().chain(context).collect();
-            let experiments = value["experiments"].as_array().map(Vec::as_slice).unwrap_or_default();
-            answers::list_reply(experiments, (!filter.is_empty()).then(|| filter.join(", ")).as_deref())
-        }
+        tools::ALL_EXPERIMENTS => lists::list_reply(value, &Which::deserialize(&read.arguments).unwrap_or_default()),
         _ => data(value),
     })
 }

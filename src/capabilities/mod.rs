@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::{
+    clock::Clock,
     graph::action::{ActionKind, ErrorKind},
     reply::Reply,
     services::upgrade::client::UpgradeClient,
@@ -63,6 +64,6 @@ impl fmt::Debug for Registry {
 }
 
 /// Everything the assistant can do, with the services it does it through.
-pub fn registry(upgrade: Arc<UpgradeClient>) -> Registry {
-    experiments::registry(upgrade)
+pub fn registry(upgrade: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
+    experiments::registry(upgrade, clock)
 }

@@ -2,7 +2,7 @@
 //!
 //! [`tools`] reads at any time; each file in [`actions`] is one change that a person approves. Both find experiments by
 //! name through [`lookup`] and [`access`]. [`rules`] is the table of status changes that the platform does not keep
-//! itself, [`given`] the forms in which people state things, [`summary`] an experiment in few words, [`testing`] tries a running one with simulated participants, and [`replies`] every
+//! itself, [`given`] the forms in which people state things, [`listing`] which experiments a list shows, [`summary`] an experiment in few words, [`testing`] tries a running one with simulated participants, and [`replies`] every
 //! sentence. None of it knows Slack, a language model or the engine beyond the two traits it implements.
 //!
 //! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of what it read and of validated
@@ -11,7 +11,9 @@
 pub mod access;
 pub mod actions;
 pub mod given;
+pub mod listing;
 pub mod lookup;
+pub mod period;
 pub mod replies;
 pub mod rules;
 pub mod summary;
@@ -21,15 +23,15 @@ pub mod tools;
 use std::sync::Arc;
 
 use super::{Registry, Tool};
-use crate::{graph::action::ActionKind, services::upgrade::client::UpgradeClient};
+use crate::{clock::Clock, graph::action::ActionKind, services::upgrade::client::UpgradeClient};
 
 /// Everything that can be read and done, on one platform.
-pub fn registry(client: Arc<UpgradeClient>) -> Registry {
+pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
     let tools: [Arc<dyn Tool>; 5] = [
         Arc::new(tools::CheckHealth(client.clone())),
         Arc::new(tools::ContextMetadata(client.clone())),
         Arc::new(tools::ExperimentNames(client.clone())),
-        Arc::new(tools::AllExperiments(client.clone())),
+        Arc::new(tools::AllExperiments(client.clone(), clock)),
         Arc::new(tools::ExperimentDetails(client.clone())),
     ];
     let actions: [Arc<dyn ActionKind>; 9] = [

@@ -28,6 +28,15 @@ pub struct Summary {
     pub conditions: Vec<Share>,
     /// Its decision points, each `site / target`.
     pub decision_points: Vec<String>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// When it was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// When it was last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
 }
 
 /// A condition and its share.
@@ -63,9 +72,6 @@ pub struct Details {
     pub post_experiment_rule: String,
     /// Whether people on no list take part.
     pub filter_mode: String,
-    /// Labels.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
     /// How many users are enrolled, where that could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enrolled_users: Option<u64>,
@@ -77,9 +83,6 @@ pub struct Details {
     pub excluded_users: Option<u64>,
     /// What it may become next, by our rules.
     pub next_statuses: Vec<Status>,
-    /// When it was last changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub updated_at: Option<String>,
 }
 
 impl Summary {
@@ -99,6 +102,9 @@ impl Summary {
             context: view.context().to_owned(),
             conditions: view.conditions.iter().map(share).collect(),
             decision_points: view.decision_points.iter().map(|point| point.words()).collect(),
+            tags: view.tags.clone(),
+            created_at: view.created_at.clone(),
+            updated_at: view.updated_at.clone(),
         }
     }
 }
@@ -122,12 +128,10 @@ impl Details {
             consistency_rule: view.consistency_rule.clone(),
             post_experiment_rule: post_rule(view),
             filter_mode: view.filter_mode.clone(),
-            tags: view.tags.clone(),
             enrolled_users: enrolled.map(|e| e.users),
             enrolled_groups: enrolled.map(|e| e.groups),
             excluded_users: enrolled.map(|e| e.users_excluded),
             next_statuses: rules::possible(view.state),
-            updated_at: view.updated_at.clone(),
         }
     }
 }

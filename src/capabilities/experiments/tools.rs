@@ -9,12 +9,14 @@ use serde_json::{Value, json};
 
 use super::{
     access::{self, schema, tool_error},
+    listing::Which,
+    period,
     replies::refusals,
-    rules,
     summary::{Details, Summary},
 };
 use crate::{
     capabilities::{Tool, ToolError},
+    clock::Clock,
     graph::action::{ErrorKind, PrepareError, Refusal},
     services::upgrade::client::UpgradeClient,
 };
@@ -97,20 +99,9 @@ impl Tool for ExperimentNames {
     }
 }
 
-/// Which experiments to list.
-#[derive(Default, Deserialize, JsonSchema)]
-struct Which {
-    /// Only those in this context.
-    #[serde(default)]
-    context: Option<String>,
-    /// Only those with this status, such as `enrolling`, `inactive` or `running`.
-    #[serde(default)]
-    status: Option<String>,
-}
-
 /// `get_all_experiments`: the experiments in few words.
 #[derive(Debug)]
-pub struct AllExperiments(pub Arc<UpgradeClient>);
+pub struct AllExperiments(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 #[async_trait]
 impl Tool for AllExperiments {
@@ -119,8 +110,9 @@ impl Tool for AllExperiments {
     }
 
     fn description(&self) -> &'static str {
-        "Lists experiments with status, context, conditions with weights, and decision points; all of them, or those of \
-         one context or status."
+        "Lists and searches experiments: by context, status, tag, words in the name, or when they were created or changed, in \
+         any order. Each comes with status, context, conditions with weights, decision points and tags. `total` counts all \
+         that fit."
     }
 
     fn schema(&self) -> Value {
@@ -129,27 +121,21 @@ impl Tool for AllExperiments {
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
         let which: Which = arguments_as(arguments)?;
-        let status = match which.status.as_deref() {
-            None => None,
-            Some(words) => Some(rules::status_meant(words).ok_or_else(|| ToolError {
-                kind: ErrorKind::Validation,
-                reply: refusals::not_one_of(
-                    "status",
-                    words,
-                    &["inactive", "enrolling", "enrollmentComplete", "cancelled"],
-                ),
-                transient: false,
-            })?),
-        };
+        let filter = which.understood(period::day(self.1.now())).map_err(|reply| ToolError {
+            kind: ErrorKind::Validation,
+            reply,
+            transient: false,
+        })?;
         let all = self.0.all().await.map_err(|error| tool_error(&error))?;
-        let wanted: Vec<_> = all
-            .iter()
-            .filter(|experiment| status.is_none_or(|status| experiment.view.state == status))
-            .filter(|e| which.context.as_deref().is_none_or(|c| e.view.context().eq_ignore_ascii_case(c)))
-            .map(Summary::of)
-            .collect();
-        let total = wanted.len();
-        Ok(json!({ "total": total, "experiments": wanted.into_iter().take(MOST).collect::<Vec<_>>() }))
+        let found = filter.of(&all);
+        if let (Some(context), true) = (&which.context, found.is_empty()) {
+            // Nothing there, or no such place?
+            let contexts = self.0.context_metadata().await.map_err(|error| tool_error(&error))?;
+            let instead = |known: &str| Which { context: Some(known.to_owned()), ..which.clone() }.request(1);
+            access::context(&contexts, context, instead).map_err(as_tool_error)?;
+        }
+        let experiments: Vec<_> = found.iter().take(MOST).copied().map(Summary::of).collect();
+        Ok(json!({ "total": found.len(), "experiments": experiments }))
     }
 }
 

@@ -18,6 +18,7 @@ mod clauses;
 mod doubts;
 mod glossary;
 mod grammar;
+mod lists;
 mod names;
 mod participants;
 mod questions;

@@ -1,7 +1,7 @@
 //! Questions that one tool answers.
 
 use super::{
-    glossary,
+    glossary, lists,
     names::{self, Named},
     situation::Situation,
     wish::{Talk, Understood, Wish},
@@ -10,14 +10,12 @@ use super::{
 
 const HEALTH: &str = "check_upgrade_health";
 const METADATA: &str = "get_context_metadata";
-const NAMES: &str = "get_experiment_names";
-const LIST: &str = "get_all_experiments";
 const DETAILS: &str = "get_experiment_details";
 const LOG: &str = "get_execution_log";
 
-const SHOWING: &str =
+pub(super) const SHOWING: &str =
     "show me|show us|show|list|get me|get|display|give me|see|view|find|tell me|fetch|search for|look up|open";
-const ASKING: &str = "what are|what is|which are|what|which|are there|how many|do we have|are any|is any";
+pub(super) const ASKING: &str = "what are|what is|which are|what|which|are there|how many|do we have|are any|is any";
 
 /// What is asked, if it is one of these questions. `words` are without politeness.
 pub(super) fn question(words: &[Word], situation: &Situation) -> Option<Understood> {
@@ -27,7 +25,7 @@ pub(super) fn question(words: &[Word], situation: &Situation) -> Option<Understo
         .or_else(|| contexts(words))
         .or_else(|| known_to(words))
         .or_else(|| term(words))
-        .or_else(|| lists(words))
+        .or_else(|| lists::list(words))
         .or_else(|| vocabulary(words, situation))
         .or_else(|| details(words, situation))
         .map(Understood::from)
@@ -259,80 +257,6 @@ fn term(words: &[Word]) -> Option<Wish> {
     glossary::find(asked).map(Wish::Term)
 }
 
-/// Words for statuses, and the status that the tool filters by.
-const STATUSES: &[(&str, &str)] = &[
-    ("running", "enrolling"),
-    ("enrolling", "enrolling"),
-    ("active", "enrolling"),
-    ("live", "enrolling"),
-    ("started", "enrolling"),
-    ("paused", "enrollmentComplete"),
-    ("stopped", "enrollmentComplete"),
-    ("inactive", "inactive"),
-    ("cancelled", "cancelled"),
-    ("canceled", "cancelled"),
-    ("completed", "cancelled"),
-    ("finished", "cancelled"),
-    ("archived", "archived"),
-    ("draft", "draft"),
-    ("scheduled", "scheduled"),
-    ("preview", "preview"),
-];
-
-fn status_in(words: &[Word]) -> Option<String> {
-    let status = |word: &Word| STATUSES.iter().find(|(said, _)| word.is(said)).map(|(_, status)| (*status).to_owned());
-    words.iter().find_map(status)
-}
-
-fn lists(words: &[Word]) -> Option<Wish> {
-    let plain = lower(words);
-    if matches!(
-        plain.as_str(),
-        "what is running"
-            | "what is running now"
-            | "what is running right now"
-            | "what is active"
-            | "what is live"
-            | "anything running"
-            | "is anything running"
-            | "what is enrolling"
-    ) {
-        return Some(Wish::read(LIST, [("status", Some("enrolling".to_owned()))]));
-    }
-    let place =
-        words.iter().position(|word| word.any(&["experiments", "studies", "experiement", "experimets", "tests"]));
-    let names = plain.contains("experiment names")
-        || plain.contains("names of the experiments")
-        || plain.contains("names of all experiments");
-    let asks = after(words, SHOWING).is_some()
-        || after(words, ASKING).is_some()
-        || after(words, "all|any|every|my|our|running").is_some();
-    if names && (asks || words.len() == 2) {
-        return Some(Wish::read(NAMES, []));
-    }
-    let place = match place {
-        Some(place) if asks || place == 0 || status_in(&words[..place]).is_some() => place,
-        None if plain == "list" || plain == "list all" => return Some(Wish::read(LIST, [])),
-        _ => return None,
-    };
-    let context =
-        words[place..].iter().position(|word| word.any(&["in", "of", "for", "from", "under"])).and_then(|at| {
-            let named = skip(&words[place + at + 1..], "the|context");
-            let first = named.first().filter(|word| !word.any(&["total", "upgrade", "all", "there", "status"]))?;
-            (status_in(std::slice::from_ref(first)).is_none()).then(|| first.text.clone())
-        });
-    let before = place.checked_sub(1).map(|i| &words[i]).filter(|word| {
-        !word.any(&[
-            "the", "all", "my", "our", "any", "many", "me", "us", "what", "which", "are", "list", "show", "get",
-            "view", "see", "there", "have",
-        ]) && status_in(std::slice::from_ref(word)).is_none()
-            && word.text == word.lower
-            && word.text.contains('-')
-    });
-    let context = context.or_else(|| before.map(|word| word.text.clone()));
-    Some(Wish::read(LIST, [("context", context), ("status", status_in(words))]))
-}
-
 /// What a context has to offer, or what an experiment has.
 fn vocabulary(words: &[Word], situation: &Situation) -> Option<Wish> {
     let things = [
@@ -385,7 +309,7 @@ fn vocabulary(words: &[Word], situation: &Situation) -> Option<Wish> {
 pub(super) fn standing(experiment: Option<String>) -> Wish {
     match experiment {
         Some(name) => Wish::read(DETAILS, [("experiment_id", Some(name))]),
-        None => Wish::read(LIST, []),
+        None => lists::all(),
     }
 }
 
@@ -421,7 +345,7 @@ fn details(words: &[Word], situation: &Situation) -> Option<Wish> {
     }
     let asked = after(words, "is|are|has|did|was")?;
     let status = asked.last()?;
-    let known = STATUSES.iter().any(|(said, _)| status.is(said)) || status.any(&["done", "on", "up", "start", "stop"]);
+    let known = lists::is_status(status) || status.any(&["done", "on", "up", "start", "stop"]);
     let named =
         skip(without_last(&asked[..asked.len() - 1], &["still", "already", "yet", "currently", "been"]), "already");
     (known && !named.is_empty()).then(|| of_experiment(named, situation))

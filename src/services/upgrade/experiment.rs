@@ -111,6 +111,9 @@ pub struct View {
     /// Where it takes place, in order.
     #[serde(default, rename = "partitions", deserialize_with = "or_default")]
     pub decision_points: Vec<DecisionPoint>,
+    /// When it was created.
+    #[serde(default)]
+    pub created_at: Option<String>,
     /// When the row was last written; enrolments do not touch it.
     #[serde(default)]
     pub updated_at: Option<String>,

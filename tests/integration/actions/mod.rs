@@ -18,7 +18,7 @@ use std::{sync::Arc, time::Duration};
 
 use countersign::{
     capabilities::{Registry, registry},
-    clock::Timestamp,
+    clock::{SystemClock, Timestamp},
     graph::action::{
         ActionKind, ActionRecord, Outcome, Performed, Policy, PrepareError, Proposal, Refusal, Status, digest_of,
     },
@@ -47,7 +47,7 @@ impl Bench {
             SandboxUpgrade::start(Options { version, token, ..Options::default() }).await.expect("a free port");
         let config =
             UpgradeConfig { base_url: upgrade.url().parse().expect("a URL"), token: Some("token".into()), timeout };
-        let registry = registry(Arc::new(UpgradeClient::new(config).expect("a client")));
+        let registry = registry(Arc::new(UpgradeClient::new(config).expect("a client")), Arc::new(SystemClock));
         Self { upgrade, registry }
     }
 

@@ -1,7 +1,10 @@
 //! What the tools read, and how it is said.
 
 use countersign::{
-    capabilities::experiments::replies::answers,
+    capabilities::experiments::{
+        listing::Which,
+        replies::{answers, lists},
+    },
     sandbox::upgrade::{Version, faults::Down},
 };
 use insta::assert_snapshot;
@@ -40,7 +43,7 @@ async fn every_tool_answers_and_is_said() {
         Group types: classId
         ");
         let running = call(&bench, "get_all_experiments", json!({ "status": "running" })).await;
-        let listed = answers::list_reply(running["experiments"].as_array().unwrap(), Some("running"));
+        let listed = lists::list_reply(&running, &Which { status: Some("running".into()), ..Which::default() });
         reads!(listed.words(), @r"
         1 experiment (running):
         Name | Status | Context | Conditions

@@ -171,7 +171,10 @@ async fn a_token_that_is_not_accepted_is_said_plainly() {
         timeout: Duration::from_secs(5),
     };
     let client = countersign::services::upgrade::client::UpgradeClient::new(config).unwrap();
-    let registry = countersign::capabilities::registry(std::sync::Arc::new(client));
+    let registry = countersign::capabilities::registry(
+        std::sync::Arc::new(client),
+        std::sync::Arc::new(countersign::clock::SystemClock),
+    );
     let error = registry.tools["get_experiment_names"].call(&json!({})).await.unwrap_err();
     assert!(!error.transient);
     assert!(error.reply.words().starts_with("UpGrade does not accept my credentials"));

@@ -59,7 +59,7 @@ async fn experiments_are_listed_in_a_table() {
     ");
     thread.says("ana", "what is running?").await;
     assert_snapshot!(thread.heard(), @"
-    2 experiments (enrolling):
+    2 experiments (running):
     Name | Status | Context | Conditions
     Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%

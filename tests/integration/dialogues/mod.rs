@@ -7,6 +7,7 @@ mod delete;
 mod lookups;
 mod restarts;
 mod scripted;
+mod search;
 mod status;
 mod testing;
 mod trouble;

@@ -5,54 +5,28 @@ use std::collections::BTreeMap;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::super::{
-    rules,
-    summary::{Details, Share, Summary},
+use super::{
+    super::{
+        listing::Which,
+        rules,
+        summary::{Details, Share},
+    },
+    lists,
 };
 use crate::{
-    reply::{Part, Reply, Text},
+    reply::{Attachment, Part, Reply, Text},
     services::upgrade::{client::Health, context::ContextMetadata, status::Status},
 };
 
 /// How many experiments a list shows.
 const ROWS: usize = 30;
 
-/// A list of experiments: the `experiments` of `get_all_experiments`. `filter` says which ones were asked for, such as
-/// `enrolling` or `in assign-prog`.
-pub fn list_reply(experiments: &[Value], filter: Option<&str>) -> Reply {
-    let all: Vec<_> = experiments.iter().filter_map(|value| Summary::deserialize(value).ok()).collect();
-    let which = filter.map(|filter| format!(" ({filter})")).unwrap_or_default();
-    if all.is_empty() {
-        let none = Reply::text(format!("There are no experiments{which}."));
-        return match filter {
-            Some(_) => none.choice("Show all", "list experiments"),
-            None => none.hint("Ask me to create one: I need a name, a context and a decision point."),
-        };
-    }
-    let rows = all.iter().take(ROWS).map(|experiment| {
-        vec![
-            Text::new().bold(&experiment.name),
-            Text::new().plain(experiment.status.display()),
-            Text::new().code(&experiment.context),
-            Text::new().plain(shares(&experiment.conditions)),
-        ]
-    });
-    let columns = ["Name", "Status", "Context", "Conditions"].map(str::to_owned).to_vec();
-    let one_or_many = if all.len() == 1 { "experiment" } else { "experiments" };
-    let reply =
-        Reply::text(format!("{} {one_or_many}{which}:", all.len())).and(Part::Table { columns, rows: rows.collect() });
-    if all.len() > ROWS {
-        return reply.hint(format!("{} more are not shown; ask for one context or status.", all.len() - ROWS));
-    }
-    reply
-}
-
 /// The names of experiments: the answer of `get_experiment_names`.
 pub fn names_reply(answer: &Value) -> Reply {
     let names: Vec<_> =
         answer["experiments"].as_array().into_iter().flatten().filter_map(|named| named["name"].as_str()).collect();
     if names.is_empty() {
-        return list_reply(&[], None);
+        return lists::list_reply(answer, &Which::default());
     }
     let one_or_many = if names.len() == 1 { "experiment" } else { "experiments" };
     let points = names.iter().take(ROWS).map(|name| Text::new().bold(*name)).collect();
@@ -83,8 +57,8 @@ pub fn details_reply(answer: &Value) -> Reply {
         }
         facts.push(("Enrolled".to_owned(), Text::from(enrolled)));
     }
-    if !details.tags.is_empty() {
-        facts.push(("Tags".to_owned(), Text::from(details.tags.join(", "))));
+    if !summary.tags.is_empty() {
+        facts.push(("Tags".to_owned(), Text::from(summary.tags.join(", "))));
     }
     let mut reply = Reply::default().and(Part::Heading(summary.name.clone()));
     if !details.description.is_empty() {
@@ -134,6 +108,15 @@ pub fn health_reply(answer: &Value) -> Reply {
         ),
         Err(_) => unreadable(),
     }
+}
+
+/// The data as a file below the reply; `about` becomes its name.
+pub fn json_file(reply: Reply, about: &str, title: &str, data: &Value) -> Reply {
+    let words = about.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let name: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(60).collect();
+    let name = if name.is_empty() { "data.json".to_owned() } else { format!("{name}.json") };
+    let bytes = serde_json::to_vec_pretty(data).expect("a value is plain data");
+    reply.file(Attachment { name, title: title.to_owned(), bytes })
 }
 
 /// A tool's answer of another shape; a fault of ours.
@@ -213,33 +196,6 @@ mod tests {
             "conditions": [{ "code": "control", "weight": 50 }, { "code": "variant", "weight": 50 }],
             "decision_points": ["SelectSection / area_model"],
         })
-    }
-
-    #[test]
-    fn a_list_is_a_table() {
-        let experiments = [experiment("Math Hints", "inactive"), experiment("Running Test", "running")];
-        assert_snapshot!(read(&list_reply(&experiments, None)), @r"
-        2 experiments:
-        Name | Status | Context | Conditions
-        Math Hints | inactive | assign-prog | control 50%, variant 50%
-        Running Test | enrolling (running) | assign-prog | control 50%, variant 50%
-        ");
-        assert_snapshot!(read(&list_reply(&[], Some("enrolling"))), @r"
-        There are no experiments (enrolling).
-        [Show all → list experiments]
-        ");
-        assert_snapshot!(read(&list_reply(&[], None)), @r"
-        There are no experiments.
-        Ask me to create one: I need a name, a context and a decision point.
-        ");
-    }
-
-    #[test]
-    fn a_long_list_says_that_it_is_cut() {
-        let experiments = vec![experiment("Twin", "inactive"); 33];
-        assert!(
-            list_reply(&experiments, None).words().ends_with("3 more are not shown; ask for one context or status.")
-        );
     }
 
     #[test]

@@ -134,6 +134,12 @@ pub fn not_one_of(what: &str, asked: &str, allowed: &[&str]) -> Reply {
     )
 }
 
+/// Words that are no time.
+pub fn no_time(asked: &str) -> Reply {
+    Reply::text(Text::new().plain("I do not understand “").bold(typed(asked)).plain("” as a time."))
+        .hint("Say for example today, this week, last 3 days, or since 2026-11-01.")
+}
+
 /// Parameters of a form that cannot be read.
 pub fn unreadable_parameters(why: &str) -> Reply {
     Reply::text(Text::new().plain("I could not make sense of what was asked: ").code(why).plain("."))
