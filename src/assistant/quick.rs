@@ -7,7 +7,7 @@ use crate::{
         Registry, ToolError,
         experiments::{
             listing::Which,
-            replies::{answers, lists},
+            replies::{answers, contexts, lists},
             rules,
         },
     },
@@ -41,7 +41,7 @@ impl QuickAnswers {
             Some(status) => Which { status: Some(status.stored().to_owned()), ..Which::default() },
             None => match self.read("get_context_metadata", json!({})).await {
                 Ok(contexts) if contexts.get(filter).is_none() => {
-                    return answers::contexts_reply(&contexts, Some(filter));
+                    return contexts::contexts_reply(&contexts, Some(filter));
                 }
                 Ok(_) => Which { context: Some(filter.to_owned()), ..Which::default() },
                 Err(error) => return error.reply,

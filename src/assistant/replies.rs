@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     capabilities::experiments::{
-        listing::Which,
-        replies::{answers, lists},
+        listing::{Form, Which},
+        replies::{answers, contexts, details, lists},
     },
     graph::action::{ErrorKind, MissingParameter},
     model::rules::situation::Draft,
@@ -159,9 +159,16 @@ pub fn of_tool(state: &AgentState, read: &Read) -> Option<Reply> {
     let asked = |key: &str| read.arguments.get(key).and_then(Value::as_str);
     Some(match read.tool.as_str() {
         tools::EXECUTION_LOG => outcomes::accomplished(&state.log),
-        tools::CONTEXT_METADATA => answers::contexts_reply(value, asked("context")),
+        tools::CONTEXT_METADATA => contexts::contexts_reply(value, asked("context")),
+        "get_available_contexts" => contexts::available_reply(value),
+        "get_conditions_for_context" => contexts::conditions_reply(value),
+        "get_decision_points_for_context" => contexts::points_reply(value),
+        "get_group_types_for_context" => contexts::group_types_reply(value),
         tools::EXPERIMENT_NAMES => answers::names_reply(value),
-        "get_experiment_details" => answers::details_reply(value),
+        "get_experiment_details" => {
+            let form = read.arguments.get("form").and_then(|form| Form::deserialize(form).ok());
+            details::details_reply(value, form.unwrap_or_default())
+        }
         "check_upgrade_health" => answers::health_reply(value),
         tools::ALL_EXPERIMENTS => lists::list_reply(value, &Which::deserialize(&read.arguments).unwrap_or_default()),
         _ => data(value),

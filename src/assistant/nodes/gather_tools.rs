@@ -235,6 +235,9 @@ pub(super) fn keep(state: &mut AgentState, call: &Call, answer: Answer) -> Block
 /// Where a tool's answer is kept: the tool without `get_`, and what it was asked about.
 pub(super) fn key_of(tool: &str, arguments: &Value) -> String {
     let mut key = tool.trim_start_matches("get_").to_owned();
+    if let (Some(stem), Some(context)) = (key.strip_suffix("context"), arguments["context"].as_str()) {
+        return format!("{stem}{}", super::super::history::shorten(context, 80)); // `conditions_for_assign-prog`
+    }
     for value in arguments.as_object().into_iter().flat_map(Map::values) {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         key.push(':');

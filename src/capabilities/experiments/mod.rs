@@ -1,8 +1,8 @@
 //! Experiments on UpGrade: what can be read about them and what can be done with them.
 //!
-//! [`tools`] reads at any time; each file in [`actions`] is one change that a person approves. Both find experiments by
+//! [`tools`] and [`context_tools`] read at any time; each file in [`actions`] is one change that a person approves. Both find experiments by
 //! name through [`lookup`] and [`access`]. [`rules`] is the table of status changes that the platform does not keep
-//! itself, [`given`] the forms in which people state things, [`listing`] which experiments a list shows, [`summary`] an experiment in few words, [`testing`] tries a running one with simulated participants, and [`replies`] every
+//! itself, [`given`] the forms in which people state things, [`listing`] which experiments a list shows, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a running one with simulated participants, and [`replies`] every
 //! sentence. None of it knows Slack, a language model or the engine beyond the two traits it implements.
 //!
 //! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of what it read and of validated
@@ -10,12 +10,14 @@
 
 pub mod access;
 pub mod actions;
+pub mod context_tools;
 pub mod given;
 pub mod listing;
 pub mod lookup;
 pub mod period;
 pub mod replies;
 pub mod rules;
+pub mod setup;
 pub mod summary;
 pub mod testing;
 pub mod tools;
@@ -27,9 +29,13 @@ use crate::{clock::Clock, graph::action::ActionKind, services::upgrade::client::
 
 /// Everything that can be read and done, on one platform.
 pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
-    let tools: [Arc<dyn Tool>; 5] = [
+    let tools: [Arc<dyn Tool>; 9] = [
         Arc::new(tools::CheckHealth(client.clone())),
         Arc::new(tools::ContextMetadata(client.clone())),
+        Arc::new(context_tools::AvailableContexts(client.clone())),
+        Arc::new(context_tools::ConditionsOfContext(client.clone())),
+        Arc::new(context_tools::PointsOfContext(client.clone())),
+        Arc::new(context_tools::GroupTypesOfContext(client.clone())),
         Arc::new(tools::ExperimentNames(client.clone())),
         Arc::new(tools::AllExperiments(client.clone(), clock)),
         Arc::new(tools::ExperimentDetails(client.clone())),

@@ -4,7 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rules;
+use super::{
+    rules,
+    setup::{self, Content, People, Turn},
+};
 use crate::services::upgrade::{
     experiment::{Experiment, ExperimentId, View},
     participants::EnrollmentDetail,
@@ -81,6 +84,27 @@ pub struct Details {
     /// How many users came and may not take part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excluded_users: Option<u64>,
+    /// The contents for each condition and decision point, where they are more than the code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub payloads: Vec<Content>,
+    /// Who may take part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inclusion_lists: Vec<People>,
+    /// Who must not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclusion_lists: Vec<People>,
+    /// Where people who came before the start stay out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_if_reached: Vec<String>,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<String>,
+    /// How the lot is drawn, if it is not plainly by chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assignment_algorithm: Option<String>,
+    /// Its changes of status, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Turn>,
     /// What it may become next, by our rules.
     pub next_statuses: Vec<Status>,
 }
@@ -120,6 +144,7 @@ impl Details {
                 share.enrolled = Some(counted.map_or(0, |counted| counted.users));
             }
         }
+        let early = view.decision_points.iter().filter(|point| point.exclude_if_reached);
         Self {
             summary,
             description: view.description.clone(),
@@ -131,6 +156,13 @@ impl Details {
             enrolled_users: enrolled.map(|e| e.users),
             enrolled_groups: enrolled.map(|e| e.groups),
             excluded_users: enrolled.map(|e| e.users_excluded),
+            payloads: setup::contents(experiment),
+            inclusion_lists: setup::people(experiment, "experimentSegmentInclusion"),
+            exclusion_lists: setup::people(experiment, "experimentSegmentExclusion"),
+            exclude_if_reached: early.map(|point| point.words()).collect(),
+            ends: setup::ends(experiment),
+            assignment_algorithm: view.assignment_algorithm.clone().filter(|algorithm| algorithm != "random"),
+            history: setup::history(experiment),
             next_statuses: rules::possible(view.state),
         }
     }

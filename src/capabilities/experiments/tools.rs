@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     access::{self, schema, tool_error},
-    listing::Which,
+    listing::{Form, Which},
     period,
     replies::refusals,
     summary::{Details, Summary},
@@ -23,6 +23,8 @@ use crate::{
 
 /// How many experiments one answer holds.
 const MOST: usize = 200;
+/// The largest data of one experiment that are handed on as they are, in bytes.
+const LARGEST_RAW: usize = 80_000;
 
 /// Nothing to say.
 #[derive(Deserialize, JsonSchema)]
@@ -139,11 +141,15 @@ impl Tool for AllExperiments {
     }
 }
 
-/// Which experiment to show.
+/// Which experiment to show, and how much of it.
 #[derive(Deserialize, JsonSchema)]
 struct One {
     /// Its id, or its name.
     experiment_id: String,
+    /// `short`, `normal` (default), `full` for everything, or `raw` for a JSON file in the thread.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    form: Form,
 }
 
 /// `get_experiment_details`: one experiment with its numbers.
@@ -157,7 +163,8 @@ impl Tool for ExperimentDetails {
     }
 
     fn description(&self) -> &'static str {
-        "Shows one experiment, by id or name: status and what it may become, design, how many people are enrolled."
+        "Shows one experiment, by id or name: status and what it may become, conditions with weights, payloads, decision \
+         points, inclusion and exclusion lists, rules, history, and how many people are enrolled in each condition."
     }
 
     fn schema(&self) -> Value {
@@ -165,21 +172,26 @@ impl Tool for ExperimentDetails {
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        let One { experiment_id } = arguments_as(arguments)?;
+        let One { experiment_id, form } = arguments_as(arguments)?;
         let says = |name: &str| format!("show {name}");
         let experiment = access::experiment(&self.0, &experiment_id, says).await.map_err(as_tool_error)?;
         // The numbers are a help, not the answer: without them the rest is still worth having.
         let enrolled = self.0.enrollment_detail(experiment.view.id).await.ok();
-        Ok(json!(Details::of(&experiment, enrolled.as_ref())))
+        let mut answer = json!(Details::of(&experiment, enrolled.as_ref()));
+        if form == Form::Raw {
+            let size = experiment.raw.to_string().len();
+            answer["raw"] = if size > LARGEST_RAW { json!({ "left_out": size }) } else { experiment.raw };
+        }
+        Ok(answer)
     }
 }
 
-fn arguments_as<T: serde::de::DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
+pub(super) fn arguments_as<T: serde::de::DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
     let arguments = if arguments.is_null() { &json!({}) } else { arguments };
     access::parameters(arguments).map_err(as_tool_error)
 }
 
-fn as_tool_error(error: PrepareError) -> ToolError {
+pub(super) fn as_tool_error(error: PrepareError) -> ToolError {
     match error {
         PrepareError::Refusal(Refusal::Refused { error, reply }) => ToolError { kind: error, reply, transient: false },
         PrepareError::Unavailable { error, reply } => {

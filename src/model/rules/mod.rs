@@ -15,6 +15,7 @@ mod answers;
 mod calls;
 mod changes;
 mod clauses;
+mod details;
 mod doubts;
 mod glossary;
 mod grammar;

@@ -1,16 +1,14 @@
 //! Questions that one tool answers.
 
 use super::{
-    glossary, lists,
-    names::{self, Named},
+    details, glossary, lists, names,
     situation::Situation,
     wish::{Talk, Understood, Wish},
     words::{Word, after, lower, skip, text, without_last},
 };
 
 const HEALTH: &str = "check_upgrade_health";
-const METADATA: &str = "get_context_metadata";
-const DETAILS: &str = "get_experiment_details";
+pub(super) const METADATA: &str = "get_context_metadata";
 const LOG: &str = "get_execution_log";
 
 pub(super) const SHOWING: &str =
@@ -26,8 +24,7 @@ pub(super) fn question(words: &[Word], situation: &Situation) -> Option<Understo
         .or_else(|| known_to(words))
         .or_else(|| term(words))
         .or_else(|| lists::list(words))
-        .or_else(|| vocabulary(words, situation))
-        .or_else(|| details(words, situation))
+        .or_else(|| details::details(words, situation))
         .map(Understood::from)
 }
 
@@ -257,96 +254,120 @@ fn term(words: &[Word]) -> Option<Wish> {
     glossary::find(asked).map(Wish::Term)
 }
 
-/// What a context has to offer, or what an experiment has.
-fn vocabulary(words: &[Word], situation: &Situation) -> Option<Wish> {
-    let things = [
-        "conditions",
-        "condition",
-        "sites",
-        "site",
-        "targets",
-        "target",
-        "points",
-        "point",
-        "metadata",
-        "vocabulary",
-        "types",
-        "weights",
-        "groups",
-        "payloads",
-        "tags",
-    ];
-    let place = words.iter().position(|word| word.any(&things))?;
-    let asks = after(words, SHOWING).is_some() || after(words, ASKING).is_some() || place <= 2;
-    let tells =
-        words[0].any(&["set", "change", "update", "edit", "modify", "make", "adjust", "create", "rename", "add"]);
-    if !asks || tells {
-        return None;
-    }
-    let rest = &words[place + 1..];
-    let named = after(
-        rest,
-        "are there in the context|are there in|are available in|are in|are used in|are possible in|can i use in|can be used in|are available for|\
-         does the context|does the|does|do|has|is in|in the context|in context|of the context|for the context|in|of|for|does context|of context|for context",
-    );
-    let named = match named {
-        Some(named) => named,
-        None if place >= 1 && words[place - 1].text.contains('-') => &words[place - 1..place],
-        None => return None,
-    };
-    let named = without_last(
-        named,
-        &["have", "has", "offer", "offers", "support", "use", "context", "there", "available", "got"],
-    );
-    let in_experiment = words.iter().any(|word| word.any(&["experiment", "study", "weights", "payloads", "tags"]));
-    if !in_experiment && names::looks_like_context(named) {
-        return Some(Wish::read(METADATA, [("context", Some(text(named)))]));
-    }
-    Some(of_experiment(named, situation))
-}
+#[cfg(test)]
+mod tests {
+    use super::super::{situation::Situation, tests::check};
 
-/// How this experiment stands, or all of them where none is named.
-pub(super) fn standing(experiment: Option<String>) -> Wish {
-    match experiment {
-        Some(name) => Wish::read(DETAILS, [("experiment_id", Some(name))]),
-        None => lists::all(),
+    #[test]
+    fn questions() {
+        check(
+            &Situation::default(),
+            &[
+                ("Is UpGrade running?", "read check_upgrade_health"),
+                ("is upgrade up", "read check_upgrade_health"),
+                ("health check", "read check_upgrade_health"),
+                ("What version is it?", "read check_upgrade_health"),
+                ("which version of UpGrade are we on?", "read check_upgrade_health"),
+                ("check the health", "read check_upgrade_health"),
+                ("list experiments", "read get_all_experiments"),
+                ("List all experiments", "read get_all_experiments"),
+                ("show me all the experiments please", "read get_all_experiments"),
+                ("What experiments are there?", "read get_all_experiments"),
+                ("which experiments do we have?", "read get_all_experiments"),
+                ("How many experiments are there?", "read get_all_experiments"),
+                ("can you list our experiments", "read get_all_experiments"),
+                ("list the experiment names", "read get_experiment_names"),
+                ("what is running?", r#"read get_all_experiments {"status":"enrolling"}"#),
+                ("which experiments are running", r#"read get_all_experiments {"status":"enrolling"}"#),
+                (
+                    "show running experiments in assign-prog",
+                    r#"read get_all_experiments {"context":"assign-prog","status":"enrolling"}"#,
+                ),
+                ("show experiments in assign-prog", r#"read get_all_experiments {"context":"assign-prog"}"#),
+                ("list the paused experiments", r#"read get_all_experiments {"status":"enrollmentComplete"}"#),
+                ("list experiments for the mathstream context", r#"read get_all_experiments {"context":"mathstream"}"#),
+                ("list contexts", "read get_context_metadata"),
+                ("What contexts are available?", "read get_context_metadata"),
+                (
+                    "what conditions does assign-prog have?",
+                    r#"read get_conditions_for_context {"context":"assign-prog"}"#,
+                ),
+                (
+                    "What conditions are available in assign-prog?",
+                    r#"read get_conditions_for_context {"context":"assign-prog"}"#,
+                ),
+                ("show the group types of mathstream", r#"read get_group_types_for_context {"context":"mathstream"}"#),
+                (
+                    "what decision points does assign-prog have?",
+                    r#"read get_decision_points_for_context {"context":"assign-prog"}"#,
+                ),
+                (
+                    "which sites are there in mathstream?",
+                    r#"read get_decision_points_for_context {"context":"mathstream"}"#,
+                ),
+                (
+                    "show Math Hints in detail",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"full"}"#,
+                ),
+                (
+                    "explain the setup of Math Hints",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"full"}"#,
+                ),
+                (
+                    "describe “Math Hints” in short",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"short"}"#,
+                ),
+                (
+                    "give me a short summary of Math Hints",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"short"}"#,
+                ),
+                (
+                    "show the raw JSON of Math Hints",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"raw"}"#,
+                ),
+                (
+                    "show Math Hints as JSON",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"raw"}"#,
+                ),
+                ("what does assign-prog know?", r#"read get_context_metadata {"context":"assign-prog"}"#),
+                (
+                    "what conditions does Math Hints have?",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints"}"#,
+                ),
+                ("show Math Hints", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+                (
+                    "details of the Math Hints experiment",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints"}"#,
+                ),
+                ("explain “Reading Pace”", r#"read get_experiment_details {"experiment_id":"Reading Pace"}"#),
+                ("tell me about Math Hints", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+                ("status of Math Hints?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+                (
+                    "what's the status of the Running Test experiment?",
+                    r#"read get_experiment_details {"experiment_id":"Running Test"}"#,
+                ),
+                ("is Math Hints running?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+                (
+                    "what are the weights of Math Hints?",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints"}"#,
+                ),
+                (
+                    "what condition would u1 get in assign-prog?",
+                    r#"get_decision_point_assignments {"context":"assign-prog","user":"u1"}"#,
+                ),
+                (
+                    "Which condition does user student-7 get in assign-prog?",
+                    r#"get_decision_point_assignments {"context":"assign-prog","user":"student-7"}"#,
+                ),
+                ("get assignments for u1", r#"get_decision_point_assignments {"user":"u1"}"#),
+                (
+                    "show me the assignments of u1 in assign-prog",
+                    r#"get_decision_point_assignments {"context":"assign-prog","user":"u1"}"#,
+                ),
+                ("What have we accomplished?", "read get_execution_log"),
+                ("what did you do so far?", "read get_execution_log"),
+                ("what have we done in this thread", "read get_execution_log"),
+            ],
+        );
     }
-}
-
-fn of_experiment(named: &[Word], situation: &Situation) -> Wish {
-    match names::experiment(named, situation) {
-        Named::Name(name) => standing(Some(name)),
-        Named::Nothing => standing(None),
-    }
-}
-
-fn details(words: &[Word], situation: &Situation) -> Option<Wish> {
-    if let Some(named) = after(
-        words,
-        "show me the context|show the context|show context|describe the context|describe context|explain context|explain the context|tell me about context|tell me about the context|what does context|context",
-    ) {
-        let named = without_last(named, &["offer", "have", "metadata"]);
-        return names::looks_like_context(named).then(|| Wish::read(METADATA, [("context", Some(text(named)))]));
-    }
-    if let Some(named) = after(
-        words,
-        "what is the status of|what is the state of|show the status of|show me the status of|check the status of|get the status of|status of|state of|status|\
-         how is|how are|details of|details for|details on|details about|details|info on|info about|information on|information about|\
-         show me the details of|show me details of|show the details of|show details of|show details for|show me details for|show me details about|\
-         get details of|get details for|get the details of|get details about|give me the details of|give me details of|give me details on|\
-         tell me more about|tell me about|more about|describe|explain|show me|show|view|open|look at|inspect|get|find|look up|display|see",
-    ) {
-        let named = without_last(named, &["doing", "going", "status", "details", "running", "detail", "info"]);
-        let plain = lower(named);
-        if plain.is_empty() || matches!(plain.as_str(), "you" | "things" | "everything" | "all" | "me") {
-            return None;
-        }
-        return Some(of_experiment(named, situation));
-    }
-    let asked = after(words, "is|are|has|did|was")?;
-    let status = asked.last()?;
-    let known = lists::is_status(status) || status.any(&["done", "on", "up", "start", "stop"]);
-    let named =
-        skip(without_last(&asked[..asked.len() - 1], &["still", "already", "yet", "currently", "been"]), "already");
-    (known && !named.is_empty()).then(|| of_experiment(named, situation))
 }

@@ -2,8 +2,8 @@
 
 use countersign::{
     capabilities::experiments::{
-        listing::Which,
-        replies::{answers, lists},
+        listing::{Form, Which},
+        replies::{answers, contexts, details, lists},
     },
     sandbox::upgrade::{Version, faults::Down},
 };
@@ -35,7 +35,7 @@ async fn every_tool_answers_and_is_said() {
         • Running Test
         ");
         let contexts = call(&bench, "get_context_metadata", json!({})).await;
-        reads!(answers::contexts_reply(&contexts, Some("livehint-ai")).words(), @r"
+        reads!(contexts::contexts_reply(&contexts, Some("livehint-ai")).words(), @r"
         livehint-ai
         Conditions: control, tutor-a, tutor-b
         Sites: chat
@@ -50,10 +50,10 @@ async fn every_tool_answers_and_is_said() {
         Running Test | enrolling (running) | assign-prog | control 50%, variant 50%
         ");
         let details = call(&bench, "get_experiment_details", json!({ "experiment_id": "running test" })).await;
-        let said = read(&answers::details_reply(&details));
+        let said = read(&details::details_reply(&details, Form::Normal));
         assert!(said.contains("\nConditions: control 50% (0 enrolled), variant 50% (0 enrolled)\n"), "{said}");
         assert!(said.contains("\nEnrolled: nobody\n"), "{said}");
-        assert!(said.ends_with("[Stop → stop Running Test]"), "{said}");
+        assert!(said.contains("\n[Stop → stop Running Test]\n"), "{said}");
         assert_eq!(bench.changes(), 0);
     }
 }
@@ -94,5 +94,5 @@ async fn every_schema_is_an_object_without_references() {
         assert!(!schema.to_string().contains("$ref"), "{name}: {schema}");
         count += 1;
     }
-    assert_eq!(count, 12);
+    assert_eq!(count, 16);
 }

@@ -101,7 +101,7 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     *Tags*
     hints, algebra
     Id `‹id›`
-    [Start]
+    [Start] [In detail]
     ");
     thread.says("ana", "what is the status of Class Hint Rollout?").await;
     assert_snapshot!(without_draw(&thread.heard()), @"
@@ -124,11 +124,11 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     *Consistency*
     group
     *Enrolled*
-    24 people
+    24 people in 4 groups
     *Tags*
     hints
     Id `‹id›`
-    [Stop]
+    [Stop] [In detail]
     ");
     thread.says("ana", "show Concrete Fractions").await;
     assert_snapshot!(without_draw(&thread.heard()), @"
@@ -155,6 +155,7 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     *Tags*
     fractions, 2025
     Id `‹id›`
+    [In detail]
     ");
     bot.finish().await;
 }
@@ -164,15 +165,8 @@ async fn what_a_context_knows() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("What conditions does assign-prog have?").await;
     assert_snapshot!(thread.heard(), @"
-    assign-prog
-    *Conditions*
-    control, variant, concrete, abstract
-    *Sites*
-    SelectSection, SelectProblem
-    *Targets*
-    absolute_value_plot_equality, area_model, fraction_intro
-    *Group types*
-    schoolId, classId, instructorId
+    Conditions in `assign-prog`: `control`, `variant`, `concrete`, `abstract`.
+    [Decision points]
     ");
     thread.says("ana", "what contexts are there?").await;
     assert_snapshot!(thread.heard(), @"

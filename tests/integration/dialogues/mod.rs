@@ -4,6 +4,7 @@ mod approvals;
 mod commands;
 mod create;
 mod delete;
+mod details;
 mod lookups;
 mod restarts;
 mod scripted;

@@ -1,10 +1,13 @@
 //! Every sentence about experiments that people read.
 //!
-//! [`answers`] and [`lists`] draw what the tools read; [`refusals`] says why something is not done and what can be done instead;
+//! [`answers`], [`lists`], [`details`] and [`contexts`] draw what the tools read; [`refusals`] says why something is not
+//! done and what can be done instead;
 //! [`outcomes`] says what became of a change, [`testing`] what came of a test. Names of things are marked as names, so that they are escaped where they
 //! are drawn. What a platform said is quoted shortened and as code.
 
 pub mod answers;
+pub mod contexts;
+pub mod details;
 pub mod lists;
 pub mod outcomes;
 pub mod refusals;
