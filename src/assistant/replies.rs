@@ -15,7 +15,7 @@ use super::{
 use crate::{
     capabilities::experiments::{
         listing::{Form, Which},
-        replies::{answers, contexts, details, lists},
+        replies::{answers, contexts, details, knowledge, lists},
     },
     graph::action::{ErrorKind, MissingParameter},
     model::rules::situation::Draft,
@@ -164,6 +164,10 @@ pub fn of_tool(state: &AgentState, read: &Read) -> Option<Reply> {
         "get_conditions_for_context" => contexts::conditions_reply(value),
         "get_decision_points_for_context" => contexts::points_reply(value),
         "get_group_types_for_context" => contexts::group_types_reply(value),
+        "explain_upgrade_concept" => knowledge::explain_reply(value),
+        "list_upgrade_concepts" => knowledge::concepts_reply(value),
+        "get_core_terms" | "get_assignment_terms" => knowledge::terms_reply(value),
+        tool if tool.starts_with("get_") && tool.ends_with("_schema") => knowledge::schema_reply(value),
         tools::EXPERIMENT_NAMES => answers::names_reply(value),
         "get_experiment_details" => {
             let form = read.arguments.get("form").and_then(|form| Form::deserialize(form).ok());

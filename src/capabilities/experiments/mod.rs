@@ -2,7 +2,7 @@
 //!
 //! [`tools`] and [`context_tools`] read at any time; each file in [`actions`] is one change that a person approves. Both find experiments by
 //! name through [`lookup`] and [`access`]. [`rules`] is the table of status changes that the platform does not keep
-//! itself, [`given`] the forms in which people state things, [`listing`] which experiments a list shows, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a running one with simulated participants, and [`replies`] every
+//! itself, [`given`] the forms in which people state things, [`listing`] which experiments a list shows, [`knowledge`] what needs no looking up, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a running one with simulated participants, and [`replies`] every
 //! sentence. None of it knows Slack, a language model or the engine beyond the two traits it implements.
 //!
 //! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of what it read and of validated
@@ -11,7 +11,9 @@
 pub mod access;
 pub mod actions;
 pub mod context_tools;
+pub mod examples;
 pub mod given;
+pub mod knowledge;
 pub mod listing;
 pub mod lookup;
 pub mod period;
@@ -29,8 +31,9 @@ use crate::{clock::Clock, graph::action::ActionKind, services::upgrade::client::
 
 /// Everything that can be read and done, on one platform.
 pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
-    let tools: [Arc<dyn Tool>; 9] = [
+    let tools: [Arc<dyn Tool>; 10] = [
         Arc::new(tools::CheckHealth(client.clone())),
+        Arc::new(knowledge::ExplainConcept(client.clone())),
         Arc::new(tools::ContextMetadata(client.clone())),
         Arc::new(context_tools::AvailableContexts(client.clone())),
         Arc::new(context_tools::ConditionsOfContext(client.clone())),
@@ -51,8 +54,14 @@ pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
         Arc::new(testing::balance::TestBalance(client.clone())),
         Arc::new(testing::journey::SimulateJourney(client)),
     ];
+    let terms = knowledge::TERMS.into_iter().map(|terms| Arc::new(terms) as Arc<dyn Tool>);
     Registry {
-        tools: tools.into_iter().map(|tool| (tool.name(), tool)).collect(),
+        tools: tools
+            .into_iter()
+            .chain(terms)
+            .chain(knowledge::schemas(&actions))
+            .map(|tool| (tool.name(), tool))
+            .collect(),
         actions: actions.into_iter().map(|action| (action.name(), action)).collect(),
     }
 }

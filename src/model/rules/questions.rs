@@ -1,7 +1,7 @@
 //! Questions that one tool answers.
 
 use super::{
-    details, glossary, lists, names,
+    details, knowledge, lists, names,
     situation::Situation,
     wish::{Talk, Understood, Wish},
     words::{Word, after, lower, skip, text, without_last},
@@ -22,7 +22,7 @@ pub(super) fn question(words: &[Word], situation: &Situation) -> Option<Understo
         .or_else(|| health(words))
         .or_else(|| contexts(words))
         .or_else(|| known_to(words))
-        .or_else(|| term(words))
+        .or_else(|| knowledge::knowledge(words))
         .or_else(|| lists::list(words))
         .or_else(|| details::details(words, situation))
         .map(Understood::from)
@@ -67,9 +67,7 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
         | "what can you help with"
         | "what can you help me with"
         | "how can you help"
-        | "what are you able to do"
-        | "how do i create an experiment"
-        | "how do i start an experiment" => Talk::Help,
+        | "what are you able to do" => Talk::Help,
         "what is pending"
         | "pending"
         | "what is open"
@@ -239,19 +237,6 @@ fn contexts(words: &[Word]) -> Option<Wish> {
     let asks =
         after(words, SHOWING).is_some() || after(words, ASKING).is_some() || words[0] == *last || words[0].is("all");
     asks.then(|| Wish::read(METADATA, []))
-}
-
-fn term(words: &[Word]) -> Option<Wish> {
-    let asked = after(
-        words,
-        "what is meant by|what is the meaning of|what is the definition of|what is|what are|what does|what do|what|define|explain to me|explain|\
-         meaning of|tell me about|describe|how does|how do",
-    )?;
-    let asked = without_last(asked, &["mean", "means", "work", "exactly", "again", "stand", "for"]);
-    if skip(asked, "the").len() != asked.len() && asked.len() <= 2 {
-        return None; // “the experiment” is one of theirs
-    }
-    glossary::find(asked).map(Wish::Term)
 }
 
 #[cfg(test)]

@@ -25,13 +25,14 @@ async fn a_word_of_the_trade_is_explained() {
 
     On UpGrade such a comparison is an *experiment*, and its versions are *conditions*.
     ");
+    assert!(bot.upgrade.ledger().is_empty(), "nothing has to be looked up for that");
     thread.says("ana", "and what is a decision point?").await;
     assert_snapshot!(thread.heard(), @"
     A *decision point* is a place where the application asks “which version for this person?” It is named by a site and a target, such as `SelectSection / area_model`.
 
     At all decision points of one experiment a person gets the same condition.
+    For example, “Class Hint Rollout” takes place at `lesson-quiz / question-hint`.
     ");
-    assert!(bot.upgrade.ledger().is_empty(), "nothing has to be looked up for that");
     bot.finish().await;
 }
 

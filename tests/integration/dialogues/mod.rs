@@ -5,6 +5,7 @@ mod commands;
 mod create;
 mod delete;
 mod details;
+mod knowledge;
 mod lookups;
 mod restarts;
 mod scripted;

@@ -1,6 +1,6 @@
 //! Every sentence about experiments that people read.
 //!
-//! [`answers`], [`lists`], [`details`] and [`contexts`] draw what the tools read; [`refusals`] says why something is not
+//! [`answers`], [`lists`], [`details`], [`contexts`] and [`knowledge`] draw what the tools read; [`refusals`] says why something is not
 //! done and what can be done instead;
 //! [`outcomes`] says what became of a change, [`testing`] what came of a test. Names of things are marked as names, so that they are escaped where they
 //! are drawn. What a platform said is quoted shortened and as code.
@@ -8,6 +8,7 @@
 pub mod answers;
 pub mod contexts;
 pub mod details;
+pub mod knowledge;
 pub mod lists;
 pub mod outcomes;
 pub mod refusals;
