@@ -3,6 +3,8 @@
 //! Short, warm, exact. What came from people and systems goes into its own span, never into a format string that is
 //! drawn as markup. How an action ended is told in [`super::outcomes`].
 
+use std::time::Duration;
+
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -157,7 +159,7 @@ pub fn of_tool(state: &AgentState, read: &Read) -> Option<Reply> {
     }
     let value = state.turn.gathered.get(&read.key)?;
     let asked = |key: &str| read.arguments.get(key).and_then(Value::as_str);
-    Some(match read.tool.as_str() {
+    let reply = match read.tool.as_str() {
         tools::EXECUTION_LOG => outcomes::accomplished(&state.log),
         tools::CONTEXT_METADATA => contexts::contexts_reply(value, asked("context")),
         "get_available_contexts" => contexts::available_reply(value),
@@ -176,7 +178,25 @@ pub fn of_tool(state: &AgentState, read: &Read) -> Option<Reply> {
         "check_upgrade_health" => answers::health_reply(value),
         tools::ALL_EXPERIMENTS => lists::list_reply(value, &Which::deserialize(&read.arguments).unwrap_or_default()),
         _ => data(value),
+    };
+    Some(match read.read_at {
+        Some(read_at) => how_old(reply, state.turn.at.since(read_at), &state.turn.said),
+        None => reply,
     })
+}
+
+/// Says that an answer was read before, and offers to look again.
+fn how_old(reply: Reply, age: Duration, said: &str) -> Reply {
+    let age = match age.as_secs() / 60 {
+        0 => "less than a minute ago".to_owned(),
+        1 => "a minute ago".to_owned(),
+        minutes => format!("{minutes} minutes ago"),
+    };
+    let reply = reply.hint(format!("I read this {age}."));
+    match said.chars().count() <= 200 {
+        true => reply.choice("Look again", format!("{} again", said.trim_end_matches(['?', '!', '.', ' ']))),
+        false => reply,
+    }
 }
 
 /// Data without a form of its own: labelled facts.

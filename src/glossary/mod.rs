@@ -42,12 +42,12 @@ pub enum Example {
 }
 
 /// The words for what an experiment is, who takes part, and what becomes of it.
-pub fn core_terms() -> &'static [Term] {
+pub const fn core_terms() -> &'static [Term] {
     core::TERMS
 }
 
 /// The words for how people get their condition.
-pub fn assignment_terms() -> &'static [Term] {
+pub const fn assignment_terms() -> &'static [Term] {
     assignment::TERMS
 }
 

@@ -101,6 +101,7 @@ fn read_back(state: &AgentState, call: &Call, choices: &mut Vec<Choice>) -> Resu
 /// Remembers how an action ended and says so.
 fn ended(state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
     let reply = outcomes::outcome(record);
+    state.context.outdated();
     state.log.add(record, outcomes::log_line(record), context.now);
     if let Some(name) = outcomes::experiment_of(record) {
         state.last_experiment = Some(name);

@@ -78,7 +78,7 @@ fn among(all: &[View], example: Example) -> Option<String> {
                 counts.into_iter().map(|(status, count)| format!("{count} {}", status.shown())).collect();
             match counts.is_empty() {
                 true => return None,
-                false => format!("At the moment there are {} here.", few(&counts)),
+                false => format!("Experiments here at the moment: {}.", few(&counts)),
             }
         }
         Example::Tags => {

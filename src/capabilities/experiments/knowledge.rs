@@ -85,7 +85,7 @@ fn known(concept: &str) -> Result<&'static Term, ToolError> {
 pub struct Terms {
     name: &'static str,
     description: &'static str,
-    parts: &'static [(&'static str, fn() -> &'static [Term])],
+    parts: &'static [(&'static str, &'static [Term])],
     with_meaning: bool,
 }
 
@@ -94,19 +94,19 @@ pub const TERMS: [Terms; 3] = [
     Terms {
         name: "list_upgrade_concepts",
         description: "Lists the words that can be explained, without their meaning.",
-        parts: &[("core", glossary::core_terms), ("assignment", glossary::assignment_terms)],
+        parts: &[("core", glossary::core_terms()), ("assignment", glossary::assignment_terms())],
         with_meaning: false,
     },
     Terms {
         name: "get_core_terms",
         description: "Explains the words for what an experiment is, who takes part, and what becomes of it, each briefly.",
-        parts: &[("core", glossary::core_terms)],
+        parts: &[("core", glossary::core_terms())],
         with_meaning: true,
     },
     Terms {
         name: "get_assignment_terms",
         description: "Explains the words for how people get their condition (unit, consistency, enrollment …), each briefly.",
-        parts: &[("assignment", glossary::assignment_terms)],
+        parts: &[("assignment", glossary::assignment_terms())],
         with_meaning: true,
     },
 ];
@@ -130,7 +130,7 @@ impl Tool for Terms {
             true => json!({ "concept": term.name(), "meaning": first_sentence(term.meaning) }),
             false => json!(term.name()),
         };
-        let parts = self.parts.iter().map(|(name, terms)| (*name, terms().iter().map(brief).collect::<Vec<_>>()));
+        let parts = self.parts.iter().map(|(name, terms)| (*name, terms.iter().map(brief).collect::<Vec<_>>()));
         Ok(json!(parts.collect::<BTreeMap<_, _>>()))
     }
 }

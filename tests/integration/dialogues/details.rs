@@ -88,7 +88,8 @@ async fn an_experiment_in_short_and_in_detail() {
     *Excluded*
     1 entry on a list
     Id `‹id›`
-    [Start] [In detail]
+    I read this less than a minute ago.
+    [Start] [In detail] [Look again]
     ");
     thread.says("ana", "explain the setup").await;
     assert_snapshot!(thread.heard(), @"
@@ -129,7 +130,8 @@ async fn an_experiment_in_short_and_in_detail() {
     Must not take part:
     • *Teachers*: t1
     Id `‹id›`
-    [Start] [As JSON]
+    I read this less than a minute ago.
+    [Start] [As JSON] [Look again]
     ");
     bot.finish().await;
 }

@@ -24,7 +24,7 @@ async fn words_are_explained_with_an_example_from_the_platform() {
     thread.says("ana", "what does status mean?").await;
     assert_snapshot!(thread.heard(), @"
     An experiment is `inactive` while it is being designed, `enrolling` (shown as *running*) while it assigns people, `enrollmentComplete` (*paused*) when it takes nobody new and can be resumed, and `cancelled` (*completed*) when it gives nobody a condition any more. `preview` is for test users, `scheduled` waits for a date, and `archived` is put away with its results.
-    At the moment there are 1 inactive, 2 running, 1 paused, 1 completed and 1 archived here.
+    Experiments here at the moment: 1 inactive, 2 running, 1 paused, 1 completed and 1 archived.
     ");
     thread.says("ana", "what is the unit of assignment?").await;
     assert_snapshot!(thread.heard(), @"
@@ -130,59 +130,59 @@ async fn what_a_change_takes() {
     let mut thread = bot.user("ana").says("What parameters does create take?").await;
     assert_snapshot!(thread.heard(), @"
     To *create an experiment* I need: context, decision points, name. The rest is up to you.
-    What | – | Meaning
-    context | needed | The context (client application) it belongs to.
-    decision points | needed | Where it takes place: objects with site and target, or texts site / target.
-    name | needed | Its name.
-    conditions | optional | What is compared: objects with code and weight, or codes. Without: the context's first two, half and half.
-    consistency | optional | Whose past decides: individual, group or experiment.
-    description | optional | What it is about.
-    filter mode | optional | includeAll (default) or excludeAll.
-    group | optional | The type of group, with unit group.
-    site | optional | The site, if there is one decision point.
-    tags | optional | Labels for finding it.
-    target | optional | The target, if there is one decision point.
-    unit | optional | Who draws a lot: individual (default) or group.
-    weights | optional | Weights in percent, in the order of the conditions, or 70/30.
+    What | Needed | Meaning
+    context | yes | The context (client application) it belongs to.
+    decision points | yes | Where it takes place: one or several, each as site / target.
+    name | yes | Its name.
+    conditions | no | What is compared: their codes, with weights if they differ. Without: the context's first two, half and half.
+    consistency | no | Whose past decides: individual, group or experiment.
+    description | no | What it is about.
+    filter mode | no | includeAll (default) or excludeAll.
+    group | no | The type of group, with unit group.
+    site | no | The site, if there is one decision point.
+    tags | no | Labels for finding it.
+    target | no | The target, if there is one decision point.
+    unit | no | Who draws a lot: individual (default) or group.
+    weights | no | Weights in percent, in the order of the conditions, or 70/30.
     Say it in one sentence, such as “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”, or piece by piece: I ask for what is missing.
     ");
     thread.says("ana", "what can I change in an experiment?").await;
     assert_snapshot!(thread.heard(), @"
     To *change an experiment* I need: experiment. The rest is up to you.
-    What | – | Meaning
-    experiment | needed | The experiment, by name or id.
-    conditions | optional | All conditions from now on: objects with code and weight. Only to add or remove conditions.
-    consistency | optional | Whose past decides: individual, group or experiment.
-    decision points | optional | All decision points from now on: objects with site and target, or texts site / target.
-    description | optional | A new description.
-    filter mode | optional | Whether people on no list take part: includeAll or excludeAll.
-    group | optional | The type of group, with unit group.
-    new name | optional | A new name.
-    post rule | optional | What people get once enrolment is complete: continue (keep their condition), assign <condition code>, or assign default.
-    tags | optional | All tags from now on.
-    unit | optional | Who draws a lot: individual or group.
-    weights | optional | New weights in percent for the conditions there are, in their order, by code, or 70/30.
+    What | Needed | Meaning
+    experiment | yes | The experiment, by name or id.
+    conditions | no | All conditions from now on: their codes, with weights if they differ. Only to add or remove conditions.
+    consistency | no | Whose past decides: individual, group or experiment.
+    decision points | no | All decision points from now on: one or several, each as site / target.
+    description | no | A new description.
+    filter mode | no | Whether people on no list take part: includeAll or excludeAll.
+    group | no | The type of group, with unit group.
+    new name | no | A new name.
+    post rule | no | What people get once enrollment is complete: continue (keep their condition), assign <condition code>, or assign default.
+    tags | no | All tags from now on.
+    unit | no | Who draws a lot: individual or group.
+    weights | no | New weights in percent for the conditions there are, in their order, by code, or 70/30.
     Say it in one sentence, such as “set the weights of Math Hints to 70/30”, or piece by piece: I ask for what is missing.
     ");
     thread.says("ana", "how do I start an experiment?").await;
     assert_snapshot!(thread.heard(), @"
     To *start, stop, resume or cancel an experiment* I need: experiment, status.
-    What | – | Meaning
-    experiment | needed | The experiment, by name or id.
-    status | needed | What it is to become: enrolling (start, resume), enrollmentComplete (stop, pause) or cancelled (cancel, final).
+    What | Needed | Meaning
+    experiment | yes | The experiment, by name or id.
+    status | yes | What it is to become: enrolling (start, resume), enrollmentComplete (stop, pause) or cancelled (cancel, final).
     Say it in one sentence, such as “start Math Hints”, or piece by piece: I ask for what is missing.
     ");
     thread.says("ana", "help me mark a decision point").await;
     assert_snapshot!(thread.heard(), @"
     To *mark a visit* I need: site, target, user. The rest is up to you.
-    What | – | Meaning
-    site | needed | The site of the decision point.
-    target | needed | The target of the decision point.
-    user | needed | The participant's id.
-    condition | optional | The condition code the participant was given.
-    context | optional | The context, if several have the point.
-    experiment | optional | The experiment, by name or id, if several share the point.
-    status | optional | condition applied (default), condition not applied (excludes the participant) or no condition assigned.
+    What | Needed | Meaning
+    site | yes | The site of the decision point.
+    target | yes | The target of the decision point.
+    user | yes | The participant's id.
+    condition | no | The condition code the participant was given.
+    context | no | The context, if several have the point.
+    experiment | no | The experiment, by name or id, if several share the point.
+    status | no | condition applied (default), condition not applied (excludes the participant) or no condition assigned.
     Say it in one sentence, such as “mark SelectSection/area_model for u1 in Math Hints”, or piece by piece: I ask for what is missing.
     ");
     assert!(bot.upgrade.ledger().is_empty(), "nothing has to be looked up for that");

@@ -56,6 +56,8 @@ async fn experiments_are_found_by_what_is_known_of_them() {
     1 experiment (paused):
     Name | Status | Context | Conditions | Decision points | Tags | Created | Changed
     Running Test | enrollmentComplete (paused) | assign-prog | control 50%, variant 50% | SelectSection / area_model | test | ‹time› | ‹time›
+    I read this less than a minute ago.
+    [Look again]
     ");
     bot.finish().await;
 }
@@ -101,5 +103,29 @@ async fn a_long_list_is_turned_page_by_page() {
     There are 3 pages of experiments, so page 7 is empty.
     [First page]
     ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_just_read_is_not_read_again() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("what is archived?").await;
+    thread.heard();
+    let asked = bot.upgrade.ledger().len();
+    thread.says("ana", "what is archived?").await;
+    assert_snapshot!(thread.heard(), @"
+    1 experiment (archived):
+    Name | Status | Context | Conditions
+    Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
+    I read this less than a minute ago.
+    [Look again]
+    ");
+    assert_eq!(bot.upgrade.ledger().len(), asked, "the platform was not asked");
+    thread.clicks("ana", "Look again").await;
+    assert!(!thread.heard().contains("I read this"), "{}", thread.last());
+    assert!(bot.upgrade.ledger().len() > asked);
+    bot.clock.advance(std::time::Duration::from_secs(180));
+    thread.says("ana", "what is archived?").await;
+    assert!(!thread.heard().contains("I read this"), "{}", thread.last());
     bot.finish().await;
 }

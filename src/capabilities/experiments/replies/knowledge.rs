@@ -64,16 +64,29 @@ pub fn schema_reply(answer: &Value) -> Reply {
     let rest = if optional.is_empty() { "" } else { " The rest is up to you." };
     let opening = Text::new().plain("To ").bold(act).plain(format!(" I need: {}.{rest}", needs.join(", ")));
     let rows = needed.iter().chain(&optional).map(|parameter| {
-        let need = if parameter["needed"] == true { "needed" } else { "optional" };
-        vec![Text::new().bold(name(parameter)), Text::from(need), with_codes(&words(parameter, "what"))]
+        let need = if parameter["needed"] == true { "yes" } else { "no" };
+        vec![Text::new().bold(name(parameter)), Text::from(need), with_codes(&for_people(words(parameter, "what")))]
     });
-    let columns = ["What", "", "Meaning"].map(str::to_owned).to_vec();
+    let columns = ["What", "Needed", "Meaning"].map(str::to_owned).to_vec();
     Reply::text(opening).and(Part::Table { columns, rows: rows.collect() }).hint(
         Text::new()
             .plain("Say it in one sentence, such as “")
             .plain(example)
             .plain("”, or piece by piece: I ask for what is missing."),
     )
+}
+
+/// The schema says which forms of data there are; people say it in words.
+fn for_people(what: String) -> String {
+    const FORMS: [(&str, &str); 6] = [
+        ("objects with `site` and `target`, or texts `site / target`", "one or several, each as `site / target`"),
+        ("objects with `code` and `weight`, or codes", "their codes, with weights if they differ"),
+        ("objects with `code` and `weight`", "their codes, with weights if they differ"),
+        ("`{\"classId\": [\"class-1\"]}`", "`classId class-1`"),
+        ("`{\"classId\": \"class-1\"}`", "`classId class-1`"),
+        ("enrolment", "enrollment"),
+    ];
+    FORMS.iter().fold(what, |what, (data, words)| what.replace(data, words))
 }
 
 /// What stands between backticks is code.
