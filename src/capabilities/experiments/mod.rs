@@ -1,9 +1,11 @@
 //! Experiments on UpGrade: what can be read about them and what can be done with them.
 //!
-//! [`tools`] and [`context_tools`] read at any time; each file in [`actions`] is one change that a person approves. Both find experiments by
-//! name through [`lookup`] and [`access`]. [`rules`] is the table of status changes that the platform does not keep
-//! itself, [`given`] the forms in which people state things, [`listing`] which experiments a list shows, [`knowledge`] what needs no looking up, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a running one with simulated participants, and [`replies`] every
-//! sentence. None of it knows Slack, a language model or the engine beyond the two traits it implements.
+//! [`tools`] and [`context_tools`] read at any time, [`knowledge`] needs no looking up; each file in [`actions`] is one
+//! change that a person approves. All find experiments by name through [`lookup`] and [`access`]. [`rules`] is the table of
+//! status changes that the platform does not keep itself, [`given`] the forms in which people state things, [`listing`]
+//! which experiments a list shows, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a
+//! running one with simulated participants, and [`replies`] every sentence. None of it knows Slack, a language model or
+//! the engine beyond the two traits it implements.
 //!
 //! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of what it read and of validated
 //! parameters, never of a model's words.

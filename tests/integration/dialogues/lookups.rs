@@ -198,8 +198,8 @@ async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     I look things up on UpGrade and prepare changes. Nothing is changed until someone here presses the button on the card I show.
 
     *Look up*
-    • “list experiments”, “what is running?”, “show experiments in assign-prog”
-    • “show Math Hints”, “status of Math Hints”
+    • “list experiments”, “what is running?”, “find experiments in assign-prog created this week”
+    • “show Math Hints”, “show it in detail”, “show it as JSON”
     • “what conditions does assign-prog have?”, “is UpGrade running?”
     • “what condition would u1 get in assign-prog?”
 
@@ -210,7 +210,8 @@ async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     • “initialize user u1 with groups classId 5B in assign-prog”
 
     *And*
-    • “what have we done so far?”, “undo that”, “what is a decision point?”
+    • “what have we done so far?”, “undo that”
+    • “what is a decision point?”, “what concepts can you explain?”, “what parameters does create take?”
     [List experiments] [Is UpGrade running?] [What is A/B testing?]
     ");
     thread.says("ana", "thanks!").await;

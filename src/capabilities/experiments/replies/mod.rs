@@ -1,8 +1,8 @@
 //! Every sentence about experiments that people read.
 //!
-//! [`answers`], [`lists`], [`details`], [`contexts`] and [`knowledge`] draw what the tools read; [`refusals`] says why something is not
-//! done and what can be done instead;
-//! [`outcomes`] says what became of a change, [`testing`] what came of a test. Names of things are marked as names, so that they are escaped where they
+//! [`answers`], [`lists`], [`details`], [`contexts`] and [`knowledge`] draw what the tools read; [`refusals`] says why
+//! something is not done and what can be done instead; [`outcomes`] says what became of a change, [`testing`] what came of
+//! a test. Names of things are marked as names, so that they are escaped where they
 //! are drawn. What a platform said is quoted shortened and as code.
 
 pub mod answers;
