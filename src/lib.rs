@@ -22,7 +22,7 @@
 //!
 //! | room | what it is | start at |
 //! | --- | --- | --- |
-//! | [`ids`], [`clock`], [`reply`] | the leaves: names, time, and what is said before anybody decides how it looks | |
+//! | [`ids`], [`clock`], [`reply`], [`glossary`] | the leaves: names, time, what is said before anybody decides how it looks, what words mean | |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes | [`graph::store`] |
@@ -75,6 +75,7 @@ pub mod capabilities;
 pub mod clock;
 pub mod config;
 pub mod conversation;
+pub mod glossary;
 pub mod graph;
 pub mod ids;
 pub mod model;

@@ -5,15 +5,20 @@
 //! value. So that a thread does not grow for ever, [`ContextData::learn`] forgets the entries that were written longest
 //! ago; that is the only deletion.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+use crate::clock::Timestamp;
 
 /// How many entries are kept.
 pub const KEPT_ENTRIES: usize = 8;
 /// The longest entry, in bytes of JSON; see [`shortened`].
 pub const LONGEST_ENTRY: usize = 2_000;
+
+/// For how long an answer is used again.
+pub const FRESH: Duration = Duration::from_secs(120);
 
 /// Entries by type and key.
 pub type Entries = BTreeMap<String, BTreeMap<String, Value>>;
@@ -26,18 +31,27 @@ pub struct ContextData {
     pub entries: Entries,
     /// Type and key of each entry, the one written last at the end.
     order: Vec<(String, String)>,
+    /// When the entries were read that are whole and still hold, as far as this thread knows; by key.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    read_at: BTreeMap<String, Timestamp>,
 }
 
 impl ContextData {
     /// Merges one entry and forgets the oldest beyond [`KEPT_ENTRIES`].
-    pub fn learn(&mut self, kind: &str, key: &str, value: &Value) {
-        let update = Entries::from([(kind.to_owned(), BTreeMap::from([(key.to_owned(), shortened(value))]))]);
+    pub fn learn(&mut self, kind: &str, key: &str, value: &Value, now: Timestamp) {
+        let kept = shortened(value);
+        match kept == *value {
+            true => self.read_at.insert(key.to_owned(), now),
+            false => self.read_at.remove(key),
+        };
+        let update = Entries::from([(kind.to_owned(), BTreeMap::from([(key.to_owned(), kept)]))]);
         merge(&mut self.entries, update);
         let place = (kind.to_owned(), key.to_owned());
         self.order.retain(|known| *known != place);
         self.order.push(place);
         while self.order.len() > KEPT_ENTRIES {
             let (kind, key) = self.order.remove(0);
+            self.read_at.remove(&key);
             if let Some(keys) = self.entries.get_mut(&kind) {
                 keys.remove(&key);
                 if keys.is_empty() {
@@ -45,6 +59,18 @@ impl ContextData {
                 }
             }
         }
+    }
+
+    /// An entry that was read a moment ago and that nothing here has changed since, with the time of reading.
+    pub fn fresh(&self, kind: &str, key: &str, now: Timestamp) -> Option<(&Value, Timestamp)> {
+        let read_at = *self.read_at.get(key)?;
+        let entry = self.of(kind)?.get(key)?;
+        (now.since(read_at) <= FRESH).then_some((entry, read_at))
+    }
+
+    /// Something was changed: what was read has to be read again.
+    pub fn outdated(&mut self) {
+        self.read_at.clear();
     }
 
     /// All entries of one type.
@@ -180,13 +206,26 @@ mod tests {
     }
 
     #[test]
+    fn only_a_whole_and_recent_entry_is_fresh() {
+        let mut context = ContextData::default();
+        context.learn("DETAILS", "short", &json!(1), Timestamp(0));
+        context.learn("DETAILS", "long", &json!("x".repeat(LONGEST_ENTRY)), Timestamp(0));
+        let fresh = |context: &ContextData, key, at| context.fresh("DETAILS", key, Timestamp(at)).is_some();
+        assert!(fresh(&context, "short", 120_000));
+        assert!(!fresh(&context, "short", 120_001));
+        assert!(!fresh(&context, "long", 0), "it was shortened");
+        context.outdated();
+        assert!(!fresh(&context, "short", 0));
+    }
+
+    #[test]
     fn the_oldest_entry_is_forgotten_first() {
         let mut context = ContextData::default();
         for key in 0..KEPT_ENTRIES {
-            context.learn("DETAILS", &key.to_string(), &json!(key));
+            context.learn("DETAILS", &key.to_string(), &json!(key), Timestamp(0));
         }
-        context.learn("DETAILS", "0", &json!("again"));
-        context.learn("NAMES", "all", &json!([]));
+        context.learn("DETAILS", "0", &json!("again"), Timestamp(0));
+        context.learn("NAMES", "all", &json!([]), Timestamp(0));
         let details = context.of("DETAILS").unwrap();
         assert!(!details.contains_key("1"), "written longest ago");
         assert_eq!(details["0"], json!("again"));

@@ -5,7 +5,11 @@ use serde_json::{Value, json};
 use crate::{
     capabilities::{
         Registry, ToolError,
-        experiments::{replies::answers, rules},
+        experiments::{
+            listing::Which,
+            replies::{answers, contexts, lists},
+            rules,
+        },
     },
     reply::Reply,
 };
@@ -32,22 +36,19 @@ impl QuickAnswers {
 
     /// The experiments: all, or those of a status or a context.
     pub async fn list(&self, filter: &str) -> Reply {
-        let arguments = match rules::status_meant(filter) {
-            _ if filter.is_empty() => json!({}),
-            Some(status) => json!({ "status": status }),
+        let which = match rules::status_meant(filter) {
+            _ if filter.is_empty() => Which::default(),
+            Some(status) => Which { status: Some(status.stored().to_owned()), ..Which::default() },
             None => match self.read("get_context_metadata", json!({})).await {
                 Ok(contexts) if contexts.get(filter).is_none() => {
-                    return answers::contexts_reply(&contexts, Some(filter));
+                    return contexts::contexts_reply(&contexts, Some(filter));
                 }
-                Ok(_) => json!({ "context": filter }),
+                Ok(_) => Which { context: Some(filter.to_owned()), ..Which::default() },
                 Err(error) => return error.reply,
             },
         };
-        match self.read("get_all_experiments", arguments).await {
-            Ok(answer) => {
-                let experiments = answer["experiments"].as_array().cloned().unwrap_or_default();
-                answers::list_reply(&experiments, Some(filter).filter(|words| !words.is_empty()))
-            }
+        match self.read("get_all_experiments", json!(which)).await {
+            Ok(answer) => lists::list_reply(&answer, &which),
             Err(error) => error.reply,
         }
     }

@@ -3,6 +3,9 @@
 //! Short, warm, exact. What came from people and systems goes into its own span, never into a format string that is
 //! drawn as markup. How an action ended is told in [`super::outcomes`].
 
+use std::time::Duration;
+
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
@@ -12,7 +15,10 @@ use super::{
     tools,
 };
 use crate::{
-    capabilities::experiments::replies::answers,
+    capabilities::experiments::{
+        listing::{Form, Which},
+        replies::{answers, contexts, details, knowledge, lists},
+    },
     graph::action::{ErrorKind, MissingParameter},
     model::rules::situation::Draft,
     reply::{Part, Reply, Text},
@@ -138,6 +144,7 @@ pub fn results(state: &AgentState) -> Option<Reply> {
                 whole.parts.extend(part.parts);
                 whole.choices.extend(part.choices);
                 whole.choices.truncate(BUTTONS);
+                whole.files.extend(part.files);
                 whole
             }
         });
@@ -152,21 +159,44 @@ pub fn of_tool(state: &AgentState, read: &Read) -> Option<Reply> {
     }
     let value = state.turn.gathered.get(&read.key)?;
     let asked = |key: &str| read.arguments.get(key).and_then(Value::as_str);
-    Some(match read.tool.as_str() {
+    let reply = match read.tool.as_str() {
         tools::EXECUTION_LOG => outcomes::accomplished(&state.log),
-        tools::CONTEXT_METADATA => answers::contexts_reply(value, asked("context")),
+        tools::CONTEXT_METADATA => contexts::contexts_reply(value, asked("context")),
+        "get_available_contexts" => contexts::available_reply(value),
+        "get_conditions_for_context" => contexts::conditions_reply(value),
+        "get_decision_points_for_context" => contexts::points_reply(value),
+        "get_group_types_for_context" => contexts::group_types_reply(value),
+        "explain_upgrade_concept" => knowledge::explain_reply(value),
+        "list_upgrade_concepts" => knowledge::concepts_reply(value),
+        "get_core_terms" | "get_assignment_terms" => knowledge::terms_reply(value),
+        tool if tool.starts_with("get_") && tool.ends_with("_schema") => knowledge::schema_reply(value),
         tools::EXPERIMENT_NAMES => answers::names_reply(value),
-        "get_experiment_details" => answers::details_reply(value),
-        "check_upgrade_health" => answers::health_reply(value),
-        tools::ALL_EXPERIMENTS => {
-            let status = asked("status").map(str::to_owned);
-            let context = asked("context").map(|context| format!("in {context}"));
-            let filter: Vec<String> = status.into_iter().chain(context).collect();
-            let experiments = value["experiments"].as_array().map(Vec::as_slice).unwrap_or_default();
-            answers::list_reply(experiments, (!filter.is_empty()).then(|| filter.join(", ")).as_deref())
+        "get_experiment_details" => {
+            let form = read.arguments.get("form").and_then(|form| Form::deserialize(form).ok());
+            details::details_reply(value, form.unwrap_or_default())
         }
+        "check_upgrade_health" => answers::health_reply(value),
+        tools::ALL_EXPERIMENTS => lists::list_reply(value, &Which::deserialize(&read.arguments).unwrap_or_default()),
         _ => data(value),
+    };
+    Some(match read.read_at {
+        Some(read_at) => how_old(reply, state.turn.at.since(read_at), &state.turn.said),
+        None => reply,
     })
+}
+
+/// Says that an answer was read before, and offers to look again.
+fn how_old(reply: Reply, age: Duration, said: &str) -> Reply {
+    let age = match age.as_secs() / 60 {
+        0 => "less than a minute ago".to_owned(),
+        1 => "a minute ago".to_owned(),
+        minutes => format!("{minutes} minutes ago"),
+    };
+    let reply = reply.hint(format!("I read this {age}."));
+    match said.chars().count() <= 200 {
+        true => reply.choice("Look again", format!("{} again", said.trim_end_matches(['?', '!', '.', ' ']))),
+        false => reply,
+    }
 }
 
 /// Data without a form of its own: labelled facts.

@@ -141,6 +141,9 @@ pub struct Read {
     /// What to say if there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Reply>,
+    /// When the answer was read, if that was in an earlier turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_at: Option<Timestamp>,
 }
 
 /// Something that went wrong in a turn.

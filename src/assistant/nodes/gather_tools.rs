@@ -109,6 +109,7 @@ pub(super) fn hear(
                 arguments: Value::Object(Map::new()),
                 key: "execution_log".to_owned(),
                 failed: None,
+                read_at: None,
             };
             let log = outcomes::log_as_data(&state.log);
             state.turn.reads.push(read);
@@ -130,16 +131,60 @@ pub(super) fn hear(
     Planned::Settled(outcome)
 }
 
-fn plan_read(state: &AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Result<Planned, String> {
+fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Result<Planned, String> {
     let arguments = exchange::checked(input, &tool.schema())?;
     let key = key_of(tool.name(), &arguments);
     if let Some(known) = state.turn.gathered.get(&key) {
         return Ok(Planned::Settled(Ok(shortened_to(known, LONGEST_TOLD).to_string())));
     }
+    if let Some(settled) = known_from_before(state, tool.name(), &arguments, &key) {
+        return Ok(Planned::Settled(Ok(settled)));
+    }
     if state.turn.reads.len() >= READS {
         return Err("enough was read in this turn; answer with what is there".to_owned());
     }
     Ok(Planned::Reading { tool: Arc::clone(tool), arguments, key })
+}
+
+/// What was read in this thread a moment ago, unless somebody asks to look again.
+fn known_from_before(state: &mut AgentState, tool: &str, arguments: &Value, key: &str) -> Option<String> {
+    const AGAIN: [&str; 9] = ["again", "refresh", "reload", "now", "current", "currently", "latest", "still", "moment"];
+    let said = state.turn.said.to_lowercase();
+    let looks_again = said.split(|c: char| !c.is_alphanumeric()).any(|word| AGAIN.contains(&word));
+    let of_platform = tool.ends_with("_for_context")
+        || [tools::CONTEXT_METADATA, tools::ALL_EXPERIMENTS, "get_experiment_details", "get_available_contexts"]
+            .contains(&tool);
+    if looks_again || !of_platform {
+        return None;
+    }
+    let (value, read_at) = state.context.fresh(&kind_of(tool), key, state.turn.at)?;
+    let value = value.clone();
+    let mut told = shortened_to(&value, LONGEST_TOLD);
+    if let Some(told) = told.as_object_mut() {
+        told.insert("read_seconds_ago".to_owned(), state.turn.at.since(read_at).as_secs().into());
+    }
+    remember_experiment(state, arguments, &value);
+    state.turn.gathered.insert(key.to_owned(), value);
+    state.turn.reads.push(Read {
+        tool: tool.to_owned(),
+        arguments: arguments.clone(),
+        key: key.to_owned(),
+        failed: None,
+        read_at: Some(read_at),
+    });
+    Some(told.to_string())
+}
+
+/// The type under which a tool's answers are kept.
+fn kind_of(tool: &str) -> String {
+    tool.trim_start_matches("get_").to_uppercase()
+}
+
+/// “It” is now the experiment that was read about.
+fn remember_experiment(state: &mut AgentState, arguments: &Value, answer: &Value) {
+    if let Some(asked) = experiment_in(arguments) {
+        state.last_experiment = Some(answer["name"].as_str().map_or(asked, str::to_owned));
+    }
 }
 
 fn set(
@@ -214,11 +259,8 @@ pub(super) fn keep(state: &mut AgentState, call: &Call, answer: Answer) -> Block
     };
     let (failed, told) = match result {
         Ok(value) => {
-            if let Some(asked) = experiment_in(&arguments) {
-                state.last_experiment = Some(value["name"].as_str().map_or(asked, str::to_owned));
-            }
-            let kind = tool.trim_start_matches("get_").to_uppercase();
-            state.context.learn(&kind, &key, &value);
+            remember_experiment(state, &arguments, &value);
+            state.context.learn(&kind_of(tool), &key, &value, state.turn.at);
             let kept = shortened_to(&value, LONGEST_RESULT);
             let told = shortened_to(&kept, LONGEST_TOLD).to_string();
             state.turn.gathered.insert(key.clone(), kept);
@@ -231,14 +273,23 @@ pub(super) fn keep(state: &mut AgentState, call: &Call, answer: Answer) -> Block
             (Some(reply), Err(words))
         }
     };
-    state.turn.reads.push(Read { tool: tool.to_owned(), arguments, key, failed });
+    state.turn.reads.push(Read { tool: tool.to_owned(), arguments, key, failed, read_at: None });
     exchange::result(call, told)
 }
 
-/// Where a tool's answer is kept: the tool without `get_`, and what it was asked about.
+/// Where a tool's answer is kept: the tool without `get_`, and what it was asked about. How much of it is said, and which
+/// page of it, makes no other answer; only raw data are more.
 pub(super) fn key_of(tool: &str, arguments: &Value) -> String {
     let mut key = tool.trim_start_matches("get_").to_owned();
-    for value in arguments.as_object().into_iter().flat_map(Map::values) {
+    if let (Some(stem), Some(context)) = (key.strip_suffix("context"), arguments["context"].as_str()) {
+        return format!("{stem}{}", super::super::history::shorten(context, 80)); // `conditions_for_assign-prog`
+    }
+    let told = |(name, value): &(&String, &Value)| match name.as_str() {
+        "form" => *value == "raw",
+        "page" => false,
+        _ => true,
+    };
+    for (_, value) in arguments.as_object().into_iter().flatten().filter(told) {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         key.push(':');
         key.push_str(&super::super::history::shorten(&text, 80));

@@ -101,6 +101,7 @@ fn read_back(state: &AgentState, call: &Call, choices: &mut Vec<Choice>) -> Resu
 /// Remembers how an action ended and says so.
 fn ended(state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
     let reply = outcomes::outcome(record);
+    state.context.outdated();
     state.log.add(record, outcomes::log_line(record), context.now);
     if let Some(name) = outcomes::experiment_of(record) {
         state.last_experiment = Some(name);
@@ -133,6 +134,14 @@ fn settled(state: &AgentState, finds_words: bool, context: &Context) -> Option<R
     }
 }
 
+/// A model's words, with the files that the tools' answers bring: words cannot take their place.
+fn with_files(state: &AgentState, mut reply: Reply) -> Reply {
+    if reply.files.is_empty() {
+        reply.files = replies::results(state).map(|results| results.files).unwrap_or_default();
+    }
+    reply
+}
+
 #[async_trait]
 impl Node<AgentState> for Respond {
     fn name(&self) -> &'static str {
@@ -160,7 +169,10 @@ impl Node<AgentState> for Respond {
             }
             None => match settled(&state, self.mind.finds_words(&state), context) {
                 Some(reply) => reply,
-                None => self.worded(&mut state, context, &mut bill).await?,
+                None => {
+                    let reply = self.worded(&mut state, context, &mut bill).await?;
+                    with_files(&state, reply)
+                }
             },
         };
         Ok(close(state, reply, bill))

@@ -208,6 +208,7 @@ fn registry() -> Registry {
             "get_experiment_names",
             Ok(json!({ "total": 1, "experiments": [{ "id": "1", "name": "Math Hints" }] })),
         ),
+        FakeTool("explain_upgrade_concept", Ok(json!({ "meaning": "A *weight* is a share of participants." }))),
         FakeTool("check_upgrade_health", Err(down)),
         FakeTool("count_things", Ok(json!({ "things": 7 }))),
     ];

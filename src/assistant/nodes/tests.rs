@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::stage::{Script, Stage, Told, calls, finds, is_away, says};
 use crate::{
-    capabilities::experiments,
-    clock::Timestamp,
+    capabilities::experiments::{self, listing::Which},
+    clock::{SystemClock, Timestamp},
     graph::{
         action::{Decision, ErrorKind, Outcome, Status, Verdict},
         node::State,
     },
     model::{
         Block, KnownBlock, Model, Purpose, Request, ToolChoice,
-        rules::{RulesModel, situation::Situation},
+        rules::{RulesModel, documented_read, situation::Situation},
     },
     reply::Text,
     services::upgrade::{UpgradeConfig, client::UpgradeClient},
@@ -245,8 +245,7 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
         token: None,
         timeout: Duration::from_secs(1),
     };
-    let registry =
-        experiments::registry(Arc::new(UpgradeClient::new(config).unwrap()), Arc::new(crate::clock::SystemClock));
+    let registry = experiments::registry(Arc::new(UpgradeClient::new(config).unwrap()), Arc::new(SystemClock));
     let takes = |schema: Value, key: &str| schema["properties"].get(key).is_some();
     for said in [
         "is UpGrade running?",
@@ -293,6 +292,30 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
             }
         }
         assert!(response.tool_calls().count() > 0, "{said}");
+    }
+}
+
+#[test]
+fn the_button_for_the_next_page_is_understood() {
+    for which in [
+        json!({}),
+        json!({ "status": "enrolling", "context": "assign-prog", "tag": "grade 7" }),
+        json!({ "search": "hint", "created": "since 2026-11-01", "sort": "oldest" }),
+        json!({ "changed": "last 3 days", "sort": "name", "form": "full" }),
+        json!({ "created": "this week", "sort": "changed", "form": "short" }),
+        json!({ "tag": "hints", "created": "today", "sort": "status" }),
+        json!({ "search": "two words", "created": "last month", "sort": "context" }),
+        json!({ "context": "mathstream", "changed": "yesterday", "sort": "newest" }),
+    ] {
+        let mut which: Which = serde_json::from_value(which).unwrap();
+        let situation = Situation { said: which.request(2), ..Situation::default() };
+        let (tool, arguments) = documented_read(&situation).expect("a documented question");
+        assert_eq!(tool, "get_all_experiments");
+        let mut read: Which = serde_json::from_value(arguments).unwrap();
+        assert_eq!(read.page.take(), Some(2), "{}", situation.said);
+        read.status = read.status.map(|status| status.replace("running", "enrolling"));
+        which.page = None;
+        assert_eq!(read, which, "{}", situation.said);
     }
 }
 

@@ -1,19 +1,27 @@
 //! Experiments on UpGrade: what can be read about them and what can be done with them.
 //!
-//! [`tools`] reads at any time; each file in [`actions`] is one change that a person approves. Both find experiments by
-//! name through [`lookup`] and [`access`]. [`rules`] is the table of status changes that the platform does not keep
-//! itself, [`given`] the forms in which people state things, [`summary`] an experiment in few words, [`testing`] tries a running one with simulated participants, and [`replies`] every
-//! sentence. None of it knows Slack, a language model or the engine beyond the two traits it implements.
+//! [`tools`] and [`context_tools`] read at any time, [`knowledge`] needs no looking up; each file in [`actions`] is one
+//! change that a person approves. All find experiments by name through [`lookup`] and [`access`]. [`rules`] is the table of
+//! status changes that the platform does not keep itself, [`given`] the forms in which people state things, [`listing`]
+//! which experiments a list shows, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a
+//! running one with simulated participants, and [`replies`] every sentence. None of it knows Slack, a language model or
+//! the engine beyond the two traits it implements.
 //!
 //! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of what it read and of validated
 //! parameters, never of a model's words.
 
 pub mod access;
 pub mod actions;
+pub mod context_tools;
+pub mod examples;
 pub mod given;
+pub mod knowledge;
+pub mod listing;
 pub mod lookup;
+pub mod period;
 pub mod replies;
 pub mod rules;
+pub mod setup;
 pub mod summary;
 pub mod testing;
 pub mod tools;
@@ -25,11 +33,16 @@ use crate::{clock::Clock, graph::action::ActionKind, services::upgrade::client::
 
 /// Everything that can be read and done, on one platform. The clock tells which dates are to come.
 pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
-    let tools: [Arc<dyn Tool>; 5] = [
+    let tools: [Arc<dyn Tool>; 10] = [
         Arc::new(tools::CheckHealth(client.clone())),
+        Arc::new(knowledge::ExplainConcept(client.clone())),
         Arc::new(tools::ContextMetadata(client.clone())),
+        Arc::new(context_tools::AvailableContexts(client.clone())),
+        Arc::new(context_tools::ConditionsOfContext(client.clone())),
+        Arc::new(context_tools::PointsOfContext(client.clone())),
+        Arc::new(context_tools::GroupTypesOfContext(client.clone())),
         Arc::new(tools::ExperimentNames(client.clone())),
-        Arc::new(tools::AllExperiments(client.clone())),
+        Arc::new(tools::AllExperiments(client.clone(), clock.clone())),
         Arc::new(tools::ExperimentDetails(client.clone())),
     ];
     let actions: [Arc<dyn ActionKind>; 9] = [
@@ -43,8 +56,14 @@ pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
         Arc::new(testing::balance::TestBalance(client.clone())),
         Arc::new(testing::journey::SimulateJourney(client)),
     ];
+    let terms = knowledge::TERMS.into_iter().map(|terms| Arc::new(terms) as Arc<dyn Tool>);
     Registry {
-        tools: tools.into_iter().map(|tool| (tool.name(), tool)).collect(),
+        tools: tools
+            .into_iter()
+            .chain(terms)
+            .chain(knowledge::schemas(&actions))
+            .map(|tool| (tool.name(), tool))
+            .collect(),
         actions: actions.into_iter().map(|action| (action.name(), action)).collect(),
     }
 }

@@ -4,7 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rules;
+use super::{
+    rules,
+    setup::{self, Content, People, Turn},
+};
 use crate::services::upgrade::{
     experiment::{Experiment, ExperimentId, View},
     participants::EnrollmentDetail,
@@ -28,6 +31,15 @@ pub struct Summary {
     pub conditions: Vec<Share>,
     /// Its decision points, each `site / target`.
     pub decision_points: Vec<String>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// When it was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// When it was last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
 }
 
 /// A condition and its share.
@@ -63,9 +75,6 @@ pub struct Details {
     pub post_experiment_rule: String,
     /// Whether people on no list take part.
     pub filter_mode: String,
-    /// Labels.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
     /// How many users are enrolled, where that could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enrolled_users: Option<u64>,
@@ -75,11 +84,29 @@ pub struct Details {
     /// How many users came and may not take part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excluded_users: Option<u64>,
+    /// The contents for each condition and decision point, where they are more than the code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub payloads: Vec<Content>,
+    /// Who may take part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inclusion_lists: Vec<People>,
+    /// Who must not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclusion_lists: Vec<People>,
+    /// Where people who came before the start stay out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude_if_reached: Vec<String>,
+    /// When it ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<String>,
+    /// How the lot is drawn, if it is not plainly by chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assignment_algorithm: Option<String>,
+    /// Its changes of status, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Turn>,
     /// What it may become next, by our rules.
     pub next_statuses: Vec<Status>,
-    /// When it was last changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub updated_at: Option<String>,
 }
 
 impl Summary {
@@ -99,6 +126,9 @@ impl Summary {
             context: view.context().to_owned(),
             conditions: view.conditions.iter().map(share).collect(),
             decision_points: view.decision_points.iter().map(|point| point.words()).collect(),
+            tags: view.tags.clone(),
+            created_at: view.created_at.clone(),
+            updated_at: view.updated_at.clone(),
         }
     }
 }
@@ -114,6 +144,7 @@ impl Details {
                 share.enrolled = Some(counted.map_or(0, |counted| counted.users));
             }
         }
+        let early = view.decision_points.iter().filter(|point| point.exclude_if_reached);
         Self {
             summary,
             description: view.description.clone(),
@@ -122,12 +153,17 @@ impl Details {
             consistency_rule: view.consistency_rule.clone(),
             post_experiment_rule: post_rule(view),
             filter_mode: view.filter_mode.clone(),
-            tags: view.tags.clone(),
             enrolled_users: enrolled.map(|e| e.users),
             enrolled_groups: enrolled.map(|e| e.groups),
             excluded_users: enrolled.map(|e| e.users_excluded),
+            payloads: setup::contents(experiment),
+            inclusion_lists: setup::people(experiment, "experimentSegmentInclusion"),
+            exclusion_lists: setup::people(experiment, "experimentSegmentExclusion"),
+            exclude_if_reached: early.map(|point| point.words()).collect(),
+            ends: setup::ends(experiment),
+            assignment_algorithm: view.assignment_algorithm.clone().filter(|algorithm| algorithm != "random"),
+            history: setup::history(experiment),
             next_statuses: rules::possible(view.state),
-            updated_at: view.updated_at.clone(),
         }
     }
 }

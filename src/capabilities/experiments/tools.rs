@@ -9,18 +9,22 @@ use serde_json::{Value, json};
 
 use super::{
     access::{self, schema, tool_error},
+    listing::{Form, Which},
+    period,
     replies::refusals,
-    rules,
     summary::{Details, Summary},
 };
 use crate::{
     capabilities::{Tool, ToolError},
+    clock::Clock,
     graph::action::{ErrorKind, PrepareError, Refusal},
     services::upgrade::client::UpgradeClient,
 };
 
 /// How many experiments one answer holds.
 const MOST: usize = 200;
+/// The largest data of one experiment that are handed on as they are, in bytes.
+const LARGEST_RAW: usize = 80_000;
 
 /// Nothing to say.
 #[derive(Deserialize, JsonSchema)]
@@ -97,20 +101,9 @@ impl Tool for ExperimentNames {
     }
 }
 
-/// Which experiments to list.
-#[derive(Default, Deserialize, JsonSchema)]
-struct Which {
-    /// Only those in this context.
-    #[serde(default)]
-    context: Option<String>,
-    /// Only those with this status, such as `enrolling`, `inactive` or `running`.
-    #[serde(default)]
-    status: Option<String>,
-}
-
 /// `get_all_experiments`: the experiments in few words.
 #[derive(Debug)]
-pub struct AllExperiments(pub Arc<UpgradeClient>);
+pub struct AllExperiments(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 #[async_trait]
 impl Tool for AllExperiments {
@@ -119,8 +112,9 @@ impl Tool for AllExperiments {
     }
 
     fn description(&self) -> &'static str {
-        "Lists experiments with status, context, conditions with weights, and decision points; all of them, or those of \
-         one context or status."
+        "Lists and searches experiments: by context, status, tag, words in the name, or when they were created or changed, in \
+         any order. Each comes with status, context, conditions with weights, decision points and tags. `total` counts all \
+         that fit."
     }
 
     fn schema(&self) -> Value {
@@ -129,35 +123,33 @@ impl Tool for AllExperiments {
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
         let which: Which = arguments_as(arguments)?;
-        let status = match which.status.as_deref() {
-            None => None,
-            Some(words) => Some(rules::status_meant(words).ok_or_else(|| ToolError {
-                kind: ErrorKind::Validation,
-                reply: refusals::not_one_of(
-                    "status",
-                    words,
-                    &["inactive", "enrolling", "enrollmentComplete", "cancelled"],
-                ),
-                transient: false,
-            })?),
-        };
+        let filter = which.understood(period::day(self.1.now())).map_err(|reply| ToolError {
+            kind: ErrorKind::Validation,
+            reply,
+            transient: false,
+        })?;
         let all = self.0.all().await.map_err(|error| tool_error(&error))?;
-        let wanted: Vec<_> = all
-            .iter()
-            .filter(|experiment| status.is_none_or(|status| experiment.view.state == status))
-            .filter(|e| which.context.as_deref().is_none_or(|c| e.view.context().eq_ignore_ascii_case(c)))
-            .map(Summary::of)
-            .collect();
-        let total = wanted.len();
-        Ok(json!({ "total": total, "experiments": wanted.into_iter().take(MOST).collect::<Vec<_>>() }))
+        let found = filter.of(&all);
+        if let (Some(context), true) = (&which.context, found.is_empty()) {
+            // Nothing there, or no such place?
+            let contexts = self.0.context_metadata().await.map_err(|error| tool_error(&error))?;
+            let instead = |known: &str| Which { context: Some(known.to_owned()), ..which.clone() }.request(1);
+            access::context(&contexts, context, instead).map_err(as_tool_error)?;
+        }
+        let experiments: Vec<_> = found.iter().take(MOST).copied().map(Summary::of).collect();
+        Ok(json!({ "total": found.len(), "experiments": experiments }))
     }
 }
 
-/// Which experiment to show.
+/// Which experiment to show, and how much of it.
 #[derive(Deserialize, JsonSchema)]
 struct One {
     /// Its id, or its name.
     experiment_id: String,
+    /// `short`, `normal` (default), `full` for everything, or `raw` for a JSON file in the thread.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    form: Form,
 }
 
 /// `get_experiment_details`: one experiment with its numbers.
@@ -171,7 +163,8 @@ impl Tool for ExperimentDetails {
     }
 
     fn description(&self) -> &'static str {
-        "Shows one experiment, by id or name: status and what it may become, design, how many people are enrolled."
+        "Shows one experiment, by id or name: status and what it may become, conditions with weights, payloads, decision \
+         points, inclusion and exclusion lists, rules, history, and how many people are enrolled in each condition."
     }
 
     fn schema(&self) -> Value {
@@ -179,21 +172,26 @@ impl Tool for ExperimentDetails {
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
-        let One { experiment_id } = arguments_as(arguments)?;
+        let One { experiment_id, form } = arguments_as(arguments)?;
         let says = |name: &str| format!("show {name}");
         let experiment = access::experiment(&self.0, &experiment_id, says).await.map_err(as_tool_error)?;
         // The numbers are a help, not the answer: without them the rest is still worth having.
         let enrolled = self.0.enrollment_detail(experiment.view.id).await.ok();
-        Ok(json!(Details::of(&experiment, enrolled.as_ref())))
+        let mut answer = json!(Details::of(&experiment, enrolled.as_ref()));
+        if form == Form::Raw {
+            let size = experiment.raw.to_string().len();
+            answer["raw"] = if size > LARGEST_RAW { json!({ "left_out": size }) } else { experiment.raw };
+        }
+        Ok(answer)
     }
 }
 
-fn arguments_as<T: serde::de::DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
+pub(super) fn arguments_as<T: serde::de::DeserializeOwned>(arguments: &Value) -> Result<T, ToolError> {
     let arguments = if arguments.is_null() { &json!({}) } else { arguments };
     access::parameters(arguments).map_err(as_tool_error)
 }
 
-fn as_tool_error(error: PrepareError) -> ToolError {
+pub(super) fn as_tool_error(error: PrepareError) -> ToolError {
     match error {
         PrepareError::Refusal(Refusal::Refused { error, reply }) => ToolError { kind: error, reply, transient: false },
         PrepareError::Unavailable { error, reply } => {

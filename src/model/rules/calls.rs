@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    glossary, grammar,
+    grammar,
     situation::{IntentType, Situation},
     talk,
     wish::{Understood, Wish},
@@ -53,7 +53,7 @@ fn analysis(understood: &Understood, situation: &Situation) -> Value {
 fn reason(wish: &Wish) -> String {
     match wish {
         Wish::Talk(_) => "talk".to_owned(),
-        Wish::Term(name) => format!("asks what “{name}” means"),
+        Wish::Term(term) => format!("asks what “{}” means", term.name()),
         Wish::Read { tool, .. } => format!("{tool} answers it"),
         Wish::Change { action, .. } => format!("asks for {action}"),
         Wish::Update(_) => "continues or corrects what is being worked out".to_owned(),
@@ -84,7 +84,7 @@ fn update(content: &mut Vec<Block>, params: Map<String, Value>) {
 fn respond(content: &mut Vec<Block>, wish: Wish, situation: &Situation) {
     let (words, steps) = match wish {
         Wish::Talk(talk) => talk::say(talk, situation),
-        Wish::Term(name) => (glossary::meaning(name).to_owned(), [].as_slice()),
+        Wish::Term(term) => (term.meaning.to_owned(), [].as_slice()),
         Wish::Read { .. } | Wish::Change { .. } | Wish::Update(_) | Wish::Drop | Wish::Unclear { .. } => {
             let words = match situation.errors.first() {
                 Some(error) => error.clone(),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     bulk,
     clauses::{self, clauses},
-    design, lists,
+    design, membership,
     names::{self, Named},
     situation::{Draft, RecentChange, Situation},
     wish::{Talk, Understood, Wish},
@@ -43,7 +43,7 @@ pub(super) const VERBS: &[(&str, &str)] = &[
 /// What is to be changed, if it is a change. `words` are without politeness.
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood> {
     undo(words, situation)
-        .or_else(|| lists::membership(words, situation))
+        .or_else(|| membership::membership(words, situation))
         .or_else(|| create(words, situation))
         .or_else(|| rename(words, situation))
         .or_else(|| set(words, situation))

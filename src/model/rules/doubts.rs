@@ -1,7 +1,7 @@
 //! What sounds like a change and is none: “don't start it”, “should I start it?”
 
 use super::{
-    changes, participants, questions,
+    changes, details, participants,
     situation::Situation,
     wish::{Talk, Understood, Wish},
     words::{Word, after, skip},
@@ -49,7 +49,7 @@ fn participle(action: &str, status: Option<&str>) -> &'static str {
 pub(super) fn whether(words: &[Word], situation: &Situation) -> Option<Understood> {
     let Wish::Change { params, .. } = considered(words, situation)? else { return None };
     let experiment = params.get("experiment").and_then(|name| name.as_str());
-    Some(questions::standing(experiment.map(str::to_owned)).into())
+    Some(details::standing(experiment.map(str::to_owned)).into())
 }
 
 /// How to ask for the change that is only considered, if one is.

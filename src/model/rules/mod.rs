@@ -17,10 +17,12 @@ mod calls;
 mod changes;
 mod clauses;
 mod design;
+mod details;
 mod doubts;
-mod glossary;
 mod grammar;
+mod knowledge;
 mod lists;
+mod membership;
 mod names;
 mod participants;
 mod questions;
@@ -74,12 +76,13 @@ pub fn considered_request(situation: &Situation) -> Option<String> {
 }
 
 /// What to say to words that agree while a card is open without deciding anything, or that decline a change. No model
-/// is needed for it, and none may take it for a decision or a wish.
+/// is needed for it, and none may take it for a decision or a wish. The same for a word of the glossary.
 pub fn without_a_wish(situation: &Situation) -> Option<String> {
     match grammar::understand(situation).wish {
         wish::Wish::Talk(talk @ (wish::Talk::CardWaits | wish::Talk::NothingDone(_))) => {
             Some(talk::say(talk, situation).0)
         }
+        wish::Wish::Term(term) => Some(term.meaning.to_owned()),
         _ => None,
     }
 }

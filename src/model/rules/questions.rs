@@ -1,23 +1,19 @@
 //! Questions that one tool answers.
 
 use super::{
-    glossary,
-    names::{self, Named},
+    details, knowledge, lists, names,
     situation::Situation,
     wish::{Talk, Understood, Wish},
     words::{Word, after, lower, skip, text, without_last},
 };
 
 const HEALTH: &str = "check_upgrade_health";
-const METADATA: &str = "get_context_metadata";
-const NAMES: &str = "get_experiment_names";
-const LIST: &str = "get_all_experiments";
-const DETAILS: &str = "get_experiment_details";
+pub(super) const METADATA: &str = "get_context_metadata";
 const LOG: &str = "get_execution_log";
 
-const SHOWING: &str =
+pub(super) const SHOWING: &str =
     "show me|show us|show|list|get me|get|display|give me|see|view|find|tell me|fetch|search for|look up|open";
-const ASKING: &str = "what are|what is|which are|what|which|are there|how many|do we have|are any|is any";
+pub(super) const ASKING: &str = "what are|what is|which are|what|which|are there|how many|do we have|are any|is any";
 
 /// What is asked, if it is one of these questions. `words` are without politeness.
 pub(super) fn question(words: &[Word], situation: &Situation) -> Option<Understood> {
@@ -26,10 +22,9 @@ pub(super) fn question(words: &[Word], situation: &Situation) -> Option<Understo
         .or_else(|| health(words))
         .or_else(|| contexts(words))
         .or_else(|| known_to(words))
-        .or_else(|| term(words))
-        .or_else(|| lists(words))
-        .or_else(|| vocabulary(words, situation))
-        .or_else(|| details(words, situation))
+        .or_else(|| knowledge::knowledge(words))
+        .or_else(|| lists::list(words))
+        .or_else(|| details::details(words, situation))
         .map(Understood::from)
 }
 
@@ -72,9 +67,7 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
         | "what can you help with"
         | "what can you help me with"
         | "how can you help"
-        | "what are you able to do"
-        | "how do i create an experiment"
-        | "how do i start an experiment" => Talk::Help,
+        | "what are you able to do" => Talk::Help,
         "what is pending"
         | "pending"
         | "what is open"
@@ -246,183 +239,120 @@ fn contexts(words: &[Word]) -> Option<Wish> {
     asks.then(|| Wish::read(METADATA, []))
 }
 
-fn term(words: &[Word]) -> Option<Wish> {
-    let asked = after(
-        words,
-        "what is meant by|what is the meaning of|what is the definition of|what is|what are|what does|what do|what|define|explain to me|explain|\
-         meaning of|tell me about|describe|how does|how do",
-    )?;
-    let asked = without_last(asked, &["mean", "means", "work", "exactly", "again", "stand", "for"]);
-    if skip(asked, "the").len() != asked.len() && asked.len() <= 2 {
-        return None; // “the experiment” is one of theirs
-    }
-    glossary::find(asked).map(Wish::Term)
-}
+#[cfg(test)]
+mod tests {
+    use super::super::{situation::Situation, tests::check};
 
-/// Words for statuses, and the status that the tool filters by.
-const STATUSES: &[(&str, &str)] = &[
-    ("running", "enrolling"),
-    ("enrolling", "enrolling"),
-    ("active", "enrolling"),
-    ("live", "enrolling"),
-    ("started", "enrolling"),
-    ("paused", "enrollmentComplete"),
-    ("stopped", "enrollmentComplete"),
-    ("inactive", "inactive"),
-    ("cancelled", "cancelled"),
-    ("canceled", "cancelled"),
-    ("completed", "cancelled"),
-    ("finished", "cancelled"),
-    ("archived", "archived"),
-    ("draft", "draft"),
-    ("scheduled", "scheduled"),
-    ("preview", "preview"),
-];
-
-fn status_in(words: &[Word]) -> Option<String> {
-    let status = |word: &Word| STATUSES.iter().find(|(said, _)| word.is(said)).map(|(_, status)| (*status).to_owned());
-    words.iter().find_map(status)
-}
-
-fn lists(words: &[Word]) -> Option<Wish> {
-    let plain = lower(words);
-    if matches!(
-        plain.as_str(),
-        "what is running"
-            | "what is running now"
-            | "what is running right now"
-            | "what is active"
-            | "what is live"
-            | "anything running"
-            | "is anything running"
-            | "what is enrolling"
-    ) {
-        return Some(Wish::read(LIST, [("status", Some("enrolling".to_owned()))]));
+    #[test]
+    fn questions() {
+        check(
+            &Situation::default(),
+            &[
+                ("Is UpGrade running?", "read check_upgrade_health"),
+                ("is upgrade up", "read check_upgrade_health"),
+                ("health check", "read check_upgrade_health"),
+                ("What version is it?", "read check_upgrade_health"),
+                ("which version of UpGrade are we on?", "read check_upgrade_health"),
+                ("check the health", "read check_upgrade_health"),
+                ("list experiments", "read get_all_experiments"),
+                ("List all experiments", "read get_all_experiments"),
+                ("show me all the experiments please", "read get_all_experiments"),
+                ("What experiments are there?", "read get_all_experiments"),
+                ("which experiments do we have?", "read get_all_experiments"),
+                ("How many experiments are there?", "read get_all_experiments"),
+                ("can you list our experiments", "read get_all_experiments"),
+                ("list the experiment names", "read get_experiment_names"),
+                ("what is running?", r#"read get_all_experiments {"status":"enrolling"}"#),
+                ("which experiments are running", r#"read get_all_experiments {"status":"enrolling"}"#),
+                (
+                    "show running experiments in assign-prog",
+                    r#"read get_all_experiments {"context":"assign-prog","status":"enrolling"}"#,
+                ),
+                ("show experiments in assign-prog", r#"read get_all_experiments {"context":"assign-prog"}"#),
+                ("list the paused experiments", r#"read get_all_experiments {"status":"enrollmentComplete"}"#),
+                ("list experiments for the mathstream context", r#"read get_all_experiments {"context":"mathstream"}"#),
+                ("list contexts", "read get_context_metadata"),
+                ("What contexts are available?", "read get_context_metadata"),
+                (
+                    "what conditions does assign-prog have?",
+                    r#"read get_conditions_for_context {"context":"assign-prog"}"#,
+                ),
+                (
+                    "What conditions are available in assign-prog?",
+                    r#"read get_conditions_for_context {"context":"assign-prog"}"#,
+                ),
+                ("show the group types of mathstream", r#"read get_group_types_for_context {"context":"mathstream"}"#),
+                (
+                    "what decision points does assign-prog have?",
+                    r#"read get_decision_points_for_context {"context":"assign-prog"}"#,
+                ),
+                (
+                    "which sites are there in mathstream?",
+                    r#"read get_decision_points_for_context {"context":"mathstream"}"#,
+                ),
+                (
+                    "show Math Hints in detail",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"full"}"#,
+                ),
+                (
+                    "explain the setup of Math Hints",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"full"}"#,
+                ),
+                (
+                    "describe “Math Hints” in short",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"short"}"#,
+                ),
+                (
+                    "give me a short summary of Math Hints",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"short"}"#,
+                ),
+                (
+                    "show the raw JSON of Math Hints",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"raw"}"#,
+                ),
+                (
+                    "show Math Hints as JSON",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints","form":"raw"}"#,
+                ),
+                ("what does assign-prog know?", r#"read get_context_metadata {"context":"assign-prog"}"#),
+                (
+                    "what conditions does Math Hints have?",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints"}"#,
+                ),
+                ("show Math Hints", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+                (
+                    "details of the Math Hints experiment",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints"}"#,
+                ),
+                ("explain “Reading Pace”", r#"read get_experiment_details {"experiment_id":"Reading Pace"}"#),
+                ("tell me about Math Hints", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+                ("status of Math Hints?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+                (
+                    "what's the status of the Running Test experiment?",
+                    r#"read get_experiment_details {"experiment_id":"Running Test"}"#,
+                ),
+                ("is Math Hints running?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+                (
+                    "what are the weights of Math Hints?",
+                    r#"read get_experiment_details {"experiment_id":"Math Hints"}"#,
+                ),
+                (
+                    "what condition would u1 get in assign-prog?",
+                    r#"get_decision_point_assignments {"context":"assign-prog","user":"u1"}"#,
+                ),
+                (
+                    "Which condition does user student-7 get in assign-prog?",
+                    r#"get_decision_point_assignments {"context":"assign-prog","user":"student-7"}"#,
+                ),
+                ("get assignments for u1", r#"get_decision_point_assignments {"user":"u1"}"#),
+                (
+                    "show me the assignments of u1 in assign-prog",
+                    r#"get_decision_point_assignments {"context":"assign-prog","user":"u1"}"#,
+                ),
+                ("What have we accomplished?", "read get_execution_log"),
+                ("what did you do so far?", "read get_execution_log"),
+                ("what have we done in this thread", "read get_execution_log"),
+            ],
+        );
     }
-    let place =
-        words.iter().position(|word| word.any(&["experiments", "studies", "experiement", "experimets", "tests"]));
-    let names = plain.contains("experiment names")
-        || plain.contains("names of the experiments")
-        || plain.contains("names of all experiments");
-    let asks = after(words, SHOWING).is_some()
-        || after(words, ASKING).is_some()
-        || after(words, "all|any|every|my|our|running").is_some();
-    if names && (asks || words.len() == 2) {
-        return Some(Wish::read(NAMES, []));
-    }
-    let place = match place {
-        Some(place) if asks || place == 0 || status_in(&words[..place]).is_some() => place,
-        None if plain == "list" || plain == "list all" => return Some(Wish::read(LIST, [])),
-        _ => return None,
-    };
-    let context =
-        words[place..].iter().position(|word| word.any(&["in", "of", "for", "from", "under"])).and_then(|at| {
-            let named = skip(&words[place + at + 1..], "the|context");
-            let first = named.first().filter(|word| !word.any(&["total", "upgrade", "all", "there", "status"]))?;
-            (status_in(std::slice::from_ref(first)).is_none()).then(|| first.text.clone())
-        });
-    let before = place.checked_sub(1).map(|i| &words[i]).filter(|word| {
-        !word.any(&[
-            "the", "all", "my", "our", "any", "many", "me", "us", "what", "which", "are", "list", "show", "get",
-            "view", "see", "there", "have",
-        ]) && status_in(std::slice::from_ref(word)).is_none()
-            && word.text == word.lower
-            && word.text.contains('-')
-    });
-    let context = context.or_else(|| before.map(|word| word.text.clone()));
-    Some(Wish::read(LIST, [("context", context), ("status", status_in(words))]))
-}
-
-/// What a context has to offer, or what an experiment has.
-fn vocabulary(words: &[Word], situation: &Situation) -> Option<Wish> {
-    let things = [
-        "conditions",
-        "condition",
-        "sites",
-        "site",
-        "targets",
-        "target",
-        "points",
-        "point",
-        "metadata",
-        "vocabulary",
-        "types",
-        "weights",
-        "groups",
-        "payloads",
-        "tags",
-    ];
-    let place = words.iter().position(|word| word.any(&things))?;
-    let asks = after(words, SHOWING).is_some() || after(words, ASKING).is_some() || place <= 2;
-    let tells =
-        words[0].any(&["set", "change", "update", "edit", "modify", "make", "adjust", "create", "rename", "add"]);
-    if !asks || tells {
-        return None;
-    }
-    let rest = &words[place + 1..];
-    let named = after(
-        rest,
-        "are there in the context|are there in|are available in|are in|are used in|are possible in|can i use in|can be used in|are available for|\
-         does the context|does the|does|do|has|is in|in the context|in context|of the context|for the context|in|of|for|does context|of context|for context",
-    );
-    let named = match named {
-        Some(named) => named,
-        None if place >= 1 && words[place - 1].text.contains('-') => &words[place - 1..place],
-        None => return None,
-    };
-    let named = without_last(
-        named,
-        &["have", "has", "offer", "offers", "support", "use", "context", "there", "available", "got"],
-    );
-    let in_experiment = words.iter().any(|word| word.any(&["experiment", "study", "weights", "payloads", "tags"]));
-    if !in_experiment && names::looks_like_context(named) {
-        return Some(Wish::read(METADATA, [("context", Some(text(named)))]));
-    }
-    Some(of_experiment(named, situation))
-}
-
-/// How this experiment stands, or all of them where none is named.
-pub(super) fn standing(experiment: Option<String>) -> Wish {
-    match experiment {
-        Some(name) => Wish::read(DETAILS, [("experiment_id", Some(name))]),
-        None => Wish::read(LIST, []),
-    }
-}
-
-fn of_experiment(named: &[Word], situation: &Situation) -> Wish {
-    match names::experiment(named, situation) {
-        Named::Name(name) => standing(Some(name)),
-        Named::Nothing => standing(None),
-    }
-}
-
-fn details(words: &[Word], situation: &Situation) -> Option<Wish> {
-    if let Some(named) = after(
-        words,
-        "show me the context|show the context|show context|describe the context|describe context|explain context|explain the context|tell me about context|tell me about the context|what does context|context",
-    ) {
-        let named = without_last(named, &["offer", "have", "metadata"]);
-        return names::looks_like_context(named).then(|| Wish::read(METADATA, [("context", Some(text(named)))]));
-    }
-    if let Some(named) = after(
-        words,
-        "what is the status of|what is the state of|show the status of|show me the status of|check the status of|get the status of|status of|state of|status|\
-         how is|how are|details of|details for|details on|details about|details|info on|info about|information on|information about|\
-         show me the details of|show me details of|show the details of|show details of|show details for|show me details for|show me details about|\
-         get details of|get details for|get the details of|get details about|give me the details of|give me details of|give me details on|\
-         tell me more about|tell me about|more about|describe|explain|show me|show|view|open|look at|inspect|get|find|look up|display|see",
-    ) {
-        let named = without_last(named, &["doing", "going", "status", "details", "running", "detail", "info"]);
-        let plain = lower(named);
-        if plain.is_empty() || matches!(plain.as_str(), "you" | "things" | "everything" | "all" | "me") {
-            return None;
-        }
-        return Some(of_experiment(named, situation));
-    }
-    let asked = after(words, "is|are|has|did|was")?;
-    let status = asked.last()?;
-    let known = STATUSES.iter().any(|(said, _)| status.is(said)) || status.any(&["done", "on", "up", "start", "stop"]);
-    let named =
-        skip(without_last(&asked[..asked.len() - 1], &["still", "already", "yet", "currently", "been"]), "already");
-    (known && !named.is_empty()).then(|| of_experiment(named, situation))
 }

@@ -77,8 +77,8 @@ pub(super) const LOST: &str = "I could not make sense of that without my languag
 
 const HELP: &str = "I look things up on UpGrade and prepare changes. Nothing is changed until someone here presses the button on the card I show.\n\n\
     *Look up*\n\
-    • “list experiments”, “what is running?”, “show experiments in assign-prog”\n\
-    • “show Math Hints”, “status of Math Hints”\n\
+    • “list experiments”, “what is running?”, “find experiments in assign-prog created this week”\n\
+    • “show Math Hints”, “show it in detail”, “show it as JSON”\n\
     • “what conditions does assign-prog have?”, “is UpGrade running?”\n\
     • “what condition would u1 get in assign-prog?”\n\n\
     *Change*\n\
@@ -87,6 +87,7 @@ const HELP: &str = "I look things up on UpGrade and prepare changes. Nothing is 
     • “rename Math Hints to Hints 2”, “set the weights of Math Hints to 70/30”\n\
     • “initialize user u1 with groups classId 5B in assign-prog”\n\n\
     *And*\n\
-    • “what have we done so far?”, “undo that”, “what is a decision point?”";
+    • “what have we done so far?”, “undo that”\n\
+    • “what is a decision point?”, “what concepts can you explain?”, “what parameters does create take?”";
 
 const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. Someone who is entitled to presses the button, and then that change, and nothing else, is made once. The card stays here as the record of who decided what, and when.";

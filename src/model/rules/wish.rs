@@ -2,13 +2,15 @@
 
 use serde_json::{Map, Value};
 
+use crate::glossary::Term;
+
 /// What a person wishes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Wish {
     /// Nothing to look up.
     Talk(Talk),
     /// What a word means.
-    Term(&'static str),
+    Term(&'static Term),
     /// A question that one tool answers.
     Read {
         /// The tool.

@@ -172,7 +172,11 @@ pub(super) fn polite(mut words: &[Word]) -> &[Word] {
     while let Some(rest) = after(words, BEFORE).filter(|rest| !rest.is_empty()) {
         words = rest;
     }
-    without_last(words, &["please", "pls", "thanks", "now", ",", "again", "today", "first", "thx"])
+    // In “created today” it is no mere politeness, nor in “newest first”.
+    let matters =
+        |word: &Word| word.any(&["created", "create", "made", "added", "changed", "updated", "newest", "oldest"]);
+    let endings = ["please", "pls", "thanks", "now", ",", "again", "thx", "today", "first"];
+    without_last(words, if words.iter().any(matters) { &endings[..7] } else { &endings })
 }
 
 #[cfg(test)]

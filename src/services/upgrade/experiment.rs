@@ -141,6 +141,9 @@ pub struct View {
     /// Every change of status, in no order.
     #[serde(default, deserialize_with = "each_readable")]
     pub state_time_logs: Vec<StatusChange>,
+    /// When it was created.
+    #[serde(default)]
+    pub created_at: Option<String>,
     /// When the row was last written; enrolments do not touch it.
     #[serde(default)]
     pub updated_at: Option<String>,

@@ -1,7 +1,10 @@
 //! What the tools read, and how it is said.
 
 use countersign::{
-    capabilities::experiments::replies::answers,
+    capabilities::experiments::{
+        listing::{Form, Which},
+        replies::{answers, contexts, details, lists},
+    },
     sandbox::upgrade::{Version, faults::Down},
 };
 use insta::assert_snapshot;
@@ -32,7 +35,7 @@ async fn every_tool_answers_and_is_said() {
         • Running Test
         ");
         let contexts = call(&bench, "get_context_metadata", json!({})).await;
-        reads!(answers::contexts_reply(&contexts, Some("livehint-ai")).words(), @r"
+        reads!(contexts::contexts_reply(&contexts, Some("livehint-ai")).words(), @r"
         livehint-ai
         Conditions: control, tutor-a, tutor-b
         Sites: chat
@@ -40,17 +43,17 @@ async fn every_tool_answers_and_is_said() {
         Group types: classId
         ");
         let running = call(&bench, "get_all_experiments", json!({ "status": "running" })).await;
-        let listed = answers::list_reply(running["experiments"].as_array().unwrap(), Some("running"));
+        let listed = lists::list_reply(&running, &Which { status: Some("running".into()), ..Which::default() });
         reads!(listed.words(), @r"
         1 experiment (running):
         Name | Status | Context | Conditions
         Running Test | enrolling (running) | assign-prog | control 50%, variant 50%
         ");
         let details = call(&bench, "get_experiment_details", json!({ "experiment_id": "running test" })).await;
-        let said = read(&answers::details_reply(&details));
+        let said = read(&details::details_reply(&details, Form::Normal));
         assert!(said.contains("\nConditions: control 50% (0 enrolled), variant 50% (0 enrolled)\n"), "{said}");
         assert!(said.contains("\nEnrolled: nobody\n"), "{said}");
-        assert!(said.ends_with("[Stop → stop Running Test]"), "{said}");
+        assert!(said.contains("\n[Stop → stop Running Test]\n"), "{said}");
         assert_eq!(bench.changes(), 0);
     }
 }
@@ -91,5 +94,5 @@ async fn every_schema_is_an_object_without_references() {
         assert!(!schema.to_string().contains("$ref"), "{name}: {schema}");
         count += 1;
     }
-    assert_eq!(count, 14);
+    assert_eq!(count, 29);
 }

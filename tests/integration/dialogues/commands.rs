@@ -26,7 +26,7 @@ async fn the_platform_at_a_glance() {
     Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     ");
     assert_snapshot!(ana.types("/upgrade list livehint-ai").await, @"
-    1 experiment (livehint-ai):
+    1 experiment (in livehint-ai):
     Name | Status | Context | Conditions
     Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
     ");

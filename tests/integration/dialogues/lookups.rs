@@ -25,13 +25,14 @@ async fn a_word_of_the_trade_is_explained() {
 
     On UpGrade such a comparison is an *experiment*, and its versions are *conditions*.
     ");
+    assert!(bot.upgrade.ledger().is_empty(), "nothing has to be looked up for that");
     thread.says("ana", "and what is a decision point?").await;
     assert_snapshot!(thread.heard(), @"
     A *decision point* is a place where the application asks “which version for this person?” It is named by a site and a target, such as `SelectSection / area_model`.
 
     At all decision points of one experiment a person gets the same condition.
+    For example, “Class Hint Rollout” takes place at `lesson-quiz / question-hint`.
     ");
-    assert!(bot.upgrade.ledger().is_empty(), "nothing has to be looked up for that");
     bot.finish().await;
 }
 
@@ -59,7 +60,7 @@ async fn experiments_are_listed_in_a_table() {
     ");
     thread.says("ana", "what is running?").await;
     assert_snapshot!(thread.heard(), @"
-    2 experiments (enrolling):
+    2 experiments (running):
     Name | Status | Context | Conditions
     Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
@@ -101,7 +102,7 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     *Tags*
     hints, algebra
     Id `‹id›`
-    [Start]
+    [Start] [In detail]
     ");
     thread.says("ana", "what is the status of Class Hint Rollout?").await;
     assert_snapshot!(without_draw(&thread.heard()), @"
@@ -124,11 +125,11 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     *Consistency*
     group
     *Enrolled*
-    24 people
+    24 people in 4 groups
     *Tags*
     hints
     Id `‹id›`
-    [Stop]
+    [Stop] [In detail]
     ");
     thread.says("ana", "show Concrete Fractions").await;
     assert_snapshot!(without_draw(&thread.heard()), @"
@@ -155,6 +156,7 @@ async fn one_experiment_is_shown_with_what_can_be_done_next() {
     *Tags*
     fractions, 2025
     Id `‹id›`
+    [In detail]
     ");
     bot.finish().await;
 }
@@ -164,15 +166,8 @@ async fn what_a_context_knows() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("What conditions does assign-prog have?").await;
     assert_snapshot!(thread.heard(), @"
-    assign-prog
-    *Conditions*
-    control, variant, concrete, abstract
-    *Sites*
-    SelectSection, SelectProblem
-    *Targets*
-    absolute_value_plot_equality, area_model, fraction_intro
-    *Group types*
-    schoolId, classId, instructorId
+    Conditions in `assign-prog`: `control`, `variant`, `concrete`, `abstract`.
+    [Decision points]
     ");
     thread.says("ana", "what contexts are there?").await;
     assert_snapshot!(thread.heard(), @"
@@ -203,8 +198,8 @@ async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     I look things up on UpGrade and prepare changes. Nothing is changed until someone here presses the button on the card I show.
 
     *Look up*
-    • “list experiments”, “what is running?”, “show experiments in assign-prog”
-    • “show Math Hints”, “status of Math Hints”
+    • “list experiments”, “what is running?”, “find experiments in assign-prog created this week”
+    • “show Math Hints”, “show it in detail”, “show it as JSON”
     • “what conditions does assign-prog have?”, “is UpGrade running?”
     • “what condition would u1 get in assign-prog?”
 
@@ -215,7 +210,8 @@ async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     • “initialize user u1 with groups classId 5B in assign-prog”
 
     *And*
-    • “what have we done so far?”, “undo that”, “what is a decision point?”
+    • “what have we done so far?”, “undo that”
+    • “what is a decision point?”, “what concepts can you explain?”, “what parameters does create take?”
     [List experiments] [Is UpGrade running?] [What is A/B testing?]
     ");
     thread.says("ana", "thanks!").await;

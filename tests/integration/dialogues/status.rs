@@ -287,7 +287,7 @@ async fn not_wishing_and_wondering_change_nothing() {
     hints, algebra
     Id `‹id›`
     Whether to do it is for you to decide. To ask for it, say “start Math Hints”: I then show a card, and nothing is changed before it is approved.
-    [Start]
+    [Start] [In detail]
     ");
     thread.says("ana", "don't start it").await;
     assert_snapshot!(thread.heard(), @"All right, nothing was started.");

@@ -173,6 +173,26 @@ async fn a_post_whose_answer_was_lost_is_found_and_not_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_arrives_once_although_the_answer_was_lost() {
+    for how in [Loss::Closed, Loss::TimedOut] {
+        let bot = impatient().await;
+        bot.slack.inject(Fault::LoseAnswer { method: "files.completeUploadExternal".into(), calls: 1, how });
+        let thread = say(&bot, "@countersign show Math Hints as JSON");
+        let shared = || thread.messages().iter().map(|message| message.files.len()).sum::<usize>();
+        eventually("the file", || shared() > 0).await;
+        eventually("another look", || {
+            bot.clock.advance(Duration::from_secs(1));
+            !bot.slack.ledger().calls("conversations.replies").is_empty()
+        })
+        .await;
+        answered(&bot, &thread, 2).await;
+        assert_eq!(shared(), 1, "{how:?}");
+        assert_eq!(bot.slack.ledger().calls("files.completeUploadExternal").len(), 1, "it looked first, {how:?}");
+        bot.finish().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_post_that_never_arrived_is_repeated() {
     for how in [Loss::Closed, Loss::TimedOut] {
         let bot = impatient().await;

@@ -2,6 +2,7 @@
 
 use super::super::rules;
 use crate::{
+    glossary::Term,
     reply::{Reply, Text},
     services::upgrade::{
         experiment::{Named, View},
@@ -132,6 +133,19 @@ pub fn not_one_of(what: &str, asked: &str, allowed: &[&str]) -> Reply {
             .bold(typed(asked))
             .plain(format!("”, only {}.", allowed.join(", "))),
     )
+}
+
+/// A word that is not in the glossary.
+pub fn unknown_concept(asked: &str, similar: &[&'static Term]) -> Reply {
+    let reply = Reply::text(Text::new().plain("I have no explanation of “").bold(typed(asked)).plain("”."));
+    let reply = similar.iter().fold(reply, |reply, term| reply.choice(term.name(), format!("explain {}", term.name())));
+    reply.choice("What can you explain?", "what concepts can you explain?")
+}
+
+/// Words that are no time.
+pub fn no_time(asked: &str) -> Reply {
+    Reply::text(Text::new().plain("I do not understand “").bold(typed(asked)).plain("” as a time."))
+        .hint("Say for example today, this week, last 3 days, or since 2026-11-01.")
 }
 
 /// Parameters of a form that cannot be read.

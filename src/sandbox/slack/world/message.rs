@@ -267,6 +267,10 @@ fn rich_text_words(value: &Value) -> String {
         "text" => text_of(&value["text"]),
         "user" => format!("<@{}>", text_of(&value["user_id"])),
         "link" => text_of(if value["text"].is_string() { &value["text"] } else { &value["url"] }),
+        "date" => {
+            let [format, fallback] = [&value["format"], &value["fallback"]].map(text_of);
+            format!("<!date^{}^{format}|{fallback}>", value["timestamp"])
+        }
         "emoji" => format!(":{}:", text_of(&value["name"])),
         "rich_text_list" => elements(value, |item| format!("• {}", rich_text_words(item)), "\n"),
         "rich_text" => elements(value, rich_text_words, "\n"),

@@ -1,0 +1,154 @@
+//! What one context knows, part by part.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    access::{self, schema, tool_error},
+    tools::{arguments_as, as_tool_error},
+};
+use crate::{
+    capabilities::{Tool, ToolError},
+    services::upgrade::{client::UpgradeClient, context::ContextMetadata},
+};
+
+/// Nothing to say.
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// Which context.
+#[derive(Deserialize, JsonSchema)]
+struct One {
+    /// The context, such as `assign-prog`.
+    context: String,
+}
+
+/// A decision point, and who uses it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointInUse {
+    /// `site / target`.
+    pub decision_point: String,
+    /// The names of the experiments there.
+    pub experiments: Vec<String>,
+}
+
+/// The context that the arguments name, with its vocabulary. `part` is what is asked of it, for the buttons.
+async fn asked(client: &UpgradeClient, arguments: &Value, part: &str) -> Result<(String, ContextMetadata), ToolError> {
+    let One { context } = arguments_as(arguments)?;
+    let contexts = client.context_metadata().await.map_err(|error| tool_error(&error))?;
+    let says = |known: &str| format!("what {part} does {known} have?");
+    let (name, known) = access::context(&contexts, &context, says).map_err(as_tool_error)?;
+    Ok((name.to_owned(), known.clone()))
+}
+
+/// `get_available_contexts`: their names.
+#[derive(Debug)]
+pub struct AvailableContexts(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for AvailableContexts {
+    fn name(&self) -> &'static str {
+        "get_available_contexts"
+    }
+
+    fn description(&self) -> &'static str {
+        "Lists the names of the contexts (client applications) there are, and nothing else of them."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Nothing>()
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        let contexts = self.0.context_metadata().await.map_err(|error| tool_error(&error))?;
+        Ok(json!({ "contexts": contexts.keys().collect::<Vec<_>>() }))
+    }
+}
+
+/// `get_conditions_for_context`: the suggested condition codes.
+#[derive(Debug)]
+pub struct ConditionsOfContext(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for ConditionsOfContext {
+    fn name(&self) -> &'static str {
+        "get_conditions_for_context"
+    }
+
+    fn description(&self) -> &'static str {
+        "Lists the condition codes that experiments in one context can compare."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<One>()
+    }
+
+    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+        let (context, known) = asked(&self.0, arguments, "conditions").await?;
+        Ok(json!({ "context": context, "conditions": known.conditions }))
+    }
+}
+
+/// `get_decision_points_for_context`: sites, targets, and which pairs are in use.
+#[derive(Debug)]
+pub struct PointsOfContext(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for PointsOfContext {
+    fn name(&self) -> &'static str {
+        "get_decision_points_for_context"
+    }
+
+    fn description(&self) -> &'static str {
+        "Lists the sites and targets of one context, from which decision points are made (site / target), and which \
+         decision points its experiments use."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<One>()
+    }
+
+    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+        let (context, known) = asked(&self.0, arguments, "decision points").await?;
+        let all = self.0.all().await.map_err(|error| tool_error(&error))?;
+        let mut used: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for experiment in all.iter().filter(|experiment| experiment.view.context() == context) {
+            for point in &experiment.view.decision_points {
+                used.entry(point.words()).or_default().push(experiment.view.name.clone());
+            }
+        }
+        let in_use = used.into_iter().map(|(decision_point, experiments)| PointInUse { decision_point, experiments });
+        Ok(json!({
+            "context": context, "sites": known.sites, "targets": known.targets,
+            "in_use": in_use.collect::<Vec<_>>(),
+        }))
+    }
+}
+
+/// `get_group_types_for_context`: the kinds of groups.
+#[derive(Debug)]
+pub struct GroupTypesOfContext(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for GroupTypesOfContext {
+    fn name(&self) -> &'static str {
+        "get_group_types_for_context"
+    }
+
+    fn description(&self) -> &'static str {
+        "Lists the kinds of groups (such as classId) by which experiments in one context can assign."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<One>()
+    }
+
+    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+        let (context, known) = asked(&self.0, arguments, "group types").await?;
+        Ok(json!({ "context": context, "group_types": known.group_types }))
+    }
+}

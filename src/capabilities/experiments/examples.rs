@@ -1,0 +1,105 @@
+//! An example from the platform for a word, in one sentence.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{replies::answers, rules, summary};
+use crate::{
+    glossary::Example,
+    services::upgrade::{client::UpgradeClient, experiment::View, status::Status},
+};
+
+/// How many things are named.
+const NAMED: usize = 5;
+
+/// The example, if there is one on the platform now.
+pub async fn of(client: &UpgradeClient, example: Example) -> Option<String> {
+    match example {
+        Example::Contexts => {
+            let contexts = client.context_metadata().await.ok()?;
+            let names: Vec<_> = contexts.keys().map(|name| format!("`{name}`")).collect();
+            (!names.is_empty()).then(|| format!("The contexts here are {}.", few(&names)))
+        }
+        Example::GroupTypes => {
+            let contexts = client.context_metadata().await.ok()?;
+            let (name, known) = contexts.into_iter().find(|(_, known)| !known.group_types.is_empty())?;
+            Some(format!("The group types of `{name}` are {}.", few(&known.group_types)))
+        }
+        Example::Experiment
+        | Example::Conditions
+        | Example::Points
+        | Example::Units
+        | Example::Afterwards
+        | Example::Statuses
+        | Example::Tags => {
+            let mut all: Vec<View> = client.all().await.ok()?.into_iter().map(|experiment| experiment.view).collect();
+            // One that runs is the better example.
+            all.sort_by_key(|view| view.state != Status::Enrolling);
+            among(&all, example)
+        }
+    }
+}
+
+fn among(all: &[View], example: Example) -> Option<String> {
+    let complete = || all.iter().find(|view| !view.conditions.is_empty() && !view.decision_points.is_empty());
+    Some(match example {
+        Example::Contexts | Example::GroupTypes => return None,
+        Example::Experiment => {
+            let view = complete()?;
+            let codes: Vec<_> = view.conditions.iter().map(|condition| condition.condition_code.clone()).collect();
+            format!("For example, “{}” compares {} in `{}`.", view.name, few(&codes), view.context())
+        }
+        Example::Conditions => {
+            let view = complete()?;
+            format!("For example, “{}” has {}.", view.name, rules::weights_in_words(&view.conditions))
+        }
+        Example::Points => {
+            let view = complete()?;
+            let points: Vec<_> = view.decision_points.iter().map(|point| format!("`{}`", point.words())).collect();
+            format!("For example, “{}” takes place at {}.", view.name, few(&points))
+        }
+        Example::Units => {
+            let view = all.iter().find(|view| view.assignment_unit == "group").or(all.first())?;
+            format!(
+                "For example, “{}” assigns {}.",
+                view.name,
+                answers::unit_words(&view.assignment_unit, view.group.as_deref())
+            )
+        }
+        Example::Afterwards => {
+            let view = all.first()?;
+            format!("For example, after “{}” {}.", view.name, answers::afterwards(&summary::post_rule(view)))
+        }
+        Example::Statuses => {
+            let mut counts: BTreeMap<Status, usize> = BTreeMap::new();
+            for view in all {
+                *counts.entry(view.state).or_default() += 1;
+            }
+            let counts: Vec<_> =
+                counts.into_iter().map(|(status, count)| format!("{count} {}", status.shown())).collect();
+            match counts.is_empty() {
+                true => return None,
+                false => format!("Experiments here at the moment: {}.", few(&counts)),
+            }
+        }
+        Example::Tags => {
+            let tags: Vec<_> =
+                all.iter().flat_map(|view| &view.tags).collect::<BTreeSet<_>>().into_iter().cloned().collect();
+            match tags.is_empty() {
+                true => return None,
+                false => format!("Tags in use here: {}.", few(&tags)),
+            }
+        }
+    })
+}
+
+/// `a, b and c`; no more than a few.
+fn few(words: &[String]) -> String {
+    match words {
+        [] => "none".to_owned(),
+        [one] => one.clone(),
+        several if several.len() > NAMED => {
+            format!("{} and {} more", several[..NAMED].join(", "), several.len() - NAMED)
+        }
+        several => format!("{} and {}", several[..several.len() - 1].join(", "), several[several.len() - 1]),
+    }
+}

@@ -1,0 +1,194 @@
+//! What one knows of the platform without asking it: its words, and what each change takes.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{access::schema, examples, replies::refusals, tools::arguments_as};
+use crate::{
+    capabilities::{Tool, ToolError},
+    glossary::{self, Term},
+    graph::action::{ActionKind, ErrorKind},
+    services::upgrade::client::UpgradeClient,
+};
+
+/// How long an explanation waits for its example.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Nothing to say.
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// What to explain.
+#[derive(Deserialize, JsonSchema)]
+struct Asked {
+    /// The word, such as `weight` or `consistency rule`.
+    concept: String,
+    /// Another word, to explain how both work together.
+    #[serde(default)]
+    with: Option<String>,
+}
+
+/// `explain_upgrade_concept`: one word, or how two work together.
+#[derive(Debug)]
+pub struct ExplainConcept(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for ExplainConcept {
+    fn name(&self) -> &'static str {
+        "explain_upgrade_concept"
+    }
+
+    fn description(&self) -> &'static str {
+        "Explains a word of UpGrade from the glossary, with an example from this platform where one helps; with `with`, how \
+         two of them work together. Use it whenever someone asks what a word means, instead of what you remember."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Asked>()
+    }
+
+    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+        let Asked { concept, with } = arguments_as(arguments)?;
+        let term = known(&concept)?;
+        let Some(other) = with.as_deref().filter(|with| !with.trim().is_empty()).map(known).transpose()? else {
+            // The explanation does not depend on the platform, so its example may be missing.
+            let example = match term.example {
+                Some(example) => tokio::time::timeout(PATIENCE, examples::of(&self.0, example)).await.ok().flatten(),
+                None => None,
+            };
+            return Ok(json!({ "concept": term.name(), "meaning": term.meaning, "example": example }));
+        };
+        Ok(match glossary::together(term, other) {
+            Some(together) => json!({ "concept": term.name(), "with": other.name(), "meaning": together }),
+            None => json!({
+                "concept": term.name(), "with": other.name(),
+                "meaning": format!("{}\n\n{}", term.meaning, other.meaning),
+            }),
+        })
+    }
+}
+
+fn known(concept: &str) -> Result<&'static Term, ToolError> {
+    glossary::find(concept).ok_or_else(|| ToolError {
+        kind: ErrorKind::NotFound,
+        reply: refusals::unknown_concept(concept, &glossary::similar(concept)),
+        transient: false,
+    })
+}
+
+/// A list of words from the glossary.
+#[derive(Debug)]
+pub struct Terms {
+    name: &'static str,
+    description: &'static str,
+    parts: &'static [(&'static str, &'static [Term])],
+    with_meaning: bool,
+}
+
+/// `list_upgrade_concepts`, `get_core_terms`, `get_assignment_terms`.
+pub const TERMS: [Terms; 3] = [
+    Terms {
+        name: "list_upgrade_concepts",
+        description: "Lists the words that can be explained, without their meaning.",
+        parts: &[("core", glossary::core_terms()), ("assignment", glossary::assignment_terms())],
+        with_meaning: false,
+    },
+    Terms {
+        name: "get_core_terms",
+        description: "Explains the words for what an experiment is, who takes part, and what becomes of it, each briefly.",
+        parts: &[("core", glossary::core_terms())],
+        with_meaning: true,
+    },
+    Terms {
+        name: "get_assignment_terms",
+        description: "Explains the words for how people get their condition (unit, consistency, enrollment …), each briefly.",
+        parts: &[("assignment", glossary::assignment_terms())],
+        with_meaning: true,
+    },
+];
+
+#[async_trait]
+impl Tool for Terms {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn description(&self) -> &'static str {
+        self.description
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Nothing>()
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        let brief = |term: &Term| match self.with_meaning {
+            true => json!({ "concept": term.name(), "meaning": first_sentence(term.meaning) }),
+            false => json!(term.name()),
+        };
+        let parts = self.parts.iter().map(|(name, terms)| (*name, terms.iter().map(brief).collect::<Vec<_>>()));
+        Ok(json!(parts.collect::<BTreeMap<_, _>>()))
+    }
+}
+
+fn first_sentence(meaning: &str) -> &str {
+    meaning.find(". ").or_else(|| meaning.find(".\n")).map_or(meaning, |end| &meaning[..=end])
+}
+
+/// What a change takes: `get_create_experiment_schema` and so on.
+pub struct ActionSchema {
+    name: &'static str,
+    action: Arc<dyn ActionKind>,
+}
+
+/// The tool for each action that has one.
+pub fn schemas(actions: &[Arc<dyn ActionKind>]) -> Vec<Arc<dyn Tool>> {
+    let named = |action: &Arc<dyn ActionKind>| {
+        Some(match action.name() {
+            "create_experiment" => "get_create_experiment_schema",
+            "update_experiment" => "get_update_experiment_schema",
+            "update_experiment_status" => "get_update_experiment_status_schema",
+            "delete_experiment" => "get_delete_experiment_schema",
+            "init_experiment_user" => "get_init_experiment_user_schema",
+            "get_decision_point_assignments" => "get_get_decision_point_assignments_schema",
+            "mark_decision_point" => "get_mark_decision_point_schema",
+            _ => return None,
+        })
+    };
+    let tool = |action: &Arc<dyn ActionKind>| -> Option<Arc<dyn Tool>> {
+        Some(Arc::new(ActionSchema { name: named(action)?, action: Arc::clone(action) }))
+    };
+    actions.iter().filter_map(tool).collect()
+}
+
+#[async_trait]
+impl Tool for ActionSchema {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn description(&self) -> &'static str {
+        "Explains what this change takes, for someone who asks what can be given. Not needed to propose the change."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Nothing>()
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        let schema = self.action.schema();
+        let parameter = |(name, about): (&String, &Value)| {
+            let words =
+                about["description"].as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+            let needed = words.contains("Required.") || words.contains("One is required.");
+            let what = words.replace("One is required.", "").replace("Required.", "");
+            json!({ "name": name, "needed": needed, "what": what.trim() })
+        };
+        let parameters: Vec<_> = schema["properties"].as_object().into_iter().flatten().map(parameter).collect();
+        Ok(json!({ "action": self.action.name(), "what": self.action.description(), "parameters": parameters }))
+    }
+}

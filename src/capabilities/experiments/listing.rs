@@ -1,0 +1,278 @@
+//! Which experiments to list, and in which order.
+//!
+//! The platform's own search sorts inside a page only, so everything is read and sorted here.
+
+use std::cmp::Reverse;
+
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    period::{self, Period},
+    replies::refusals,
+    rules,
+};
+use crate::{
+    reply::Reply,
+    services::upgrade::{experiment::Experiment, status::Status},
+};
+
+/// How many experiments one page shows.
+pub const PAGE: usize = 10;
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// Only the essence: “in short”.
+    Short,
+    /// As usual.
+    #[default]
+    Normal,
+    /// Everything: “in detail”.
+    Full,
+    /// The data itself, as a JSON file in the thread: “raw”, “as JSON”.
+    Raw,
+}
+
+impl Form {
+    fn is_normal(&self) -> bool {
+        *self == Self::Normal
+    }
+}
+
+/// Which experiments to list. What is left out does not limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Which {
+    /// Only those in this context, such as `assign-prog`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// Only those with this status, such as `inactive`, `running`, `paused` or `archived`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Only those with this tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// Only those with these words in their name or description.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
+    /// Only those created then: `today`, `this week`, `last month`, `last 3 days`, `2026-11-01`, `since 2026-11-01`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// Only those last changed then, in the same words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<String>,
+    /// In which order: `name` (default), `status`, `context`, `newest`, `oldest` or `changed` (last changed first).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub sort: Option<Sort>,
+    /// Which page of ten to show, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<usize>,
+    /// `short`, `normal` (default), `full`, or `raw` for a JSON file in the thread.
+    #[serde(skip_serializing_if = "Form::is_normal")]
+    #[schemars(with = "String")]
+    pub form: Form,
+}
+
+/// An order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    /// By name.
+    Name,
+    /// By status, then name.
+    Status,
+    /// By context, then name.
+    Context,
+    /// The newest first.
+    Newest,
+    /// The oldest first.
+    Oldest,
+    /// The one changed last first.
+    Changed,
+}
+
+/// What limits a list, understood.
+#[derive(Debug)]
+pub struct Filter<'a> {
+    which: &'a Which,
+    status: Option<Status>,
+    created: Option<Period>,
+    changed: Option<Period>,
+}
+
+impl Which {
+    /// What it means on this day.
+    ///
+    /// # Errors
+    ///
+    /// What to say to a status or a time that is none.
+    pub fn understood(&self, today: Date) -> Result<Filter<'_>, Reply> {
+        let status = self.status.as_deref().map(|words| {
+            let known = ["inactive", "running", "paused", "cancelled", "archived"];
+            rules::status_meant(words).ok_or_else(|| refusals::not_one_of("status", words, &known))
+        });
+        let time = |words: &Option<String>| {
+            let words = words.as_deref();
+            words.map(|words| period::meant(words, today).ok_or_else(|| refusals::no_time(words))).transpose()
+        };
+        Ok(Filter {
+            which: self,
+            status: status.transpose()?,
+            created: time(&self.created)?,
+            changed: time(&self.changed)?,
+        })
+    }
+
+    /// What it is limited to: `running, in assign-prog, created today`.
+    pub fn words(&self) -> String {
+        let status = self.status.as_deref().map(|words| match rules::status_meant(words) {
+            Some(status) => status.shown().to_owned(),
+            None => words.to_owned(),
+        });
+        let with = |before: &str, words: &Option<String>| words.as_deref().map(|words| format!("{before} {words}"));
+        let about = self.search.as_deref().map(|words| format!("about “{words}”"));
+        let parts = [
+            status,
+            with("in", &self.context),
+            with("tagged", &self.tag),
+            about,
+            with("created", &self.created),
+            with("changed", &self.changed),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// How to ask for a page of it.
+    pub fn request(&self, page: usize) -> String {
+        let mut said = "list".to_owned();
+        let mut say = |words: String| said = format!("{said} {words}");
+        if let Some(words) = &self.status {
+            say(rules::status_meant(words).map_or(words.clone(), |status| status.shown().to_owned()));
+        }
+        say("experiments".to_owned());
+        let quoted = |words: &str| if words.contains(' ') { format!("“{words}”") } else { words.to_owned() };
+        let clauses = [("in", &self.context), ("tagged", &self.tag), ("about", &self.search)];
+        for (before, words) in clauses.into_iter().filter_map(|(before, words)| Some((before, words.as_deref()?))) {
+            say(format!("{before} {}", quoted(words)));
+        }
+        for (before, words) in [("created", &self.created), ("changed", &self.changed)] {
+            if let Some(words) = words {
+                say(format!("{before} {words}"));
+            }
+        }
+        match self.sort {
+            None => {}
+            Some(Sort::Name) => say("by name".to_owned()),
+            Some(Sort::Status) => say("by status".to_owned()),
+            Some(Sort::Context) => say("by context".to_owned()),
+            Some(Sort::Newest) => say("newest first".to_owned()),
+            Some(Sort::Oldest) => say("oldest first".to_owned()),
+            Some(Sort::Changed) => say("by last change".to_owned()),
+        }
+        match self.form {
+            Form::Normal => {}
+            Form::Short => say("in short".to_owned()),
+            Form::Full => say("in detail".to_owned()),
+            Form::Raw => say("raw".to_owned()),
+        }
+        if page > 1 {
+            say(format!("page {page}"));
+        }
+        said
+    }
+
+    /// The order: what was asked for; the newest first where a time was; else by name.
+    pub fn order(&self) -> Sort {
+        self.sort.unwrap_or(match (&self.created, &self.changed) {
+            (Some(_), _) => Sort::Newest,
+            (None, Some(_)) => Sort::Changed,
+            (None, None) => Sort::Name,
+        })
+    }
+}
+
+impl Filter<'_> {
+    /// Those of `all` that fit, in order.
+    pub fn of<'e>(&self, all: &'e [Experiment]) -> Vec<&'e Experiment> {
+        let mut found: Vec<_> = all.iter().filter(|experiment| self.fits(experiment)).collect();
+        let by_name = |e: &&Experiment| (e.view.name.to_lowercase(), e.view.id);
+        found.sort_by_cached_key(by_name);
+        match self.which.order() {
+            Sort::Name => {}
+            Sort::Status => {
+                let place = |status| Status::ALL.iter().position(|other| *other == status);
+                found.sort_by_key(|e| place(e.view.state).unwrap_or(Status::ALL.len()));
+            }
+            Sort::Context => found.sort_by(|a, b| a.view.context().cmp(b.view.context())),
+            Sort::Newest => found.sort_by_key(|e| Reverse(e.view.created_at.as_deref())),
+            Sort::Oldest => found.sort_by_key(|e| e.view.created_at.as_deref()),
+            Sort::Changed => found.sort_by_key(|e| Reverse(e.view.updated_at.as_deref())),
+        }
+        found
+    }
+
+    fn fits(&self, experiment: &Experiment) -> bool {
+        let view = &experiment.view;
+        let holds = |period: Option<Period>, moment: Option<&str>| {
+            period.is_none_or(|period| moment.is_some_and(|moment| period.holds(moment)))
+        };
+        let contains = |text: &str, words: &str| text.to_lowercase().contains(&words.to_lowercase());
+        let Which { context, tag, search, .. } = self.which;
+        self.status.is_none_or(|status| view.state == status)
+            && context.as_deref().is_none_or(|context| view.context().eq_ignore_ascii_case(context))
+            && tag.as_deref().is_none_or(|wanted| view.tags.iter().any(|tag| tag.eq_ignore_ascii_case(wanted)))
+            && search.as_deref().is_none_or(|words| contains(&view.name, words) || contains(&view.description, words))
+            && holds(self.created, view.created_at.as_deref())
+            && holds(self.changed, view.updated_at.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn experiment(name: &str, state: &str, context: &str, created: &str) -> Experiment {
+        Experiment::from_value(json!({
+            "id": uuid::Uuid::new_v4(), "name": name, "state": state, "context": [context], "tags": ["Hints"],
+            "createdAt": format!("{created}T08:00:00.000Z"), "updatedAt": format!("{created}T09:00:00.000Z"),
+        }))
+        .unwrap()
+    }
+
+    fn found(which: serde_json::Value) -> Vec<String> {
+        let all = [
+            experiment("beta", "enrolling", "assign-prog", "2026-11-20"),
+            experiment("Alpha", "inactive", "assign-prog", "2026-11-19"),
+            experiment("gamma", "paused", "mathstream", "2026-10-01"),
+        ];
+        let which: Which = serde_json::from_value(which).unwrap();
+        let filter = which.understood(Date::constant(2026, 11, 20)).unwrap();
+        filter.of(&all).into_iter().map(|e| e.view.name.clone()).collect()
+    }
+
+    #[test]
+    fn every_filter_and_every_order() {
+        assert_eq!(found(json!({})), ["Alpha", "beta", "gamma"], "by name, whatever the case");
+        assert_eq!(found(json!({ "status": "running" })), ["beta"]);
+        assert_eq!(found(json!({ "context": "Assign-Prog" })), ["Alpha", "beta"]);
+        assert_eq!(found(json!({ "tag": "hints", "search": "ET" })), ["beta"]);
+        assert_eq!(found(json!({ "created": "this week" })), ["beta", "Alpha"], "the newest first");
+        assert_eq!(found(json!({ "changed": "today" })), ["beta"]);
+        assert_eq!(found(json!({ "sort": "oldest" })), ["gamma", "Alpha", "beta"]);
+        assert_eq!(found(json!({ "sort": "status" })), ["Alpha", "beta", "gamma"]);
+        assert_eq!(found(json!({ "sort": "context" })), ["Alpha", "beta", "gamma"]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_not_ignored() {
+        let which = Which { created: Some("soon".into()), ..Which::default() };
+        let refused = which.understood(Date::constant(2026, 11, 20)).unwrap_err();
+        assert!(refused.words().starts_with("I do not understand “soon” as a time"), "{}", refused.words());
+    }
+}

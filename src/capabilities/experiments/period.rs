@@ -1,0 +1,145 @@
+//! When something happened, as people say it: “today”, “this week”, “since 2026-11-01”.
+
+use jiff::{
+    ToSpan,
+    civil::{Date, Weekday},
+    tz::TimeZone,
+};
+
+use crate::clock::Timestamp;
+
+/// From one day to another, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// The first day.
+    pub from: Date,
+    /// The last day.
+    pub to: Date,
+}
+
+impl Period {
+    /// Whether a moment, as the platform writes it, lies in it.
+    pub fn holds(&self, moment: &str) -> bool {
+        moment.get(..10).and_then(|day| day.parse().ok()).is_some_and(|day: Date| self.from <= day && day <= self.to)
+    }
+}
+
+/// The day of a moment, in UTC.
+pub fn day(at: Timestamp) -> Date {
+    jiff::Timestamp::from_millisecond(at.millis()).unwrap_or_default().to_zoned(TimeZone::UTC).date()
+}
+
+/// The period that these words mean, on this day.
+pub fn meant(words: &str, today: Date) -> Option<Period> {
+    let plain = words.trim().to_lowercase().replace(',', " ");
+    let words: Vec<&str> = plain.split_whitespace().filter(|word| !matches!(*word, "the" | "in" | "on")).collect();
+    let until_today = |from: Date| Some(Period { from, to: today });
+    let single = |day: Date| Some(Period { from: day, to: day });
+    let monday = today.checked_sub(i64::from(today.weekday().to_monday_zero_offset()).days()).ok()?;
+    match words.as_slice() {
+        ["today"] => single(today),
+        ["yesterday"] => single(today.yesterday().ok()?),
+        ["recently"] => until_today(today.checked_sub(7.days()).ok()?),
+        ["this", "week"] => until_today(monday),
+        ["last", "week"] => {
+            Some(Period { from: monday.checked_sub(7.days()).ok()?, to: monday.checked_sub(1.days()).ok()? })
+        }
+        ["this", "month"] => until_today(today.first_of_month()),
+        ["this", "year"] => until_today(today.first_of_year()),
+        ["last", "month"] => {
+            let end = today.first_of_month().yesterday().ok()?;
+            Some(Period { from: end.first_of_month(), to: end })
+        }
+        ["last" | "past", number, unit] => {
+            let number: i64 = number.parse().ok().filter(|number| (0..=3_660).contains(number))?;
+            let days = match unit.trim_end_matches('s') {
+                "day" => number,
+                "week" => number * 7,
+                "month" => number * 31,
+                _ => return None,
+            };
+            until_today(today.checked_sub(days.days()).ok()?)
+        }
+        ["since" | "after" | "from", rest @ ..] => until_today(meant(&rest.join(" "), today)?.from),
+        ["before" | "until", rest @ ..] => {
+            let end = meant(&rest.join(" "), today)?.from;
+            Some(Period { from: Date::MIN, to: end.yesterday().ok()? })
+        }
+        ["last", name] | [name] if weekday(name).is_some() => single(
+            today
+                .nth_weekday(-1, weekday(name)?)
+                .ok()
+                .filter(|_| today.weekday() != weekday(name).unwrap_or(Weekday::Monday))
+                .unwrap_or(today),
+        ),
+        [date] => single(date.parse().ok()?),
+        [one, other] => {
+            let (month, number) = month(one).map(|m| (m, other)).or_else(|| month(other).map(|m| (m, one)))?;
+            let number = number.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
+            let this_year = Date::new(today.year(), month, number).ok()?;
+            match this_year > today {
+                true => single(Date::new(today.year() - 1, month, number).ok()?),
+                false => single(this_year),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn weekday(word: &str) -> Option<Weekday> {
+    const NAMES: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let at = NAMES.iter().position(|name| *name == word)?;
+    Weekday::from_monday_zero_offset(i8::try_from(at).ok()?).ok()
+}
+
+fn month(word: &str) -> Option<i8> {
+    const NAMES: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let at = NAMES.iter().position(|name| word.len() >= 3 && name.starts_with(word))?;
+    i8::try_from(at + 1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_say_when_in_many_ways() {
+        let today = Date::constant(2026, 11, 20); // a Friday
+        for (words, period) in [
+            ("today", "2026-11-20 2026-11-20"),
+            ("yesterday", "2026-11-19 2026-11-19"),
+            ("this week", "2026-11-16 2026-11-20"),
+            ("last week", "2026-11-09 2026-11-15"),
+            ("this month", "2026-11-01 2026-11-20"),
+            ("last month", "2026-10-01 2026-10-31"),
+            ("in the last 3 days", "2026-11-17 2026-11-20"),
+            ("since 2026-11-01", "2026-11-01 2026-11-20"),
+            ("since yesterday", "2026-11-19 2026-11-20"),
+            ("since Monday", "2026-11-16 2026-11-20"),
+            ("friday", "2026-11-20 2026-11-20"),
+            ("on November 3rd", "2026-11-03 2026-11-03"),
+            ("since 1 Dec", "2025-12-01 2026-11-20"),
+            ("since last month", "2026-10-01 2026-11-20"),
+            ("2026-02-30", "none"),
+            ("soon", "none"),
+        ] {
+            let found = meant(words, today).map_or("none".to_owned(), |found| format!("{} {}", found.from, found.to));
+            assert_eq!(found, period, "{words}");
+        }
+        assert!(meant("today", today).unwrap().holds("2026-11-20T10:00:00.000Z"));
+        assert!(!meant("before today", today).unwrap().holds("2026-11-20T10:00:00.000Z"));
+    }
+}

@@ -1,0 +1,343 @@
+//! One experiment: in short, as usual, in detail, or as a file.
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::{
+    super::{
+        listing::Form,
+        rules,
+        setup::{Content, People},
+        summary::Details,
+    },
+    answers::{afterwards, capital, filter_words, json_file, people, shares, some_or_none, unit_words, unreadable},
+    lists::moment,
+};
+use crate::{
+    reply::{Part, Reply, Text},
+    services::upgrade::status::Status,
+};
+
+/// One experiment: the answer of `get_experiment_details`.
+pub fn details_reply(answer: &Value, form: Form) -> Reply {
+    let Ok(details) = Details::deserialize(answer) else { return unreadable() };
+    let name = &details.summary.name;
+    let (reply, (label, more)) = match form {
+        Form::Short => (short(&details), ("In detail", "in detail")),
+        Form::Normal => (normal(&details), ("In detail", "in detail")),
+        Form::Full => (full(&details), ("As JSON", "as JSON")),
+        Form::Raw => return raw(&details, &answer["raw"]),
+    };
+    let next = details.next_statuses.iter().filter(|next| **next != Status::Cancelled);
+    let reply = next.fold(reply, |reply, next| {
+        let verb = rules::verb(details.summary.status, *next);
+        reply.choice(capital(verb), format!("{verb} {name}"))
+    });
+    reply.choice(label, format!("show “{name}” {more}"))
+}
+
+fn short(details: &Details) -> Reply {
+    let summary = &details.summary;
+    let enrolled = match details.enrolled_users {
+        Some(1) => " 1 person is enrolled.".to_owned(),
+        Some(0) => " Nobody is enrolled.".to_owned(),
+        Some(users) => format!(" {users} people are enrolled."),
+        None => String::new(),
+    };
+    let compares = match summary.conditions.as_slice() {
+        [] => ", without conditions yet.".to_owned(),
+        conditions => format!(", comparing {}.", shares_alone(conditions)),
+    };
+    Reply::text(
+        Text::new()
+            .bold(&summary.name)
+            .plain(format!(" is {} in ", summary.status.display()))
+            .code(&summary.context)
+            .plain(format!("{compares}{enrolled}")),
+    )
+}
+
+fn shares_alone(conditions: &[super::super::summary::Share]) -> String {
+    let alone: Vec<_> =
+        conditions.iter().map(|share| super::super::summary::Share { enrolled: None, ..share.clone() }).collect();
+    shares(&alone)
+}
+
+fn opening(details: &Details) -> Reply {
+    let reply = Reply::default().and(Part::Heading(details.summary.name.clone()));
+    match details.description.as_str() {
+        "" => reply,
+        description => reply.and(Part::Text(Text::from(description))),
+    }
+}
+
+fn normal(details: &Details) -> Reply {
+    let summary = &details.summary;
+    let mut facts = vec![
+        ("Status".to_owned(), Text::from(summary.status.display())),
+        ("Context".to_owned(), Text::new().code(&summary.context)),
+        ("Conditions".to_owned(), Text::from(some_or_none(shares(&summary.conditions)))),
+        ("Decision points".to_owned(), Text::from(some_or_none(summary.decision_points.join(", ")))),
+    ];
+    facts.extend(rules_of(details));
+    let several = |count: usize, one: &str, many: &str| match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
+    };
+    if !details.payloads.is_empty() {
+        facts.push(("Payloads".to_owned(), Text::from(payloads(&details.payloads))));
+    }
+    for (label, lists) in [("Included", &details.inclusion_lists), ("Excluded", &details.exclusion_lists)] {
+        if !lists.is_empty() {
+            let total = lists.iter().map(|list| list.total).sum();
+            facts.push((label.to_owned(), Text::from(several(total, "entry on a list", "entries on lists"))));
+        }
+    }
+    opening(details).and(Part::Facts(facts)).hint(Text::new().plain("Id ").code(summary.id.to_string()))
+}
+
+/// The payloads, if they are few and short; otherwise how many there are.
+fn payloads(all: &[Content]) -> String {
+    match all.len() <= 4 && all.iter().all(|content| content.value.chars().count() <= 40) {
+        true => all.iter().map(|c| format!("{} “{}”", c.condition, c.value)).collect::<Vec<_>>().join(", "),
+        false => format!("{}, shown in detail", all.len()),
+    }
+}
+
+/// Who takes part and how, what holds afterwards, and how many there are.
+fn rules_of(details: &Details) -> Vec<(String, Text)> {
+    let mut facts = vec![
+        ("Assigned".to_owned(), Text::from(unit_words(&details.assignment_unit, details.group.as_deref()))),
+        ("Afterwards".to_owned(), Text::from(afterwards(&details.post_experiment_rule))),
+        ("People on no list".to_owned(), Text::from(filter_words(&details.filter_mode))),
+    ];
+    let mut add = |label: &str, words: &str| facts.push((label.to_owned(), Text::from(words)));
+    if let Some(rule) = &details.consistency_rule {
+        add("Consistency", rule);
+    }
+    if let Some(algorithm) = &details.assignment_algorithm {
+        add("Drawn by", algorithm);
+    }
+    if let Some(ends) = &details.ends {
+        add("Pauses by itself", ends);
+    }
+    if let Some(users) = details.enrolled_users {
+        let mut enrolled = people(users);
+        if let Some(groups) = details.enrolled_groups.filter(|groups| *groups > 0) {
+            enrolled.push_str(&format!(" in {groups} group{}", if groups == 1 { "" } else { "s" }));
+        }
+        if let Some(excluded) = details.excluded_users.filter(|excluded| *excluded > 0) {
+            enrolled.push_str(&format!(", {excluded} excluded"));
+        }
+        add("Enrolled", &enrolled);
+    }
+    if !details.summary.tags.is_empty() {
+        add("Tags", &details.summary.tags.join(", "));
+    }
+    facts
+}
+
+fn full(details: &Details) -> Reply {
+    let summary = &details.summary;
+    let mut facts = vec![
+        ("Status".to_owned(), Text::from(summary.status.display())),
+        ("Context".to_owned(), Text::new().code(&summary.context)),
+    ];
+    facts.extend(rules_of(details));
+    facts.push(("Created".to_owned(), moment(summary.created_at.as_deref())));
+    facts.push(("Last changed".to_owned(), moment(summary.updated_at.as_deref())));
+    let mut reply = opening(details).and(Part::Facts(facts));
+    if !summary.conditions.is_empty() {
+        let rows = summary.conditions.iter().map(|share| {
+            let enrolled = share.enrolled.map_or("–".to_owned(), |users| users.to_string());
+            vec![Text::new().code(&share.code), format!("{}%", rules::number(share.weight)).into(), enrolled.into()]
+        });
+        reply = reply.and(table(["Condition", "Weight", "Enrolled"], rows.collect()));
+    }
+    let points = summary.decision_points.iter().map(|point| match details.exclude_if_reached.contains(point) {
+        true => Text::new().code(point).plain(" (whoever was here before the start stays out)"),
+        false => Text::new().code(point),
+    });
+    if !summary.decision_points.is_empty() {
+        reply = reply.and(Part::Text("Decision points:".into())).and(Part::List(points.collect()));
+    }
+    if !details.payloads.is_empty() {
+        let rows = details.payloads.iter().map(|content| {
+            [&content.decision_point, &content.condition, &content.value].map(|words| Text::new().code(words)).to_vec()
+        });
+        reply = reply.and(table(["Decision point", "Condition", "Payload"], rows.collect()));
+    }
+    for (label, lists) in
+        [("May take part", &details.inclusion_lists), ("Must not take part", &details.exclusion_lists)]
+    {
+        if !lists.is_empty() {
+            reply = reply.and(Part::Text(format!("{label}:").into()));
+            reply = reply.and(Part::List(lists.iter().map(on_list).collect()));
+        }
+    }
+    if !details.history.is_empty() {
+        let turns =
+            details.history.iter().map(|turn| moment(Some(&turn.at)).plain(format!(": {}", turn.status.display())));
+        reply = reply.and(Part::Text("History:".into())).and(Part::List(turns.collect()));
+    }
+    reply.hint(Text::new().plain("Id ").code(summary.id.to_string()))
+}
+
+fn table(columns: [&str; 3], rows: Vec<Vec<Text>>) -> Part {
+    Part::Table { columns: columns.map(str::to_owned).to_vec(), rows }
+}
+
+fn on_list(list: &People) -> Text {
+    let text = match list.name.as_str() {
+        "" => Text::new(),
+        name => Text::new().bold(name).plain(": "),
+    };
+    let more = list.total - list.members.len().min(list.total);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    text.plain(format!("{}{more}", list.members.join(", ")))
+}
+
+fn raw(details: &Details, data: &Value) -> Reply {
+    let name = &details.summary.name;
+    if data.is_null() || data.get("left_out").is_some() {
+        let text = Text::new().plain("The data of “").bold(name).plain("” is too large for me to pass on.");
+        return Reply::text(text).choice("In detail", format!("show “{name}” in detail"));
+    }
+    let text = Text::new().plain("Everything UpGrade says of “").bold(name).plain("” is in the file below.");
+    json_file(Reply::text(text), name, name, data)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::{super::tests::read, *};
+
+    fn experiment(name: &str, status: &str) -> Value {
+        json!({
+            "id": "d56d271d-a23c-4e9b-a163-b5fd658c5b03", "name": name, "status": status, "status_words": status,
+            "context": "assign-prog",
+            "conditions": [{ "code": "control", "weight": 50 }, { "code": "variant", "weight": 50 }],
+            "decision_points": ["SelectSection / area_model"],
+        })
+    }
+
+    #[test]
+    fn details_are_facts_with_what_can_be_done_next() {
+        let mut answer = experiment("Math Hints", "inactive");
+        for (key, value) in [
+            ("description", json!("Do hints help?")),
+            ("assignment_unit", json!("group")),
+            ("group", json!("classId")),
+            ("consistency_rule", json!("group")),
+            ("post_experiment_rule", json!("assign variant")),
+            ("filter_mode", json!("includeAll")),
+            ("tags", json!(["algebra"])),
+            ("enrolled_users", json!(12)),
+            ("excluded_users", json!(3)),
+            ("next_statuses", json!(["enrolling", "cancelled"])),
+        ] {
+            answer[key] = value;
+        }
+        assert_snapshot!(read(&details_reply(&answer, Form::Normal)), @"
+        Math Hints
+        Do hints help?
+        Status: inactive
+        Context: assign-prog
+        Conditions: control 50%, variant 50%
+        Decision points: SelectSection / area_model
+        Assigned: all of a group together, by classId
+        Afterwards: everyone enrolled gets variant
+        People on no list: take part
+        Consistency: group
+        Enrolled: 12 people, 3 excluded
+        Tags: algebra
+        Id d56d271d-a23c-4e9b-a163-b5fd658c5b03
+        [Start → start Math Hints]
+        [In detail → show “Math Hints” in detail]
+        ");
+    }
+
+    #[test]
+    fn in_short_and_in_detail() {
+        let mut answer = experiment("Math Hints", "enrolling");
+        for (key, value) in [
+            ("assignment_unit", json!("individual")),
+            ("post_experiment_rule", json!("continue")),
+            ("filter_mode", json!("excludeAll")),
+            ("enrolled_users", json!(1)),
+            ("next_statuses", json!([])),
+            ("exclude_if_reached", json!(["SelectSection / area_model"])),
+            ("ends", json!("with 100 people enrolled")),
+            (
+                "payloads",
+                json!([{ "condition": "control", "decision_point": "SelectSection / area_model", "type": "string", "value": "off" }]),
+            ),
+            ("inclusion_lists", json!([{ "name": "Pilot", "members": ["u1", "classId: 5B"], "total": 30 }])),
+            ("exclusion_lists", json!([{ "members": ["u9"], "total": 1 }])),
+            ("history", json!([{ "status": "enrolling", "at": "2026-11-20T08:00:00.000Z" }])),
+        ] {
+            answer[key] = value;
+        }
+        assert_snapshot!(read(&details_reply(&answer, Form::Short)), @"
+        Math Hints is enrolling (running) in assign-prog, comparing control 50%, variant 50%. 1 person is enrolled.
+        [In detail → show “Math Hints” in detail]
+        ");
+        assert_snapshot!(read(&details_reply(&answer, Form::Full)), @"
+        Math Hints
+        Status: enrolling (running)
+        Context: assign-prog
+        Assigned: each person by themselves
+        Afterwards: everyone keeps their condition
+        People on no list: do not take part
+        Pauses by itself: with 100 people enrolled
+        Enrolled: 1 person
+        Created: –
+        Last changed: –
+        Condition | Weight | Enrolled
+        control | 50% | –
+        variant | 50% | –
+        Decision points:
+        • SelectSection / area_model (whoever was here before the start stays out)
+        Decision point | Condition | Payload
+        SelectSection / area_model | control | off
+        May take part:
+        • Pilot: u1, classId: 5B and 28 more
+        Must not take part:
+        • u9
+        History:
+        • 2026-11-20T08:00:00.000Z: enrolling (running)
+        Id d56d271d-a23c-4e9b-a163-b5fd658c5b03
+        [As JSON → show “Math Hints” as JSON]
+        ");
+        assert_snapshot!(read(&details_reply(&answer, Form::Normal)), @"
+        Math Hints
+        Status: enrolling (running)
+        Context: assign-prog
+        Conditions: control 50%, variant 50%
+        Decision points: SelectSection / area_model
+        Assigned: each person by themselves
+        Afterwards: everyone keeps their condition
+        People on no list: do not take part
+        Pauses by itself: with 100 people enrolled
+        Enrolled: 1 person
+        Payloads: control “off”
+        Included: 30 entries on lists
+        Excluded: 1 entry on a list
+        Id d56d271d-a23c-4e9b-a163-b5fd658c5b03
+        [In detail → show “Math Hints” in detail]
+        ");
+        answer["raw"] = json!({ "left_out": 100_000 });
+        assert_snapshot!(read(&details_reply(&answer, Form::Raw)), @"
+        The data of “Math Hints” is too large for me to pass on.
+        [In detail → show “Math Hints” in detail]
+        ");
+        answer["raw"] = json!({ "id": "d56d271d" });
+        let file = details_reply(&answer, Form::Raw).files.remove(0);
+        assert_eq!(
+            (file.name.as_str(), file.bytes.as_slice()),
+            ("math-hints.json", &b"{\n  \"id\": \"d56d271d\"\n}"[..])
+        );
+    }
+}

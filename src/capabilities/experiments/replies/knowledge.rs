@@ -1,0 +1,99 @@
+//! Words explained, and what a change takes.
+
+use serde_json::Value;
+
+use super::answers::unreadable;
+use crate::reply::{Part, Reply, Text};
+
+/// A word, or how two work together: the answer of `explain_upgrade_concept`.
+pub fn explain_reply(answer: &Value) -> Reply {
+    let Some(meaning) = answer["meaning"].as_str() else { return unreadable() };
+    match answer["example"].as_str() {
+        Some(example) => Reply::markdown(meaning).and(Part::Text(with_codes(example))),
+        None => Reply::markdown(meaning),
+    }
+}
+
+/// The words there are: the answer of `list_upgrade_concepts`.
+pub fn concepts_reply(answer: &Value) -> Reply {
+    let words = |part: &str| {
+        let words = answer[part].as_array().into_iter().flatten().filter_map(Value::as_str);
+        Text::from(words.collect::<Vec<_>>().join(", "))
+    };
+    Reply::text("I can explain these words. Ask for example “what is a weight?”, or “how do weights and consistency rules work together?”")
+        .and(Part::Facts(vec![
+            ("Experiments".to_owned(), words("core")),
+            ("Assignment".to_owned(), words("assignment")),
+        ]))
+        .choice("Core terms", "explain the core terms")
+        .choice("Assignment terms", "explain the assignment terms")
+}
+
+/// Words with their meaning in one sentence: the answer of `get_core_terms` or `get_assignment_terms`.
+pub fn terms_reply(answer: &Value) -> Reply {
+    let terms = answer.as_object().into_iter().flat_map(|parts| parts.values()).filter_map(Value::as_array).flatten();
+    let lines: Vec<String> = terms.filter_map(|term| Some(format!("• {}", term["meaning"].as_str()?))).collect();
+    Reply::markdown(lines.join("\n")).hint("Ask about one of them to hear more.")
+}
+
+/// What a change takes: the answer of a `get_…_schema` tool.
+pub fn schema_reply(answer: &Value) -> Reply {
+    let (act, example) = match answer["action"].as_str().unwrap_or_default() {
+        "create_experiment" => (
+            "create an experiment",
+            "create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model",
+        ),
+        "update_experiment" => ("change an experiment", "set the weights of Math Hints to 70/30"),
+        "update_experiment_status" => ("start, stop, resume or cancel an experiment", "start Math Hints"),
+        "delete_experiment" => ("delete an experiment", "delete Math Hints"),
+        "init_experiment_user" => {
+            ("introduce a participant", "initialize user u1 with groups classId 5B in assign-prog")
+        }
+        "get_decision_point_assignments" => {
+            ("ask what a participant gets", "what condition would u1 get in assign-prog?")
+        }
+        "mark_decision_point" => ("mark a visit", "mark SelectSection/area_model for u1 in Math Hints"),
+        _ => return unreadable(),
+    };
+    let parameters = answer["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let words = |parameter: &Value, key: &str| parameter[key].as_str().unwrap_or_default().to_owned();
+    let name = |parameter: &Value| words(parameter, "name").replace('_', " ");
+    let (needed, optional): (Vec<&Value>, Vec<&Value>) =
+        parameters.iter().partition(|parameter| parameter["needed"] == true);
+    let needs: Vec<String> = needed.iter().map(|parameter| name(parameter)).collect();
+    let rest = if optional.is_empty() { "" } else { " The rest is up to you." };
+    let opening = Text::new().plain("To ").bold(act).plain(format!(" I need: {}.{rest}", needs.join(", ")));
+    let rows = needed.iter().chain(&optional).map(|parameter| {
+        let need = if parameter["needed"] == true { "yes" } else { "no" };
+        vec![Text::new().bold(name(parameter)), Text::from(need), with_codes(&for_people(words(parameter, "what")))]
+    });
+    let columns = ["What", "Needed", "Meaning"].map(str::to_owned).to_vec();
+    Reply::text(opening).and(Part::Table { columns, rows: rows.collect() }).hint(
+        Text::new()
+            .plain("Say it in one sentence, such as “")
+            .plain(example)
+            .plain("”, or piece by piece: I ask for what is missing."),
+    )
+}
+
+/// The schema says which forms of data there are; people say it in words.
+fn for_people(what: String) -> String {
+    const FORMS: [(&str, &str); 6] = [
+        ("objects with `site` and `target`, or texts `site / target`", "one or several, each as `site / target`"),
+        ("objects with `code` and `weight`, or codes", "their codes, with weights if they differ"),
+        ("objects with `code` and `weight`", "their codes, with weights if they differ"),
+        ("`{\"classId\": [\"class-1\"]}`", "`classId class-1`"),
+        ("`{\"classId\": \"class-1\"}`", "`classId class-1`"),
+        ("enrolment", "enrollment"),
+    ];
+    FORMS.iter().fold(what, |what, (data, words)| what.replace(data, words))
+}
+
+/// What stands between backticks is code.
+fn with_codes(words: &str) -> Text {
+    words.split('`').enumerate().fold(Text::new(), |text, (nth, part)| match (part, nth % 2) {
+        ("", _) => text,
+        (part, 0) => text.plain(part),
+        (part, _) => text.code(part),
+    })
+}

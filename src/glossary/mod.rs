@@ -1,0 +1,128 @@
+//! What the words of the platform mean: a fact, then what people often get wrong about it.
+//!
+//! A leaf, as both those who explain need it: the tools of the experiments capability, and the grammar, which explains
+//! without a language model. Texts are Markdown, and ours; the facts are the platform's.
+
+mod assignment;
+mod core;
+mod pairs;
+
+/// A term: what it may be called, and what it is.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Term {
+    /// What it is called, in lower case; the first name is the usual one.
+    pub names: &'static [&'static str],
+    /// What it is.
+    pub meaning: &'static str,
+    /// What a look at the platform can show of it.
+    pub example: Option<Example>,
+}
+
+/// What can be shown of a term on the platform itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Example {
+    /// The names of the contexts.
+    Contexts,
+    /// An experiment with what it compares and where.
+    Experiment,
+    /// The conditions of an experiment with their weights.
+    Conditions,
+    /// The decision points of an experiment.
+    Points,
+    /// The group types of the contexts.
+    GroupTypes,
+    /// How experiments assign.
+    Units,
+    /// What experiments do afterwards.
+    Afterwards,
+    /// How many experiments have which status.
+    Statuses,
+    /// The tags that are in use.
+    Tags,
+}
+
+/// The words for what an experiment is, who takes part, and what becomes of it.
+pub const fn core_terms() -> &'static [Term] {
+    core::TERMS
+}
+
+/// The words for how people get their condition.
+pub const fn assignment_terms() -> &'static [Term] {
+    assignment::TERMS
+}
+
+fn all() -> impl Iterator<Item = &'static Term> {
+    core::TERMS.iter().chain(assignment::TERMS)
+}
+
+impl Term {
+    /// Its usual name.
+    pub fn name(&self) -> &'static str {
+        self.names[0]
+    }
+}
+
+/// The term that these words name: by one of its names, in one spelling or with one slip.
+pub fn find(asked: &str) -> Option<&'static Term> {
+    let asked = asked.trim().to_lowercase();
+    let asked = ["a ", "an ", "the "].iter().find_map(|article| asked.strip_prefix(article)).unwrap_or(&asked);
+    let near = |name: &str| asked.len() >= 6 && strsim::damerau_levenshtein(name, asked) <= 1 + asked.len() / 12;
+    all()
+        .find(|term| term.names.contains(&asked))
+        .or_else(|| all().find(|term| term.names.iter().any(|name| near(name))))
+}
+
+/// Up to four terms with names like these words.
+pub fn similar(asked: &str) -> Vec<&'static Term> {
+    let asked = asked.trim().to_lowercase();
+    let nearness = |term: &Term| {
+        let near = |name: &&str| match asked.len() >= 4 && (name.contains(&asked) || asked.contains(*name)) {
+            true => 0.95,
+            false => strsim::jaro_winkler(name, &asked),
+        };
+        term.names.iter().map(near).fold(0.0, f64::max)
+    };
+    let mut near: Vec<_> = all().map(|term| (nearness(term), term)).filter(|(near, _)| *near > 0.85).collect();
+    near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    near.into_iter().take(4).map(|(_, term)| term).collect()
+}
+
+/// How two terms work together, where there is more to say than what each of them is.
+pub fn together(one: &Term, other: &Term) -> Option<&'static str> {
+    let pair = |(a, b): (&str, &str)| (one.name() == a && other.name() == b) || (one.name() == b && other.name() == a);
+    pairs::PAIRS.iter().find(|(a, b, _)| pair((a, b))).map(|(_, _, words)| *words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_means_two_things() {
+        let mut names: Vec<_> = all().flat_map(|term| term.names).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(names.iter().all(|name| **name == name.to_lowercase()));
+    }
+
+    #[test]
+    fn pairs_are_of_usual_names() {
+        for (one, other, words) in pairs::PAIRS {
+            for name in [one, other] {
+                assert!(all().any(|term| term.name() == *name), "{name}");
+            }
+            assert!(words.ends_with('.'));
+        }
+    }
+
+    #[test]
+    fn terms_are_found_with_articles_and_slips() {
+        let name = |asked| find(asked).map(Term::name);
+        assert_eq!(name("a desicion point"), Some("decision point"));
+        assert_eq!(name("the Weights"), Some("weight"));
+        assert_eq!(name("zebra"), None);
+        assert_eq!(similar("consist").first().map(|term| term.name()), Some("consistency rule"));
+    }
+}

@@ -1,0 +1,131 @@
+//! Finding experiments: by where, how and when, in an order, page by page.
+
+use insta::assert_snapshot;
+
+use crate::support::bot::TestBot;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn experiments_are_found_by_what_is_known_of_them() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Fresh Start", "inactive");
+    let mut thread = bot.user("ana").says("find experiments created today").await;
+    assert_snapshot!(thread.heard(), @"
+    1 experiment (created today):
+    Name | Status | Context | Conditions | Created
+    Fresh Start | inactive | assign-prog | control 50%, variant 50% | ‹time›
+    ");
+    thread.says("ana", "list experiments in assign-prog created this year, oldest first").await;
+    let said = thread.heard();
+    assert!(said.find("Math Hints") < said.find("Fresh Start"), "{said}");
+    thread.says("ana", "which experiments are tagged hints?").await;
+    assert_snapshot!(thread.heard(), @"
+    3 experiments (tagged hints):
+    Name | Status | Context | Conditions
+    Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    Math Hints | inactive | assign-prog | control 50%, variant 50%
+    ");
+    thread.says("ana", "search for experiments about fractions").await;
+    assert_snapshot!(thread.heard(), @"
+    1 experiment (about “fractions”):
+    Name | Status | Context | Conditions
+    Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
+    ");
+    thread.says("ana", "what is running in assign-prog?").await;
+    assert_snapshot!(thread.heard(), @"
+    There are no experiments (running, in assign-prog).
+    [Show all]
+    ");
+    thread.says("ana", "what is running in asign-prog?").await;
+    assert_snapshot!(thread.heard(), @"
+    There is no context “*asign-prog*”. There are: assign-prog, livehint-ai, mathstream.
+    [assign-prog] [livehint-ai] [mathstream]
+    ");
+    thread.says("ana", "list experiments created since whenever").await;
+    assert_snapshot!(thread.heard(), @"
+    I do not understand “*since whenever*” as a time.
+    Say for example today, this week, last 3 days, or since 2026-11-01.
+    ");
+    thread.says("ana", "list paused experiments in short").await;
+    assert_snapshot!(thread.heard(), @"
+    1 experiment (paused):
+    • *Running Test*: enrollmentComplete (paused)
+    ");
+    thread.says("ana", "list paused experiments in detail").await;
+    assert_snapshot!(thread.heard(), @"
+    1 experiment (paused):
+    Name | Status | Context | Conditions | Decision points | Tags | Created | Changed
+    Running Test | enrollmentComplete (paused) | assign-prog | control 50%, variant 50% | SelectSection / area_model | test | ‹time› | ‹time›
+    I read this less than a minute ago.
+    [Look again]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_list_is_turned_page_by_page() {
+    let bot = TestBot::start().await;
+    for number in 1..=15 {
+        bot.upgrade.has(&format!("Pilot {number:02}"), "inactive");
+    }
+    let mut thread = bot.user("ana").says("list inactive experiments in assign-prog").await;
+    assert_snapshot!(thread.heard(), @"
+    Experiments 1–10 of 16 (inactive, in assign-prog):
+    Name | Status | Context | Conditions
+    Math Hints | inactive | assign-prog | control 50%, variant 50%
+    Pilot 01 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 02 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 03 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 04 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 05 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 06 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 07 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 08 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 09 | inactive | assign-prog | control 50%, variant 50%
+    [Next 6]
+    ");
+    thread.clicks("ana", "Next 6").await;
+    assert_snapshot!(thread.heard(), @"
+    Experiments 11–16 of 16 (inactive, in assign-prog):
+    Name | Status | Context | Conditions
+    Pilot 10 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 11 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 12 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 13 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 14 | inactive | assign-prog | control 50%, variant 50%
+    Pilot 15 | inactive | assign-prog | control 50%, variant 50%
+    [Previous 10]
+    ");
+    thread.clicks("ana", "Previous 10").await;
+    assert!(thread.heard().starts_with("Experiments 1–10 of 16"), "{}", thread.last());
+    thread.says("ana", "list experiments page 7").await;
+    assert_snapshot!(thread.heard(), @"
+    There are 3 pages of experiments, so page 7 is empty.
+    [First page]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_just_read_is_not_read_again() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("what is archived?").await;
+    thread.heard();
+    let asked = bot.upgrade.ledger().len();
+    thread.says("ana", "what is archived?").await;
+    assert_snapshot!(thread.heard(), @"
+    1 experiment (archived):
+    Name | Status | Context | Conditions
+    Concrete Fractions | archived | assign-prog | concrete 50%, abstract 50%
+    I read this less than a minute ago.
+    [Look again]
+    ");
+    assert_eq!(bot.upgrade.ledger().len(), asked, "the platform was not asked");
+    thread.clicks("ana", "Look again").await;
+    assert!(!thread.heard().contains("I read this"), "{}", thread.last());
+    assert!(bot.upgrade.ledger().len() > asked);
+    bot.clock.advance(std::time::Duration::from_secs(180));
+    thread.says("ana", "what is archived?").await;
+    assert!(!thread.heard().contains("I read this"), "{}", thread.last());
+    bot.finish().await;
+}
