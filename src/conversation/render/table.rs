@@ -12,8 +12,8 @@ use crate::{
     },
 };
 
-/// Characters that are shown of a cell: enough for three conditions, and no long name pushes the rest out of sight.
-const CELL: usize = 80;
+/// Characters that are shown of a cell: a long sentence, and no endless name pushes the rest out of sight.
+const CELL: usize = 160;
 
 /// Draws a table. Slack allows one in a message: the `first`.
 pub(super) fn draw(canvas: &mut Canvas, columns: &[String], rows: &[Vec<Text>], first: bool) {

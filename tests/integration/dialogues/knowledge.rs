@@ -134,15 +134,26 @@ async fn what_a_change_takes() {
     context | yes | The context (client application) it belongs to.
     decision points | yes | Where it takes place: one or several, each as site / target.
     name | yes | Its name.
+    algorithm | no | How the lot is drawn: random (default); others are refused.
+    condition order | no | In which order people meet conditions, within subjects: random (default), random round robin or ordered round robin.
     conditions | no | What is compared: their codes, with weights if they differ. Without: the context's first two, half and half.
     consistency | no | Whose past decides: individual, group or experiment.
     description | no | What it is about.
-    filter mode | no | includeAll (default) or excludeAll.
+    end on | no | When it is to end, in the same form.
+    ends after groups | no | Enrolment ends by itself after so many groups.
+    ends after users | no | Enrolment ends by itself after so many users.
+    exclude if reached | no | Whether people who were at the decision points before the start stay out. Default: no.
+    exclusion | no | Who stays out by name: user ids, groups such as classId:5B.
+    filter mode | no | Whether people on no list take part: includeAll (default) or excludeAll.
     group | no | The type of group, with unit group.
+    inclusion | no | Who takes part by name: user ids, groups such as classId:5B.
+    payloads | no | What the application is told with a condition: by condition code, or objects with condition, value and perhaps decision_point and type (string, json, csv).
+    post rule | no | What people get once enrollment is complete: continue (default: keep their condition), assign <condition code>, or assign default.
     site | no | The site, if there is one decision point.
+    start on | no | When it starts by itself, such as 2027-01-15 09:00 (UTC). Without: when somebody starts it.
     tags | no | Labels for finding it.
     target | no | The target, if there is one decision point.
-    unit | no | Who draws a lot: individual (default) or group.
+    unit | no | Who draws a lot: individual (default), group, or within-subjects (each person meets several conditions).
     weights | no | Weights in percent, in the order of the conditions, or 70/30.
     Say it in one sentence, such as “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”, or piece by piece: I ask for what is missing.
     ");
@@ -151,25 +162,41 @@ async fn what_a_change_takes() {
     To *change an experiment* I need: experiment. The rest is up to you.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
+    add to exclusion | no | Who is put on the exclusion list besides those who are.
+    add to inclusion | no | Who is put on the inclusion list besides those who are.
+    algorithm | no | How the lot is drawn: random; others are refused.
+    condition order | no | In which order people meet conditions, within subjects: random, random round robin, ordered round robin.
     conditions | no | All conditions from now on: their codes, with weights if they differ. Only to add or remove conditions.
     consistency | no | Whose past decides: individual, group or experiment.
     decision points | no | All decision points from now on: one or several, each as site / target.
     description | no | A new description.
+    end on | no | When it is to end, such as 2027-01-15 09:00 (UTC).
+    ends after groups | no | Enrolment ends by itself after so many groups; 0 for never.
+    ends after users | no | Enrolment ends by itself after so many users; 0 for never.
+    exclude if reached | no | Whether people who were at the decision points before the start stay out; for each point there is.
+    exclusion | no | Who is on the exclusion list from now on.
     filter mode | no | Whether people on no list take part: includeAll or excludeAll.
     group | no | The type of group, with unit group.
+    inclusion | no | Who is on the inclusion list from now on: user ids, groups such as classId:5B.
     new name | no | A new name.
+    payloads | no | What the application is told with a condition: by condition code, or objects with condition, value and perhaps decision_point and type (string, json, csv). Wha…
     post rule | no | What people get once enrollment is complete: continue (keep their condition), assign <condition code>, or assign default.
+    remove from exclusion | no | Who is taken off the exclusion list.
+    remove from inclusion | no | Who is taken off the inclusion list.
     tags | no | All tags from now on.
-    unit | no | Who draws a lot: individual or group.
+    unit | no | Who draws a lot: individual, group, or within-subjects.
     weights | no | New weights in percent for the conditions there are, in their order, by code, or 70/30.
     Say it in one sentence, such as “set the weights of Math Hints to 70/30”, or piece by piece: I ask for what is missing.
     ");
     thread.says("ana", "how do I start an experiment?").await;
     assert_snapshot!(thread.heard(), @"
-    To *start, stop, resume or cancel an experiment* I need: experiment, status.
+    To *start, stop, resume or cancel an experiment* I need: experiment, status. The rest is up to you.
     What | Needed | Meaning
     experiment | yes | The experiment, by name or id.
-    status | yes | What it is to become: enrolling (start, resume), enrollmentComplete (stop, pause) or cancelled (cancel, final).
+    status | yes | What it is to become: enrolling (start, resume), enrollmentComplete (stop, pause), cancelled (cancel, final), archived (only what is cancelled), scheduled (sta…
+    all | no | All experiments of a kind, instead of one.
+    experiments | no | Several experiments, by name or id, instead of one.
+    start on | no | When it starts by itself, with scheduled: such as 2027-01-15 09:00 (UTC).
     Say it in one sentence, such as “start Math Hints”, or piece by piece: I ask for what is missing.
     ");
     thread.says("ana", "help me mark a decision point").await;

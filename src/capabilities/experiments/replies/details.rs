@@ -28,7 +28,8 @@ pub fn details_reply(answer: &Value, form: Form) -> Reply {
         Form::Full => (full(&details), ("As JSON", "as JSON")),
         Form::Raw => return raw(&details, &answer["raw"]),
     };
-    let next = details.next_statuses.iter().filter(|next| **next != Status::Cancelled);
+    let offered = |next: &&Status| !matches!(next, Status::Cancelled | Status::Scheduled | Status::Inactive);
+    let next = details.next_statuses.iter().filter(offered);
     let reply = next.fold(reply, |reply, next| {
         let verb = rules::verb(details.summary.status, *next);
         reply.choice(capital(verb), format!("{verb} {name}"))
