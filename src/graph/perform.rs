@@ -67,7 +67,7 @@ impl<S: State> Engine<S> {
             Ok(Ok(found)) if found == record.preconditions => None,
             Ok(Ok(_)) => Some(failed(
                 ErrorKind::Execution,
-                Text::from("It was changed by somebody else since this card was shown, so nothing was done. ")
+                Text::from("It was changed since this card was shown, so nothing was done. ")
                     .plain("Ask again to see how it is now."),
             )),
             Ok(Err(outcome)) => Some(outcome),

@@ -289,7 +289,7 @@ async fn a_target_that_changed_since_is_left_alone() {
     bench.decides(Verdict::Approved, |_| ()).await;
     let action = bench.action().await;
     assert_eq!((action.status, bench.sent()), (Status::Failed, 0));
-    assert!(action.outcome.unwrap().summary().words().contains("changed by somebody else"));
+    assert!(action.outcome.unwrap().summary().words().contains("changed since this card"));
 }
 
 #[tokio::test]

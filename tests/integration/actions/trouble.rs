@@ -123,7 +123,7 @@ async fn a_target_that_changed_is_noticed() {
     }
     assert_snapshot!(
         failure(bench.action("update_experiment").perform(&update).await),
-        @"“Math Hints” was changed by somebody else since the card was shown, so nothing was changed. Ask again for a fresh card."
+        @"“Math Hints” was changed since the card was shown, so nothing was changed. Ask again for a fresh card."
     );
     let probed = bench.action("update_experiment").probe(&update).await;
     let Probed::CannotTell { evidence } = probed else { panic!("{probed:?}") };

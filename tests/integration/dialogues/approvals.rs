@@ -292,10 +292,10 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     Approved by @bo · ‹time›
-    ❌ It was changed by somebody else since this card was shown, so nothing was done. Ask again to see how it is now.
+    ❌ It was changed since this card was shown, so nothing was done. Ask again to see how it is now.
     digest `‹id›`
     ---
-    @ana, @bo *Start “Math Hints”* did not work. It was changed by somebody else since this card was shown, so nothing was done. Ask again to see how it is now.
+    @ana, @bo *Start “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. Ask again to see how it is now.
     [Try again]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);

@@ -75,12 +75,10 @@ pub fn odd(reason: &str) -> Text {
     Text::new().plain("UpGrade answered something I cannot read: ").code(reason).plain(". Nothing was changed.")
 }
 
-/// The experiment was changed by somebody else since the card was shown.
+/// The experiment was changed since the card was shown.
 pub fn changed_meanwhile(name: &str) -> Text {
     let text = Text::new().plain("“").bold(name);
-    text.plain(
-        "” was changed by somebody else since the card was shown, so nothing was changed. Ask again for a fresh card.",
-    )
+    text.plain("” was changed since the card was shown, so nothing was changed. Ask again for a fresh card.")
 }
 
 /// What we stored cannot be read by this version of us.
@@ -237,7 +235,7 @@ mod tests {
         UpGrade failed while it worked on this (an internal error), and I cannot tell whether it was done. Please look in UpGrade before asking again.
         UpGrade does not answer at the moment (Connection refused). Nothing was changed. Ask again in a minute, or tell whoever runs it.
         UpGrade answered something I cannot read: not JSON. Nothing was changed.
-        “Math Hints” was changed by somebody else since the card was shown, so nothing was changed. Ask again for a fresh card.
+        “Math Hints” was changed since the card was shown, so nothing was changed. Ask again for a fresh card.
         I cannot read what was approved any more, so nothing was changed. Please ask again.
         UpGrade could not be read back (no answer in time).
         Reading back “Math Hints”: changed are description; not changed are conditions.
