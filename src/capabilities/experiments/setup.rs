@@ -1,10 +1,10 @@
-//! What else belongs to an experiment: contents, lists of people, history; from the server's words, without its ids.
+//! What else belongs to an experiment: contents, lists of people, history; in words, without the server's ids.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::services::upgrade::{
-    experiment::{Experiment, View},
+    experiment::{Ending, Payload, PayloadContent, StatusChange, View},
+    lists::{MemberList, Side},
     status::Status,
 };
 
@@ -49,24 +49,22 @@ pub struct Turn {
 }
 
 /// The contents, where they say more than the condition's code.
-pub fn contents(experiment: &Experiment) -> Vec<Content> {
-    let view = &experiment.view;
-    let read = |payload: &Value| {
-        let condition = view.condition(payload["parentCondition"].as_str()?)?;
-        let point = view.decision_points.iter().find(|point| payload["decisionPoint"] == point.id)?;
-        let value = payload["payload"]["value"].as_str().filter(|value| *value != condition.condition_code)?;
-        Some(Content {
+pub fn contents(view: &View) -> Vec<Content> {
+    let read = |payload: &Payload| {
+        let condition = view.condition(&payload.parent_condition)?;
+        let point = view.decision_points.iter().find(|point| payload.decision_point == point.id)?;
+        let PayloadContent { kind, value } = &payload.payload;
+        (*value != condition.condition_code).then(|| Content {
             condition: condition.condition_code.clone(),
             decision_point: point.words(),
-            kind: payload["payload"]["type"].as_str().unwrap_or("string").to_owned(),
+            kind: kind.clone(),
             value: shorten(value),
         })
     };
-    let mut contents: Vec<_> =
-        experiment.raw["conditionPayloads"].as_array().into_iter().flatten().filter_map(read).collect();
+    let mut contents: Vec<_> = view.payloads.iter().filter_map(read).collect();
     contents.sort_by_key(|content| {
-        let place = |view: &View| view.conditions.iter().position(|c| c.condition_code == content.condition);
-        (content.decision_point.clone(), place(view))
+        let place = view.conditions.iter().position(|condition| condition.condition_code == content.condition);
+        (content.decision_point.clone(), place)
     });
     contents
 }
@@ -78,64 +76,51 @@ fn shorten(value: &str) -> String {
     }
 }
 
-/// Who may take part, and who must not. Before 6.3 there is one object for each, from then on a list of them.
-pub fn people(experiment: &Experiment, lists: &str) -> Vec<People> {
-    let lists = match &experiment.raw[lists] {
-        Value::Array(lists) => lists.iter().collect(),
-        Value::Object(_) => vec![&experiment.raw[lists]],
-        _ => Vec::new(),
-    };
-    lists.into_iter().map(|list| members(&list["segment"])).filter(|people| people.total > 0).collect()
+/// Who may take part, or who must not: the lists that have members.
+pub fn people(view: &View, side: Side) -> Vec<People> {
+    view.lists(side).iter().filter(|list| !list.is_empty()).map(members).collect()
 }
 
-fn members(segment: &Value) -> People {
-    let all = |key: &str| segment[key].as_array().into_iter().flatten();
-    let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
-    let users = all("individualForSegment").map(|user| text(&user["userId"]));
-    let groups = all("groupForSegment").map(|group| format!("{}: {}", text(&group["type"]), text(&group["groupId"])));
-    let segments = all("subSegments").map(|part| format!("segment {}", text(&part["name"])));
-    let mut members: Vec<String> = users.chain(groups).chain(segments).collect();
+fn members(list: &MemberList) -> People {
+    let groups = list.groups.iter().map(|(kind, id)| format!("{kind}: {id}"));
+    let segments = list.sub_segments.iter().map(|segment| format!("segment {}", segment.name));
+    let mut members: Vec<String> = list.users.iter().cloned().chain(groups).chain(segments).collect();
     let total = members.len();
     members.truncate(NAMED);
-    People { name: segment["name"].as_str().unwrap_or_default().to_owned(), members, total }
+    People { name: list.name.clone(), members, total }
 }
 
 /// The changes of status, the oldest first; the server keeps them in no order.
-pub fn history(experiment: &Experiment) -> Vec<Turn> {
-    let read = |log: &Value| {
-        let at = log["timeLog"].as_str()?.to_owned();
-        Some(Turn { status: Status::parse(log["toState"].as_str()?)?, at })
-    };
-    let mut history: Vec<_> =
-        experiment.raw["stateTimeLogs"].as_array().into_iter().flatten().filter_map(read).collect();
+pub fn history(view: &View) -> Vec<Turn> {
+    let read = |change: &StatusChange| Turn { status: change.to_state, at: change.time_log.clone() };
+    let mut history: Vec<_> = view.state_time_logs.iter().map(read).collect();
     history.sort_by(|a, b| a.at.cmp(&b.at));
     history
 }
 
 /// When it ends by itself: `with 100 people enrolled`.
-pub fn ends(experiment: &Experiment) -> Option<String> {
-    let criterion = &experiment.raw["enrollmentCompleteCondition"];
-    let count = |key: &str, one: &str, many: &str| match criterion[key].as_u64()? {
+pub fn ends(view: &View) -> Option<String> {
+    let count = |count: Option<u64>, one: &str, many: &str| match count? {
         1 => Some(format!("1 {one}")),
         count => Some(format!("{count} {many}")),
     };
-    let counts: Vec<_> = [count("userCount", "person", "people"), count("groupCount", "group", "groups")]
-        .into_iter()
-        .flatten()
-        .collect();
+    let Ending { user_count, group_count } = view.ending;
+    let counts: Vec<_> =
+        [count(user_count, "person", "people"), count(group_count, "group", "groups")].into_iter().flatten().collect();
     (!counts.is_empty()).then(|| format!("with {} enrolled", counts.join(" or ")))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::services::upgrade::experiment::Experiment;
 
-    fn recorded(name: &str) -> Experiment {
+    fn recorded(name: &str) -> View {
         let path = format!("{}/tests/fixtures/upgrade/6.5/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let recorded: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-        Experiment::from_value(recorded["response"]["body"].clone()).unwrap()
+        Experiment::from_value(recorded["response"]["body"].clone()).unwrap().view
     }
 
     #[test]
@@ -143,8 +128,8 @@ mod tests {
         let full = recorded("021-get-single-full");
         insta::assert_snapshot!(json!({
             "contents": contents(&full),
-            "inclusion": people(&full, "experimentSegmentInclusion"),
-            "exclusion": people(&full, "experimentSegmentExclusion"),
+            "inclusion": people(&full, Side::Inclusion),
+            "exclusion": people(&full, Side::Exclusion),
             "ends": ends(&full),
         }), @r#"{"contents":[{"condition":"control","decision_point":"SelectSection / absolute_value_plot_equality","type":"string","value":"hints-off"},{"condition":"variant","decision_point":"SelectSection / absolute_value_plot_equality","type":"json","value":"{\"hints\":true}"}],"ends":"with 100 people enrolled","exclusion":[],"inclusion":[{"members":["student-1","student-2","schoolId: school-1"],"name":"Included","total":3}]}"#);
         let running = recorded("233-single-enrolling");

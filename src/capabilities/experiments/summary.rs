@@ -10,6 +10,7 @@ use super::{
 };
 use crate::services::upgrade::{
     experiment::{Experiment, ExperimentId, View},
+    lists::Side,
     participants::EnrollmentDetail,
     status::Status,
 };
@@ -156,13 +157,13 @@ impl Details {
             enrolled_users: enrolled.map(|e| e.users),
             enrolled_groups: enrolled.map(|e| e.groups),
             excluded_users: enrolled.map(|e| e.users_excluded),
-            payloads: setup::contents(experiment),
-            inclusion_lists: setup::people(experiment, "experimentSegmentInclusion"),
-            exclusion_lists: setup::people(experiment, "experimentSegmentExclusion"),
+            payloads: setup::contents(view),
+            inclusion_lists: setup::people(view, Side::Inclusion),
+            exclusion_lists: setup::people(view, Side::Exclusion),
             exclude_if_reached: early.map(|point| point.words()).collect(),
-            ends: setup::ends(experiment),
+            ends: setup::ends(view),
             assignment_algorithm: view.assignment_algorithm.clone().filter(|algorithm| algorithm != "random"),
-            history: setup::history(experiment),
+            history: setup::history(view),
             next_statuses: rules::possible(view.state),
         }
     }

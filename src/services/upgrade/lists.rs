@@ -51,8 +51,17 @@ pub struct MemberList {
     pub users: Vec<String>,
     /// Groups: type and id.
     pub groups: Vec<(String, String)>,
-    /// Shared segments, by id.
-    pub sub_segments: Vec<String>,
+    /// Shared segments.
+    pub sub_segments: Vec<SharedSegment>,
+}
+
+/// A segment that several lists share.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SharedSegment {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
 }
 
 impl MemberList {
@@ -82,6 +91,8 @@ fn read(link: &Value) -> Option<MemberList> {
         list_type: segment["listType"].as_str().map(str::to_owned),
         users: each("individualForSegment").map(|user| text(user, "userId")).collect(),
         groups: each("groupForSegment").map(|group| (text(group, "type"), text(group, "groupId"))).collect(),
-        sub_segments: each("subSegments").map(|part| text(part, "id")).collect(),
+        sub_segments: each("subSegments")
+            .map(|part| SharedSegment { id: text(part, "id"), name: text(part, "name") })
+            .collect(),
     })
 }

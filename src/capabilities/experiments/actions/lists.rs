@@ -196,9 +196,10 @@ fn body(list: &MemberList, context: &str) -> Value {
         (None, _) => USERS,
     };
     let groups = list.groups.iter().map(|(kind, id)| json!({ "type": kind, "groupId": id }));
+    let shared = list.sub_segments.iter().map(|segment| &segment.id);
     let mut body = json!({
         "name": list.name, "description": list.description, "context": context, "type": "private", "listType": kind,
-        "userIds": list.users, "groups": groups.collect::<Vec<_>>(), "subSegmentIds": list.sub_segments,
+        "userIds": list.users, "groups": groups.collect::<Vec<_>>(), "subSegmentIds": shared.collect::<Vec<_>>(),
     });
     if !list.segment.is_empty() {
         body["id"] = json!(list.segment);
