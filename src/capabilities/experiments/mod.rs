@@ -19,6 +19,7 @@ pub mod knowledge;
 pub mod listing;
 pub mod lookup;
 pub mod period;
+pub mod points;
 pub mod replies;
 pub mod rules;
 pub mod setup;

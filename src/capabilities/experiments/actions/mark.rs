@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::{ended_badly, fact, failed, given, missing, stored};
 use crate::{
     capabilities::experiments::{
-        access, lookup,
+        access, lookup, points,
         replies::{outcomes, refusals},
     },
     graph::action::{
@@ -27,9 +27,8 @@ use crate::{
     services::upgrade::{
         client::UpgradeClient,
         error::Error,
-        experiment::{Experiment, ExperimentId, View},
+        experiment::{ExperimentId, View},
         participants::{Mark, MarkData, MarkedCondition},
-        status::Status,
     },
 };
 
@@ -107,7 +106,7 @@ impl ActionKind for MarkDecisionPoint {
         }
         let says = |name: &str| format!("mark {site} / {target} for user {user} in {name}");
         let owner = match (given(asked.experiment.as_ref()), given(asked.context.as_ref())) {
-            (None, None) => self.owner(site, target, None, says).await?,
+            (None, None) => points::owner(&self.0, site, target, None, says).await?,
             (Some(name), None) | (None, Some(name)) => self.owner_in(name, site, target, says).await?,
             (Some(name), Some(context)) => {
                 let owner = access::experiment(&self.0, name, says).await?.view;
@@ -121,7 +120,7 @@ impl ActionKind for MarkDecisionPoint {
         let (mut site, mut target) = (site.to_owned(), target.to_owned());
         let mut condition = given(asked.condition.as_ref()).map(str::to_owned);
         if let Some(owner) = &owner {
-            (site, target) = its_point(owner, &site, &target)?;
+            (site, target) = points::of(owner, &site, &target)?;
             condition = its_condition(owner, condition)?;
         }
         let owner_id = owner.as_ref().map(|owner| owner.id);
@@ -180,46 +179,9 @@ impl MarkDecisionPoint {
     ) -> Result<Option<View>, PrepareError> {
         let contexts: Vec<_> = self.0.context_metadata().await.map_err(access::unavailable)?.into_keys().collect();
         match lookup::pick(&contexts, name) {
-            Some(context) => self.owner(site, target, Some(context), says).await,
+            Some(context) => points::owner(&self.0, site, target, Some(context), says).await,
             None => Ok(Some(access::experiment(&self.0, name, says).await?.view)),
         }
-    }
-
-    /// The one experiment that owns the point, in this context if one is given; nothing if none does.
-    async fn owner(
-        &self,
-        site: &str,
-        target: &str,
-        context: Option<&str>,
-        says: impl Fn(&str) -> String,
-    ) -> Result<Option<View>, PrepareError> {
-        let owners = self.0.all().await.map_err(access::unavailable)?.into_iter().map(|e: Experiment| e.view);
-        let mut owners: Vec<_> = owners.filter(|view| its_point(view, site, target).is_ok()).collect();
-        if let Some(context) = context {
-            let elsewhere = owners.first().cloned();
-            owners.retain(|view| view.context() == context);
-            // The platform does not ask for the context: it would enrol in the other experiment.
-            if let (Some(other), []) = (elsewhere, owners.as_slice()) {
-                let point = outcomes::place(site, Some(target));
-                let reply = refusals::point_elsewhere(&point, context, &other, says);
-                return Err(access::refused(ErrorKind::Validation, reply));
-            }
-        }
-        // One that runs is meant before those that do not.
-        if owners.iter().filter(|view| view.state == Status::Enrolling).count() == 1 {
-            owners.retain(|view| view.state == Status::Enrolling);
-        }
-        if owners.len() > 1 {
-            let names = owners.iter().map(|view| view.name.clone()).collect::<Vec<_>>();
-            let question = format!("Several experiments share {site} / {target}. Which one is meant?");
-            let unique = names.iter().all(|name| names.iter().filter(|other| *other == name).count() == 1);
-            if unique {
-                return Err(Refusal::Missing(vec![missing("experiment", question, names)]).into());
-            }
-            let reply = refusals::several_experiments(&format!("{site} / {target}"), &owners, says);
-            return Err(access::refused(ErrorKind::UserInput, reply));
-        }
-        Ok(owners.pop())
     }
 }
 
@@ -232,23 +194,6 @@ fn lacking(asked: &Given) -> Vec<MissingParameter> {
     ];
     let lacking = questions.into_iter().filter(|(words, ..)| given(words.as_ref()).is_none());
     lacking.map(|(_, name, question)| missing(name, question, Vec::new())).collect()
-}
-
-/// The point as the experiment writes it.
-fn its_point(owner: &View, site: &str, target: &str) -> Result<(String, String), PrepareError> {
-    let matches = |point_site: &str, point_target: &str| {
-        lookup::pick(&[point_site.to_owned()], site).is_some()
-            && lookup::pick(&[point_target.to_owned()], target).is_some()
-    };
-    let found = owner.decision_points.iter().find_map(|point| {
-        let point_target = point.target.as_deref()?;
-        matches(&point.site, point_target).then(|| (point.site.clone(), point_target.to_owned()))
-    });
-    found.ok_or_else(|| {
-        let points: Vec<_> = owner.decision_points.iter().map(|point| point.words()).collect();
-        let reply = refusals::not_its_point(&owner.name, &outcomes::place(site, Some(target)), &points);
-        access::refused(ErrorKind::Validation, reply)
-    })
 }
 
 /// The condition as the experiment writes it.

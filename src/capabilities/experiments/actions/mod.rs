@@ -53,7 +53,7 @@ fn done(record: &ActionRecord, result: Value) -> Outcome {
 }
 
 /// A read before or after a change failed; nothing was sent.
-fn unread(error: &Error) -> Outcome {
+pub(super) fn unread(error: &Error) -> Outcome {
     failed(access::kind(error), not_done(error))
 }
 

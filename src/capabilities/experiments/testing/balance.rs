@@ -15,7 +15,8 @@ use super::simulated::{self, GROUP_SIZE, Place, Visit};
 use crate::{
     capabilities::experiments::{
         access,
-        actions::{failed, given, in_flight, missing, not_done, stored},
+        actions::{failed, given, in_flight, missing, not_done, stored, unread},
+        points,
         replies::testing as words,
     },
     graph::action::{
@@ -272,12 +273,11 @@ fn place(view: &View) -> Result<Place, PrepareError> {
     if !by_group && view.assignment_unit != "individual" {
         return refused(words::not_within_subjects(&view.name));
     }
-    let point = view.decision_points.iter().find_map(|point| Some((point, point.target.clone()?)));
-    let Some((point, target)) = point else { return refused(words::nowhere(&view.name)) };
+    let Some((site, target)) = points::first(view) else { return refused(words::nowhere(&view.name)) };
     Ok(Place {
         experiment: view.id,
         context: view.context().to_owned(),
-        site: point.site.clone(),
+        site,
         target,
         group: view.group.clone().filter(|_| by_group),
     })
@@ -288,10 +288,6 @@ fn state_of(view: &View) -> Value {
     let conditions: Vec<_> =
         view.conditions.iter().map(|c| json!([c.id, c.condition_code, c.assignment_weight])).collect();
     json!({ "status": view.state, "conditions": conditions })
-}
-
-fn unread(error: &Error) -> Outcome {
-    failed(access::kind(error), not_done(error))
 }
 
 /// The error that everybody had, if nobody came as far as an answer.

@@ -16,19 +16,13 @@ use crate::{
         access,
         actions::{ended_badly, given, missing, stored},
         given::GivenGroups,
-        lookup,
+        points,
         replies::{refusals, testing as words},
     },
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal,
     },
-    services::upgrade::{
-        client::UpgradeClient,
-        error::Error,
-        experiment::{DecisionPoint, View},
-        participants::Introduction,
-        status::Status,
-    },
+    services::upgrade::{client::UpgradeClient, error::Error, participants::Introduction},
 };
 
 /// `simulate_user_journey`.
@@ -98,11 +92,13 @@ impl ActionKind for SimulateJourney {
         };
         let user = access::user(user)?;
         let point = given(asked.site.as_ref()).zip(given(asked.target.as_ref()));
+        let says = |name: &str| format!("simulate user {user} in {name}");
         let view = match (given(asked.experiment.as_ref()), point) {
-            (Some(name), _) => {
-                access::experiment(&self.0, name, |name| format!("simulate user {user} in {name}")).await?.view
+            (Some(name), _) => access::experiment(&self.0, name, says).await?.view,
+            (None, Some((site, target))) => {
+                let owner = points::owner(&self.0, site, target, None, says).await?;
+                owner.ok_or_else(|| access::refused(ErrorKind::NotFound, words::nobody_there(site, target)))?
             }
-            (None, Some((site, target))) => self.owner(site, target).await?,
             (None, None) => {
                 let question = "In which experiment, or at which decision point (site / target)?";
                 return Err(Refusal::Missing(vec![missing("experiment", question, Vec::new())]).into());
@@ -111,7 +107,12 @@ impl ActionKind for SimulateJourney {
         if view.assignment_unit == "within-subjects" {
             return Err(access::refused(ErrorKind::Execution, refusals::within_subjects(&view.name)));
         }
-        let (site, target) = its_point(&view, point)?;
+        let (site, target) = match point {
+            Some((site, target)) => points::of(&view, site, target)?,
+            None => {
+                points::first(&view).ok_or_else(|| access::refused(ErrorKind::Execution, words::nowhere(&view.name)))?
+            }
+        };
         let by_group = view.assignment_unit == "group";
         let journey = Journey {
             user,
@@ -162,49 +163,5 @@ impl ActionKind for SimulateJourney {
 
     fn recovery(&self) -> Recovery {
         Recovery::Idempotent
-    }
-}
-
-impl SimulateJourney {
-    /// The experiment at a decision point; one that runs is meant before those that do not.
-    async fn owner(&self, site: &str, target: &str) -> Result<View, PrepareError> {
-        let all = self.0.all().await.map_err(access::unavailable)?;
-        let mut owners: Vec<_> = all
-            .into_iter()
-            .map(|experiment| experiment.view)
-            .filter(|view| view.decision_points.iter().any(|point| is_at(point, site, target)))
-            .collect();
-        if owners.iter().any(|view| view.state == Status::Enrolling) {
-            owners.retain(|view| view.state == Status::Enrolling);
-        }
-        if owners.len() > 1 {
-            let names = owners.iter().map(|view| view.name.clone()).collect();
-            let question = format!("Several experiments share {site} / {target}. Which one is meant?");
-            return Err(Refusal::Missing(vec![missing("experiment", question, names)]).into());
-        }
-        owners.pop().ok_or_else(|| access::refused(ErrorKind::NotFound, words::nobody_there(site, target)))
-    }
-}
-
-fn is_at(point: &DecisionPoint, site: &str, target: &str) -> bool {
-    let known = [point.site.clone(), point.target.clone().unwrap_or_default()];
-    lookup::pick(&known[..1], site).is_some() && lookup::pick(&known[1..], target).is_some()
-}
-
-/// The point that is meant, as the experiment writes it; its first one, if none was named.
-fn its_point(view: &View, named: Option<(&str, &str)>) -> Result<(String, String), PrepareError> {
-    let mut points = view.decision_points.iter().filter(|point| point.target.is_some());
-    let found = match named {
-        Some((site, target)) => points.find(|point| is_at(point, site, target)),
-        None => points.next(),
-    };
-    match (found, named) {
-        (Some(point), _) => Ok((point.site.clone(), point.target.clone().unwrap_or_default())),
-        (None, Some((site, target))) => {
-            let known: Vec<_> = view.decision_points.iter().map(DecisionPoint::words).collect();
-            let reply = refusals::not_its_point(&view.name, &format!("{site} / {target}"), &known);
-            Err(access::refused(ErrorKind::Validation, reply))
-        }
-        (None, None) => Err(access::refused(ErrorKind::Execution, words::nowhere(&view.name))),
     }
 }

@@ -1,0 +1,84 @@
+//! Which decision point is meant, and whose it is.
+
+use super::{
+    access,
+    actions::missing,
+    lookup,
+    replies::{outcomes, refusals},
+};
+use crate::{
+    graph::action::{ErrorKind, PrepareError, Refusal},
+    services::upgrade::{
+        client::UpgradeClient,
+        experiment::{DecisionPoint, View},
+        status::Status,
+    },
+};
+
+/// The one experiment that owns the point, in this context if one is given; nothing if none does. `says` makes a
+/// corrected request from an experiment's name, for the buttons.
+///
+/// # Errors
+///
+/// A refusal, if several own it or only one in another context; or that the platform cannot be asked.
+pub async fn owner(
+    client: &UpgradeClient,
+    site: &str,
+    target: &str,
+    context: Option<&str>,
+    says: impl Fn(&str) -> String,
+) -> Result<Option<View>, PrepareError> {
+    let owners = client.all().await.map_err(access::unavailable)?.into_iter().map(|experiment| experiment.view);
+    let mut owners: Vec<_> = owners.filter(|view| find(view, site, target).is_some()).collect();
+    if let Some(context) = context {
+        let elsewhere = owners.first().cloned();
+        owners.retain(|view| view.context() == context);
+        // The platform does not ask for the context: it would enrol in the other experiment.
+        if let (Some(other), []) = (elsewhere, owners.as_slice()) {
+            let point = outcomes::place(site, Some(target));
+            let reply = refusals::point_elsewhere(&point, context, &other, says);
+            return Err(access::refused(ErrorKind::Validation, reply));
+        }
+    }
+    // One that runs is meant before those that do not.
+    if owners.iter().filter(|view| view.state == Status::Enrolling).count() == 1 {
+        owners.retain(|view| view.state == Status::Enrolling);
+    }
+    if owners.len() > 1 {
+        let names = owners.iter().map(|view| view.name.clone()).collect::<Vec<_>>();
+        let question = format!("Several experiments share {site} / {target}. Which one is meant?");
+        let unique = names.iter().all(|name| names.iter().filter(|other| *other == name).count() == 1);
+        if unique {
+            return Err(Refusal::Missing(vec![missing("experiment", question, names)]).into());
+        }
+        let reply = refusals::several_experiments(&format!("{site} / {target}"), &owners, says);
+        return Err(access::refused(ErrorKind::UserInput, reply));
+    }
+    Ok(owners.pop())
+}
+
+/// The point as the experiment writes it: site and target.
+///
+/// # Errors
+///
+/// A refusal that lists the points there are.
+pub fn of(owner: &View, site: &str, target: &str) -> Result<(String, String), PrepareError> {
+    find(owner, site, target).ok_or_else(|| {
+        let points: Vec<_> = owner.decision_points.iter().map(DecisionPoint::words).collect();
+        let reply = refusals::not_its_point(&owner.name, &outcomes::place(site, Some(target)), &points);
+        access::refused(ErrorKind::Validation, reply)
+    })
+}
+
+/// The first point that a user can visit: one with a target.
+pub fn first(owner: &View) -> Option<(String, String)> {
+    owner.decision_points.iter().find_map(|point| Some((point.site.clone(), point.target.clone()?)))
+}
+
+fn find(owner: &View, site: &str, target: &str) -> Option<(String, String)> {
+    let means = |known: &String, asked: &str| lookup::pick(std::slice::from_ref(known), asked).is_some();
+    owner.decision_points.iter().find_map(|point| {
+        let its_target = point.target.as_ref()?;
+        (means(&point.site, site) && means(its_target, target)).then(|| (point.site.clone(), its_target.clone()))
+    })
+}
