@@ -22,7 +22,7 @@
 //!
 //! | room | what it is | start at |
 //! | --- | --- | --- |
-//! | [`ids`], [`clock`], [`reply`], [`glossary`] | the leaves: names, time, what is said before anybody decides how it looks, what words mean | |
+//! | [`ids`], [`clock`], [`reply`], [`status_line`], [`glossary`] | the leaves: names, time, what is said before anybody decides how it looks, and meanwhile, what words mean | |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes | [`graph::store`] |
@@ -85,4 +85,5 @@ pub mod reply;
 pub mod sandbox;
 pub mod services;
 pub mod slack;
+pub mod status_line;
 pub mod store;

@@ -1,6 +1,6 @@
 //! One node, run and saved.
 
-use std::{pin::pin, time::Duration};
+use std::pin::pin;
 
 use serde_json::json;
 
@@ -16,6 +16,7 @@ use crate::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId},
     reply::{Attachment, Reply},
+    status_line,
 };
 
 impl<S: State> Engine<S> {
@@ -35,17 +36,24 @@ impl<S: State> Engine<S> {
         };
         let context = self.context(session, attempt, ended.clone()).await?;
         let run = node.run(session.checkpoint.state.clone(), &context);
-        let mut run = pin!(tokio::time::timeout(self.settings.step_timeout, run));
+        let run = tokio::time::timeout(self.settings.step_timeout, run);
         let result = match node.status() {
             None => run.await,
-            Some(text) => tokio::select! {
-                biased;
-                result = &mut run => result,
-                () = tokio::time::sleep(self.until_status(session)) => {
-                    self.show_status(session, text).await?;
-                    run.await
+            Some(text) => {
+                let (mut line, run) = status_line::during(text, run);
+                let mut run = pin!(run);
+                line.mark_changed(); // the first words are to be shown, too
+                loop {
+                    tokio::select! {
+                        biased;
+                        result = &mut run => break result,
+                        () = self.news(session, &mut line) => {
+                            let text = line.borrow_and_update().clone();
+                            self.show_status(session, &text).await?;
+                        }
+                    }
                 }
-            },
+            }
         };
         match result {
             Ok(Ok(step)) => self.keep(session, name, began, step).await,
@@ -65,10 +73,15 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// How long the run may stay silent from now on.
-    fn until_status(&self, session: &mut Session<S>) -> Duration {
+    /// Waits until the status line has something new to show and may show it.
+    async fn news(&self, session: &mut Session<S>, line: &mut status_line::Line) {
         let now = self.clock.now();
-        session.status_due.get_or_insert(now + self.settings.status_after).since(now)
+        session.status_due.get_or_insert(now + self.settings.status_after);
+        if line.changed().await.is_err() {
+            std::future::pending().await // the work is over
+        }
+        let due = session.status_due.unwrap_or(now);
+        tokio::time::sleep(due.since(self.clock.now())).await;
     }
 
     /// Tells what the node at the cursor is doing. Written only once it has taken long: most steps never need it.

@@ -66,9 +66,12 @@ pub fn client(base: &Url, timeout: Duration) -> Result<Client, reqwest::Error> {
     if local { builder.no_proxy() } else { builder }.build()
 }
 
-/// The waits between attempts of a call that only reads: 0.1 s, 0.3 s, 0.9 s.
+/// How many times a call that only reads is repeated.
+pub const AGAIN: usize = 3;
+
+/// The waits between attempts of a call that only reads: 0.2 s, 0.6 s, 1.8 s.
 pub fn waits() -> ExponentialBuilder {
-    ExponentialBuilder::default().with_min_delay(Duration::from_millis(100)).with_factor(3.0).with_max_times(3)
+    ExponentialBuilder::default().with_min_delay(Duration::from_millis(200)).with_factor(3.0).with_max_times(AGAIN)
 }
 
 /// Sends one request and reads the whole answer.

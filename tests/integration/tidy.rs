@@ -10,6 +10,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ids", &[]),
     ("clock", &[]),
     ("reply", &[]),
+    ("status_line", &[]),
     ("glossary", &[]),
     ("config", &[]),
     ("graph", &[]),
@@ -24,7 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("playground", &["config"]),
 ];
 
-const LEAVES: &[&str] = &["ids", "clock", "reply", "glossary"];
+const LEAVES: &[&str] = &["ids", "clock", "reply", "status_line", "glossary"];
 
 /// Production files are to be held in mind; past this many lines there is a second idea in them.
 const LONGEST_FILE: usize = 500;

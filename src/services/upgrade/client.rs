@@ -23,7 +23,7 @@ use super::{
     status::Status,
     version::Version,
 };
-use crate::services::http::{self, Lost};
+use crate::{services::http, status_line};
 
 /// Talks to one UpGrade server.
 #[derive(Debug)]
@@ -339,7 +339,7 @@ impl UpgradeClient {
         }
     }
 
-    /// Asks, and asks again if the platform cannot be reached; not after a time-out, which cost enough time already.
+    /// Asks, and asks again if the platform cannot be reached or has trouble of its own; the status line says so.
     async fn read<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -348,16 +348,20 @@ impl UpgradeClient {
         body: Option<&Value>,
     ) -> Result<T, Error> {
         let attempt = || self.send(Kind::Read, method.clone(), path, who, body);
-        let answer = attempt.retry(http::waits()).when(|(_, again)| *again).await;
-        decode(Kind::Read, answer.map_err(|(error, _)| error)?)
+        let mut asked = 1;
+        let answer = attempt.retry(http::waits()).when(may_pass).notify(|_, _| {
+            asked += 1;
+            status_line::say(format!("UpGrade does not answer. Asking again ({asked} of {})…", http::AGAIN + 1));
+        });
+        decode(Kind::Read, answer.await?)
     }
 
     /// Sends a change, once.
     async fn write(&self, method: Method, path: &str, who: As<'_>, body: Option<&Value>) -> Result<Value, Error> {
-        self.send(Kind::Write, method, path, who, body).await.map_err(|(error, _)| error)
+        self.send(Kind::Write, method, path, who, body).await
     }
 
-    /// One attempt; the error says whether another may help.
+    /// One attempt.
     async fn send(
         &self,
         kind: Kind,
@@ -365,7 +369,7 @@ impl UpgradeClient {
         path: &str,
         who: As<'_>,
         body: Option<&Value>,
-    ) -> Result<Value, (Error, bool)> {
+    ) -> Result<Value, Error> {
         let mut request = self.client.request(method, format!("{}{path}", self.base));
         match who {
             As::Anyone => {}
@@ -380,20 +384,19 @@ impl UpgradeClient {
             request = request.json(body);
         }
         let result = match http::send(request).await {
-            Ok(answer) => understand(kind, answer).map_err(|error| {
-                let again = matches!(error, Error::Unavailable { .. });
-                (error, again)
-            }),
-            Err(lost) => {
-                let again = !matches!(lost, Lost::NoAnswer { timed_out: true, .. });
-                Err((unanswered(kind, lost), again))
-            }
+            Ok(answer) => understand(kind, answer),
+            Err(lost) => Err(unanswered(kind, lost)),
         };
-        if let Err((Error::Unavailable { .. } | Error::NoAnswer { .. }, _)) = &result {
+        if let Err(Error::Unavailable { .. } | Error::NoAnswer { .. }) = &result {
             *self.version.lock().expect("nothing panics while it is held") = None;
         }
         result
     }
+}
+
+/// Whether a read that failed like this may succeed a moment later.
+fn may_pass(error: &Error) -> bool {
+    matches!(error, Error::Unavailable { .. } | Error::Faulted { .. })
 }
 
 fn experiment(kind: Kind, body: Value) -> Result<Experiment, Error> {

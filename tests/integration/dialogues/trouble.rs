@@ -239,3 +239,20 @@ async fn while_it_takes_long_one_status_line_says_what_is_going_on() {
     assert_eq!(thread.messages().len(), 1, "the line became the answer");
     bot.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_is_repeated_shows_in_the_status_line() {
+    let settings = |config: &mut Config| config.workers.status_after = Duration::from_millis(300);
+    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    bot.upgrade.is_down(Some(Down::Unavailable));
+    let ts = bot.slack.says("ana", "experiments", "@countersign list experiments", None).unwrap();
+    bot.delivered(&ts).await;
+    let mut thread = Thread::new(&bot, "experiments", ts);
+    eventually("a status line", || !thread.messages().is_empty()).await;
+    assert!(thread.heard().starts_with("_UpGrade does not answer. Asking again ("), "the wait has a reason");
+    bot.upgrade.is_well();
+    bot.settled().await;
+    assert!(thread.heard().contains("Math Hints"));
+    assert_eq!(thread.messages().len(), 1, "the line became the answer");
+    bot.finish().await;
+}
