@@ -4,6 +4,7 @@
 //! come after the effect wait for a request that has one, so that a read before the write does not use them up.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Everything that is switched on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,13 +51,20 @@ pub struct Fault {
 }
 
 /// What happens to the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The connection closes without an answer.
     Lose,
     /// It is answered with this status and a page.
     Fail(u16),
+    /// It is answered with this status and JSON.
+    Answer {
+        /// The HTTP status.
+        status: u16,
+        /// What it says.
+        body: Value,
+    },
     /// No answer comes while the server lives.
     Hang,
 }

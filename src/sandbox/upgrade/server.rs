@@ -11,7 +11,7 @@ use std::{
 };
 
 use axum::{
-    Router,
+    Json, Router,
     body::{Body, Bytes, to_bytes},
     extract::{ConnectInfo, Request, State},
     http::{HeaderMap, StatusCode, header},
@@ -200,7 +200,7 @@ async fn answer(
         None => shared.faults().take(When::BeforeEffect, &method, &path),
     };
     if let Some(kind) = early {
-        entry.status = status_of(kind);
+        entry.status = status_of(&kind);
         shared.ledger.write(entry);
         return spoil(&shared, &switch, kind).await;
     }
@@ -215,7 +215,7 @@ async fn answer(
         };
         entry.effect = world.revision != before;
         let late = if entry.effect { shared.faults().take(When::AfterEffect, &method, &path) } else { None };
-        entry.status = late.map_or(Some(response.status().as_u16()), status_of);
+        entry.status = late.as_ref().map_or(Some(response.status().as_u16()), status_of);
         if entry.effect {
             shared.saved(&world);
         }
@@ -228,14 +228,18 @@ async fn answer(
     }
 }
 
-fn status_of(kind: Kind) -> Option<u16> {
-    if let Kind::Fail(status) = kind { Some(status) } else { None }
+fn status_of(kind: &Kind) -> Option<u16> {
+    match kind {
+        Kind::Fail(status) | Kind::Answer { status, .. } => Some(*status),
+        Kind::Lose | Kind::Hang => None,
+    }
 }
 
 /// Lets a fault happen to a request.
 async fn spoil(shared: &Shared, switch: &Switch, kind: Kind) -> Response {
     match kind {
         Kind::Fail(status) => return page(status),
+        Kind::Answer { status, body } => return (status_code(status), Json(body)).into_response(),
         Kind::Hang => shared.stop.cancelled().await,
         Kind::Lose => {}
     }
@@ -243,9 +247,13 @@ async fn spoil(shared: &Shared, switch: &Switch, kind: Kind) -> Response {
     page(500)
 }
 
+fn status_code(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
 /// What something in front of the server would say.
 fn page(status: u16) -> Response {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let status = status_code(status);
     let html = format!("<html><head><title>{status}</title></head><body><h1>{status}</h1></body></html>\n");
     (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response()
 }

@@ -7,7 +7,10 @@
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use super::error::Error;
+use super::{
+    error::Error,
+    problems::{in_words, rule_broken},
+};
 use crate::services::http::{Answer, Lost};
 
 /// Whether a call changes something.
@@ -85,14 +88,24 @@ pub fn unreadable(kind: Kind, why: &str) -> Error {
 
 /// Whether the server only said that something is wrong, without saying what.
 pub fn says_nothing(problems: &[String]) -> bool {
-    problems.iter().all(|problem| problem.starts_with("Invalid body, check 'errors'"))
+    problems.iter().all(|problem| problem.contains("check 'errors' property"))
 }
 
 /// The problems that `POST /experiments/validation` lists in one text.
 pub fn validation_problems(text: &str) -> Vec<String> {
-    let lines = text.split('\n').flat_map(|line| line.split(", The ")).map(|line| line.trim_matches([' ', ',', '-']));
+    let lines = text.split('\n').map(|line| line.trim_matches([' ', ',', '-']));
     let lines = lines.filter(|line| !line.is_empty());
-    lines.map(|line| shorten(&line.replace("has failed the following constraints", "is not right"))).collect()
+    lines
+        .map(|line| {
+            let broken = line
+                .strip_prefix("property ")
+                .and_then(|rest| rest.split_once(" has failed the following constraints:"));
+            match broken {
+                Some((path, rules)) => rule_broken(path, &rules.split(',').map(str::trim).collect::<Vec<_>>()),
+                None => in_words(&shorten(line)),
+            }
+        })
+        .collect()
 }
 
 /// All problems of a 400: one by one where 6.2 lists them, else the message.
@@ -109,8 +122,10 @@ fn problems(body: &Value) -> Vec<String> {
 fn collect(errors: &Value, prefix: &str, found: &mut Vec<String>) {
     for error in errors.as_array().into_iter().flatten() {
         let property = format!("{prefix}{}", error["property"].as_str().unwrap_or("?"));
-        for sentence in error["constraints"].as_object().into_iter().flat_map(|rules| rules.values()) {
-            found.push(shorten(&format!("{property}: {}", sentence.as_str().unwrap_or("not right"))));
+        let rules: Vec<&str> =
+            error["constraints"].as_object().into_iter().flat_map(|rules| rules.keys()).map(String::as_str).collect();
+        if !rules.is_empty() {
+            found.push(shorten(&rule_broken(&property, &rules)));
         }
         collect(&error["children"], &format!("{property}."), found);
     }
@@ -122,7 +137,8 @@ fn reason(body: &Value) -> String {
         return "a database error".to_owned();
     }
     let words = ["message", "type", "details"].into_iter().filter_map(|key| body[key].as_str());
-    words.map(shorten).find(|words| !words.is_empty()).unwrap_or_else(|| "an internal error".to_owned())
+    let words = words.filter(|words| !words.trim().is_empty()).map(|words| shorten(&in_words(words)));
+    words.into_iter().next().unwrap_or_else(|| "an internal error".to_owned())
 }
 
 /// The first line, at most 200 characters.
@@ -154,11 +170,11 @@ mod tests {
         }
         assert_eq!(
             meaning(Kind::Write, "6.5/424-v6-assign-unknown-user"),
-            Err(Error::NotFound { reason: "User not found: never-seen".into() })
+            Err(Error::NotFound { reason: "there is no user “never-seen”".into() })
         );
         assert_eq!(
             meaning(Kind::Write, "6.2/030-v6-assign-unknown-user"),
-            Err(Error::NotFound { reason: "Experiment user not defined".into() })
+            Err(Error::NotFound { reason: "there is no such user".into() })
         );
     }
 
@@ -172,10 +188,7 @@ mod tests {
     #[test]
     fn a_fault_of_the_code_is_neither_a_refusal_nor_silence() {
         let fault = |reason: &str| Err(Error::Faulted { reason: reason.into() });
-        assert_eq!(
-            meaning(Kind::Write, "6.5/310-state-unknown-id"),
-            fault("Cannot read properties of null (reading 'context')")
-        );
+        assert_eq!(meaning(Kind::Write, "6.5/310-state-unknown-id"), fault("an internal error"));
         assert_eq!(meaning(Kind::Write, "6.2/035-state-unknown-id"), fault("an internal error"));
     }
 
@@ -183,7 +196,7 @@ mod tests {
     fn an_unknown_condition_is_a_refusal_although_it_is_500() {
         assert_eq!(
             meaning(Kind::Write, "6.5/441-v6-mark-unknown-condition"),
-            Err(Error::Refused { reason: "Condition not found: purple".into() })
+            Err(Error::Refused { reason: "the experiment has no condition “purple”".into() })
         );
     }
 
@@ -194,10 +207,7 @@ mod tests {
             Err(Error::Faulted { reason: "a database error".into() })
         );
         let refused = meaning(Kind::Write, "6.5/077-create-wrong-context").unwrap_err().to_string();
-        assert_eq!(
-            refused,
-            r#"UpGrade finds the request invalid: The app context "no-such-app" is not defined in CONTEXT_METADATA."#
-        );
+        assert_eq!(refused, "UpGrade finds the request invalid: there is no context “no-such-app”");
     }
 
     #[test]
@@ -205,13 +215,7 @@ mod tests {
         let Err(Error::Invalid { problems }) = meaning(Kind::Write, "6.2/003-create-without-segments") else {
             panic!("it was refused")
         };
-        assert_eq!(
-            problems,
-            [
-                "experimentSegmentInclusion: experimentSegmentInclusion should not be empty",
-                "experimentSegmentExclusion: experimentSegmentExclusion should not be empty"
-            ]
-        );
+        assert_eq!(problems, ["inclusion list is missing", "exclusion list is missing"]);
     }
 
     #[test]
@@ -222,8 +226,8 @@ mod tests {
         assert!(says_nothing(&problems));
         let explained = meaning(Kind::Read, "6.5/099-validation-explains-errors").unwrap();
         let problems = validation_problems(explained[0]["error"].as_str().unwrap());
-        assert_eq!(problems[0], "property name is not right: isNotEmpty");
-        assert_eq!(problems[4], "property conditions[0].assignmentWeight is not right: isNumber");
+        assert_eq!(problems[0], "name is missing");
+        assert_eq!(problems[4], "weight of condition 1 has to be a number");
         assert_eq!(problems.len(), 7, "{problems:?}");
     }
 

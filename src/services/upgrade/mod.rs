@@ -13,6 +13,7 @@ pub mod error;
 pub mod experiment;
 pub mod lists;
 pub mod participants;
+mod problems;
 pub mod status;
 pub mod version;
 

@@ -11,6 +11,7 @@ macro_rules! reads {
 
 mod experiments;
 mod participants;
+mod recorded_errors;
 mod several_requests;
 mod tools;
 mod trouble;

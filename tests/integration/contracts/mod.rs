@@ -4,4 +4,4 @@ mod model;
 mod slack;
 mod slack_client;
 mod slack_ingress;
-mod upgrade;
+pub(crate) mod upgrade;

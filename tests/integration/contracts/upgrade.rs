@@ -7,7 +7,7 @@
 mod behaviour;
 mod faults;
 mod playground;
-mod replay;
+pub(crate) mod replay;
 
 use std::collections::HashSet;
 

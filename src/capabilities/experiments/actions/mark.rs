@@ -150,8 +150,8 @@ impl ActionKind for MarkDecisionPoint {
                 let summary = outcomes::marked(&user, &mark.data.site, &mark.data.target, &marked);
                 Performed::Ended(Outcome::Done { result, summary })
             }
-            // `User not found: …`, or in 6.2 `Experiment user not defined`; the other 404 is about the experiment.
-            Err(Error::NotFound { reason }) if reason.to_lowercase().contains("user not") => {
+            // The other 404 is about the experiment.
+            Err(Error::NotFound { reason }) if reason.contains("no user") || reason.contains("no such user") => {
                 Performed::Ended(failed(ErrorKind::NotFound, outcomes::unknown_user(&user)))
             }
             Err(error) => ended_badly(self, record, error).await,

@@ -64,7 +64,8 @@ pub(super) fn not_done(error: &Error) -> Text {
         Error::Auth => outcomes::not_accepted(),
         Error::Invalid { problems } => outcomes::invalid(problems),
         Error::Refused { reason } => outcomes::refused(reason),
-        Error::Faulted { reason } | Error::Decode { reason } => outcomes::odd(reason),
+        Error::Faulted { reason } => outcomes::tripped(reason),
+        Error::Decode { reason } => outcomes::odd(reason),
         Error::Unavailable { reason } | Error::NoAnswer { reason } => outcomes::down(reason),
     }
 }

@@ -4,10 +4,14 @@ use super::refusals::typed;
 use crate::{
     reply::Text,
     services::upgrade::{
+        answer::says_nothing,
         error::Error,
         participants::{Assignment, Marked},
     },
 };
+
+/// How many of the things that are wrong are told.
+const SAID: usize = 4;
 
 /// The experiment went away between the question and the click.
 pub fn gone(name: &str) -> Text {
@@ -29,7 +33,8 @@ pub fn unknown_user(user: &str) -> Text {
 
 /// What was named is not there; `reason` is the platform's.
 pub fn not_found(reason: &str) -> Text {
-    Text::new().plain("UpGrade does not know what was named: ").code(reason).plain(". Nothing was changed.")
+    let text = Text::new().plain("UpGrade does not know what was named: ").plain(typed(reason));
+    text.plain(". Nothing was changed. Look at what there is and ask again.")
 }
 
 /// Our credentials are not accepted.
@@ -41,24 +46,40 @@ pub fn not_accepted() -> Text {
 
 /// The platform finds it invalid.
 pub fn invalid(problems: &[String]) -> Text {
+    if says_nothing(problems) {
+        return Text::from(
+            "UpGrade did not accept this and does not say why. Nothing was changed. Tell whoever runs it if that happens again.",
+        );
+    }
     let text = Text::new().plain("UpGrade did not accept this: ");
-    text.code(problems.join("; ")).plain(". Nothing was changed; ask again with that corrected.")
+    let mut said: Vec<String> = problems.iter().take(SAID).map(|problem| typed(problem)).collect();
+    if problems.len() > SAID {
+        said.push(format!("and {} more", problems.len() - SAID));
+    }
+    text.plain(said.join("; ")).plain(". Nothing was changed; ask again with that corrected.")
 }
 
 /// The platform said no.
 pub fn refused(reason: &str) -> Text {
-    Text::new().plain("UpGrade refused: ").code(reason).plain(". Nothing was changed.")
+    let text = Text::new().plain("UpGrade refused: ").plain(typed(reason));
+    text.plain(". Nothing was changed; ask again with that corrected.")
+}
+
+/// The platform failed before anything was changed.
+pub fn tripped(reason: &str) -> Text {
+    let text = Text::new().plain("UpGrade failed while it worked on this (").plain(reason);
+    text.plain("). Nothing was changed. Ask again, or tell whoever runs it.")
 }
 
 /// The platform failed, and reading back showed that nothing changed.
 pub fn faulted(reason: &str) -> Text {
-    let text = Text::new().plain("UpGrade failed while it worked on this (").code(reason);
+    let text = Text::new().plain("UpGrade failed while it worked on this (").plain(reason);
     text.plain("). I read back that nothing was changed. Ask again, or tell whoever runs it.")
 }
 
 /// The platform failed, and what it had done by then cannot be read back.
 pub fn faulted_and_open(reason: &str) -> Text {
-    let text = Text::new().plain("UpGrade failed while it worked on this (").code(reason);
+    let text = Text::new().plain("UpGrade failed while it worked on this (").plain(reason);
     text.plain("), and I cannot tell whether it was done. Please look in UpGrade before asking again.")
 }
 
@@ -72,7 +93,10 @@ pub fn down(reason: &str) -> Text {
 
 /// The platform's answer cannot be read.
 pub fn odd(reason: &str) -> Text {
-    Text::new().plain("UpGrade answered something I cannot read: ").code(reason).plain(". Nothing was changed.")
+    Text::new()
+        .plain("UpGrade answered something I cannot read: ")
+        .code(reason)
+        .plain(". Nothing was changed. Tell whoever runs it.")
 }
 
 /// The experiment was changed since the card was shown.
@@ -223,18 +247,18 @@ mod tests {
             partly("Math Hints", &["description"], &["conditions"]),
             elsewhere("Math Hints", "archived"),
         ];
-        assert_snapshot!(all.map(|text| text.words()).join("\n"), @r"
+        assert_snapshot!(all.map(|text| text.words()).join("\n"), @"
         “Math Hints” does not exist any more, so nothing was changed.
         Reading back, “Math Hints” does not exist any more.
         UpGrade does not know the user student-9 yet, so nothing was changed. Initialise the user first.
-        UpGrade does not know what was named: Experiment not found!. Nothing was changed.
+        UpGrade does not know what was named: Experiment not found!. Nothing was changed. Look at what there is and ask again.
         UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token.
         UpGrade did not accept this: name: isNotEmpty. Nothing was changed; ask again with that corrected.
-        UpGrade refused: Condition not found: purple. Nothing was changed.
+        UpGrade refused: Condition not found: purple. Nothing was changed; ask again with that corrected.
         UpGrade failed while it worked on this (an internal error). I read back that nothing was changed. Ask again, or tell whoever runs it.
         UpGrade failed while it worked on this (an internal error), and I cannot tell whether it was done. Please look in UpGrade before asking again.
         UpGrade does not answer at the moment (Connection refused). Nothing was changed. Ask again in a minute, or tell whoever runs it.
-        UpGrade answered something I cannot read: not JSON. Nothing was changed.
+        UpGrade answered something I cannot read: not JSON. Nothing was changed. Tell whoever runs it.
         “Math Hints” was changed since the card was shown, so nothing was changed. Ask again for a fresh card.
         I cannot read what was approved any more, so nothing was changed. Please ask again.
         UpGrade could not be read back (no answer in time).

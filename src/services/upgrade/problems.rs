@@ -1,0 +1,160 @@
+//! What the server finds wrong, in words that a researcher can act on.
+//!
+//! Its validator names properties of the JSON body and rules of its library, its code throws whatever it trips over, and
+//! its database sends SQL. [`rule_broken`] words the first, [`in_words`] the rest: known sentences are put plainly, and
+//! what only a developer could read becomes “an internal error”.
+
+/// A property that breaks rules of the validator, such as `conditions[0].assignmentWeight` and `isNumber`.
+pub(super) fn rule_broken(path: &str, rules: &[&str]) -> String {
+    let has = |rule: &str| rules.contains(&rule);
+    let what = if has("isNotEmpty") || has("isDefined") {
+        "is missing"
+    } else {
+        match rules.first().copied().unwrap_or_default() {
+            "isString" => "has to be text",
+            "isNumber" => "has to be a number",
+            "isInt" => "has to be a whole number",
+            "isBoolean" => "has to be yes or no",
+            "isArray" => "has to be a list",
+            "arrayMinSize" => "has to have at least one entry",
+            "isEnum" => "is none of the possible values",
+            "isUuid" => "is no id",
+            "isDateString" => "is no date",
+            "isAssignmentUnitGroupConsistent" => "does not fit the group type",
+            _ => "is not right",
+        }
+    };
+    format!("{} {what}", property(path))
+}
+
+/// The words for a property: `conditions[0].assignmentWeight`, or `conditions.0.assignmentWeight`, is “weight of condition 1”.
+fn property(path: &str) -> String {
+    let path = path.replace('[', ".").replace(']', "");
+    let parts: Vec<&str> = path.split('.').filter(|part| !part.is_empty()).collect();
+    let (Some((last, before)), false) = (parts.split_last(), parts.is_empty()) else { return "something".to_owned() };
+    let word = word(last);
+    match before {
+        [list, number] => match number.parse::<usize>() {
+            Ok(number) => format!("{word} of {} {}", one_of(list), number + 1),
+            Err(_) => word,
+        },
+        _ => word,
+    }
+}
+
+fn one_of(list: &str) -> &'static str {
+    match list {
+        "conditions" => "condition",
+        "partitions" => "decision point",
+        "conditionPayloads" => "payload",
+        "factors" => "factor",
+        "experimentSegmentInclusion" => "inclusion list",
+        "experimentSegmentExclusion" => "exclusion list",
+        _ => "entry",
+    }
+}
+
+fn word(property: &str) -> String {
+    let known = match property {
+        "state" => "status",
+        "assignmentUnit" => "assignment unit",
+        "group" => "group type",
+        "consistencyRule" => "consistency rule",
+        "conditionOrder" => "condition order",
+        "assignmentAlgorithm" => "algorithm",
+        "postExperimentRule" => "post-experiment rule",
+        "filterMode" => "filter mode",
+        "partitions" => "decision points",
+        "conditionPayloads" => "payloads",
+        "startOn" => "start",
+        "endOn" => "end",
+        "assignmentWeight" => "weight",
+        "conditionCode" => "code",
+        "twoCharacterId" => "two-character id",
+        "excludeIfReached" => "exclude if reached",
+        "experimentSegmentInclusion" => "inclusion list",
+        "experimentSegmentExclusion" => "exclusion list",
+        other => other,
+    };
+    known.to_owned()
+}
+
+/// A message of the server, put plainly.
+pub(super) fn in_words(message: &str) -> String {
+    let between = |before: &str, after: &str| {
+        let rest = message.split_once(before)?.1;
+        Some(if after.is_empty() { rest } else { rest.split_once(after)?.0 }.trim().to_owned())
+    };
+    if let Some(context) =
+        between("The app context \"", "\" is not defined").or_else(|| between("Invalid app context: ", ""))
+    {
+        return format!("there is no context “{context}”");
+    }
+    if let Some(user) = between("User not found: ", "") {
+        return format!("there is no user “{user}”");
+    }
+    if let Some(code) = between("Condition not found: ", "") {
+        return format!("the experiment has no condition “{code}”");
+    }
+    let known = [
+        ("Experiment not found", "the experiment does not exist"),
+        ("Experiment user not defined", "there is no such user"),
+        ("'default' as ConditionCode", "a condition cannot be called “default”"),
+        ("mooclet", "this platform has no Mooclet, which this way of drawing needs"),
+        ("User-Id", "the user is not named"),
+        ("Query Failed", "a database error"),
+        ("shared Decision Point", "the experiment does not have this decision point"),
+        ("not found for inclusion", "the list does not exist any more"),
+        ("not found for exclusion", "the list does not exist any more"),
+    ];
+    if let Some((_, words)) = known.iter().find(|(part, _)| message.contains(part)) {
+        return (*words).to_owned();
+    }
+    let for_developers = [
+        "Cannot read propert",
+        "invalid input",
+        "violates",
+        "QueryFailed",
+        "TypeError",
+        "updateExperimentInDB",
+        "in the request body",
+        "JSON input",
+        "Parent condition not found",
+        "{",
+    ];
+    match for_developers.iter().any(|part| message.contains(part)) {
+        true => "an internal error".to_owned(),
+        false => message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_are_named_as_people_name_them() {
+        assert_eq!(rule_broken("name", &["isNotEmpty", "isString"]), "name is missing");
+        assert_eq!(
+            rule_broken("conditions[0].assignmentWeight", &["isNumber"]),
+            "weight of condition 1 has to be a number"
+        );
+        assert_eq!(rule_broken("partitions.1.order", &["isInt"]), "order of decision point 2 has to be a whole number");
+        assert_eq!(rule_broken("state", &["isEnum"]), "status is none of the possible values");
+        assert_eq!(rule_broken("", &["surprise"]), "something is not right");
+    }
+
+    #[test]
+    fn messages_for_developers_stay_with_them() {
+        assert_eq!(in_words("invalid input syntax for type uuid: \"exp-1\""), "an internal error");
+        assert_eq!(in_words("Users with ids [\n  {\n \"id\": \"student-1\""), "an internal error");
+        assert_eq!(
+            in_words("The app context \"no-such-app\" is not defined in CONTEXT_METADATA."),
+            "there is no context “no-such-app”"
+        );
+        assert_eq!(
+            in_words("Segment name Pilot schools already exists in context assign-prog"),
+            "Segment name Pilot schools already exists in context assign-prog"
+        );
+    }
+}

@@ -1,0 +1,240 @@
+//! Every error that was recorded of a call the bot makes, and the sentence it leads to: one that a researcher can act on,
+//! without anything that only the server's developers could read.
+
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+use countersign::{
+    graph::action::{Outcome, Performed},
+    sandbox::upgrade::{
+        Version,
+        faults::{Fault, Kind, When},
+    },
+};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::Bench;
+
+/// What a recorded request is for us: the action that sends such a one, and what is asked of it.
+fn ours(method: &str, path: &str) -> Option<(&'static str, Value)> {
+    let hints = "Math Hints";
+    let (_, path) = path.split_once("/api/")?;
+    Some(match (method, path) {
+        ("POST", "experiments") => (
+            "create_experiment",
+            json!({ "name": "New", "context": "assign-prog", "site": "SelectSection", "target": "area_model" }),
+        ),
+        ("POST", "experiments/state") => {
+            ("update_experiment_status", json!({ "experiment": hints, "status": "start" }))
+        }
+        ("POST", "experiments/inclusionList") => {
+            ("update_experiment", json!({ "experiment": hints, "inclusion": ["u9"] }))
+        }
+        ("POST", "experiments/exclusionList") => {
+            ("update_experiment", json!({ "experiment": hints, "exclusion": ["u9"] }))
+        }
+        ("PUT", list) if list.starts_with("experiments/inclusionList/") => {
+            ("update_experiment", json!({ "experiment": "Listed", "add_to_inclusion": ["u9"] }))
+        }
+        ("DELETE", list) if list.starts_with("experiments/inclusionList/") => {
+            ("update_experiment", json!({ "experiment": "Listed", "remove_from_inclusion": ["u1"] }))
+        }
+        ("PUT", "experiments/state") => return None,
+        ("PUT", one) if one.starts_with("experiments/") => {
+            ("update_experiment", json!({ "experiment": hints, "weights": "70/30" }))
+        }
+        ("DELETE", one) if one.starts_with("experiments/") => ("delete_experiment", json!({ "experiment": hints })),
+        ("POST", "v6/init") => ("init_experiment_user", json!({ "user": "u9" })),
+        ("POST", "v6/assign") => ("get_decision_point_assignments", json!({ "user": "u1", "context": "assign-prog" })),
+        ("POST", "v6/mark") => (
+            "mark_decision_point",
+            json!({ "user": "u1", "context": "assign-prog", "site": "SelectSection", "target": "absolute_value_plot_equality", "experiment": hints }),
+        ),
+        _ => return None,
+    })
+}
+
+/// The recorded errors of one version, by name: request and response.
+fn recorded(version: &str) -> BTreeMap<String, (Value, Value)> {
+    let folder = PathBuf::from("tests/fixtures/upgrade").join(version);
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let read = |path: PathBuf| {
+        let recording: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        (name, (recording["request"].clone(), recording["response"].clone()))
+    };
+    files.map(read).filter(|(_, (_, response))| response["status"].as_u64() >= Some(400)).collect()
+}
+
+/// What people read after the platform answered so.
+async fn sentence(bench: &Bench, request: &Value, response: &Value) -> Option<String> {
+    let (method, path) = (request["method"].as_str()?, request["path"].as_str()?);
+    let (name, parameters) = ours(method, path)?;
+    let record = bench.approved(name, parameters).await;
+    let known = ["api", "experiments", "state", "inclusionList", "exclusionList", "v6", "init", "assign", "mark"];
+    let sent = path.split('/').filter(|part| part.is_empty() || known.contains(part)).collect::<Vec<_>>().join("/");
+    let status = u16::try_from(response["status"].as_u64()?).unwrap();
+    let body = response["body"].clone();
+    // From 6.3 on the bot asks what is wrong with a body: the platform would say it of the body that was recorded.
+    let mut explained = None;
+    if status == 400 && request["body"].is_object() && path.ends_with("/experiments") {
+        let files = json!([{ "fileName": "a.json", "fileContent": request["body"].to_string() }]);
+        let asked = crate::contracts::upgrade::replay::http()
+            .post(format!("{}/experiments/validation", bench.upgrade.url()))
+            .json(&files);
+        let body: Value = asked.bearer_auth("token").send().await.unwrap().json().await.unwrap();
+        explained = Some(body);
+    }
+    let kind = if body.is_string() { Kind::Fail(status) } else { Kind::Answer { status, body } };
+    bench.upgrade.will(Fault { kind, when: When::BeforeEffect, only: Some(format!("{method} {sent}")) });
+    if let Some(body) = explained {
+        let only = Some("POST /api/experiments/validation".to_owned());
+        bench.upgrade.will(Fault { kind: Kind::Answer { status: 200, body }, when: When::BeforeEffect, only });
+    }
+    let outcome = match bench.action(name).perform(&record).await {
+        Performed::Ended(outcome) => outcome,
+        other => panic!("{method} {path} {status}: {other:?}"),
+    };
+    assert!(!matches!(outcome, Outcome::Done { .. }), "{method} {path} {status} is no success");
+    Some(format!("{name}: {}", outcome.summary().words()))
+}
+
+/// Each sentence with the recordings that lead to it.
+async fn sentences(version: Version, folder: &str) -> BTreeMap<String, Vec<String>> {
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, (request, response)) in recorded(folder) {
+        let bench = Bench::start(version).await;
+        bench.upgrade.has("Math Hints", "inactive");
+        bench.upgrade.has("Listed", "inactive");
+        bench.does("init_experiment_user", json!({ "user": "u1" })).await;
+        bench.does("update_experiment", json!({ "experiment": "Listed", "inclusion": ["u1"] })).await;
+        if let Some(sentence) = sentence(&bench, &request, &response).await {
+            all.entry(sentence).or_default().push(name.split('-').next().unwrap().to_owned());
+        }
+    }
+    all
+}
+
+/// Words that nobody but a developer of the platform could use.
+const NOT_FOR_PEOPLE: [&str; 13] = [
+    "errors'",
+    "property",
+    "uuid",
+    "UUID",
+    "null",
+    "undefined",
+    "constraint",
+    "Query",
+    "{",
+    "jwt",
+    "partitions",
+    "Cannot",
+    "CONTEXT_METADATA",
+];
+
+/// Refuses sentences that nobody could act on.
+fn worth_reading(all: &BTreeMap<String, Vec<String>>) {
+    for sentence in all.keys() {
+        for word in NOT_FOR_PEOPLE {
+            assert!(!sentence.contains(word), "“{word}” is not for people: {sentence}");
+        }
+        assert!(
+            ["nothing was changed", "Nothing was changed", "look in UpGrade"]
+                .iter()
+                .any(|part| sentence.contains(part)),
+            "what became of it? {sentence}"
+        );
+    }
+}
+
+fn listed(all: &BTreeMap<String, Vec<String>>) -> String {
+    all.iter()
+        .map(|(sentence, recordings)| format!("{sentence} [{}]", recordings.join(" ")))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_recorded_error_of_the_newer_server_leads_to_a_sentence() {
+    let all = sentences(Version::V6_5, "6.5").await;
+    assert_snapshot!(listed(&all), @"
+    create_experiment: UpGrade did not accept this and does not say why. Nothing was changed. Tell whoever runs it if that happens again. [054]
+    create_experiment: UpGrade did not accept this: a condition cannot be called “default”. Nothing was changed; ask again with that corrected. [085]
+    create_experiment: UpGrade did not accept this: an internal error. Nothing was changed; ask again with that corrected. [055]
+    create_experiment: UpGrade did not accept this: assignment unit does not fit the group type. Nothing was changed; ask again with that corrected. [080 081]
+    create_experiment: UpGrade did not accept this: assignment unit is missing. Nothing was changed; ask again with that corrected. [060]
+    create_experiment: UpGrade did not accept this: condition order is missing. Nothing was changed; ask again with that corrected. [026]
+    create_experiment: UpGrade did not accept this: conditions is missing. Nothing was changed; ask again with that corrected. [064]
+    create_experiment: UpGrade did not accept this: consistency rule is missing. Nothing was changed; ask again with that corrected. [059]
+    create_experiment: UpGrade did not accept this: context has to be text. Nothing was changed; ask again with that corrected. [075]
+    create_experiment: UpGrade did not accept this: context has to have at least one entry. Nothing was changed; ask again with that corrected. [076]
+    create_experiment: UpGrade did not accept this: context is missing. Nothing was changed; ask again with that corrected. [057]
+    create_experiment: UpGrade did not accept this: decision points is missing. Nothing was changed; ask again with that corrected. [065]
+    create_experiment: UpGrade did not accept this: exclude if reached of decision point 1 is missing. Nothing was changed; ask again with that corrected. [073]
+    create_experiment: UpGrade did not accept this: filter mode is missing. Nothing was changed; ask again with that corrected. [063]
+    create_experiment: UpGrade did not accept this: id of condition 1 is missing. Nothing was changed; ask again with that corrected. [070]
+    create_experiment: UpGrade did not accept this: inclusion list has to be a list; exclusion list has to be a list. Nothing was changed; ask again with that corrected. [030]
+    create_experiment: UpGrade did not accept this: name is missing. Nothing was changed; ask again with that corrected. [056 068]
+    create_experiment: UpGrade did not accept this: name is missing; context is missing; status is missing; consistency rule is missing; and 7 more. Nothing was changed; ask again with that corrected. [053]
+    create_experiment: UpGrade did not accept this: order of condition 1 is missing. Nothing was changed; ask again with that corrected. [071]
+    create_experiment: UpGrade did not accept this: post-experiment rule is missing. Nothing was changed; ask again with that corrected. [061]
+    create_experiment: UpGrade did not accept this: start is no date. Nothing was changed; ask again with that corrected. [096]
+    create_experiment: UpGrade did not accept this: status is missing. Nothing was changed; ask again with that corrected. [058]
+    create_experiment: UpGrade did not accept this: status is none of the possible values. Nothing was changed; ask again with that corrected. [052]
+    create_experiment: UpGrade did not accept this: tags is missing. Nothing was changed; ask again with that corrected. [062]
+    create_experiment: UpGrade did not accept this: there is no context “Assign-Prog”. Nothing was changed; ask again with that corrected. [078]
+    create_experiment: UpGrade did not accept this: there is no context “no-such-app”. Nothing was changed; ask again with that corrected. [077]
+    create_experiment: UpGrade did not accept this: this platform has no Mooclet, which this way of drawing needs. Nothing was changed; ask again with that corrected. [036]
+    create_experiment: UpGrade did not accept this: two-character id of condition 1 is not right. Nothing was changed; ask again with that corrected. [095]
+    create_experiment: UpGrade did not accept this: type is missing. Nothing was changed; ask again with that corrected. [066 097]
+    create_experiment: UpGrade did not accept this: weight of condition 1 has to be a number. Nothing was changed; ask again with that corrected. [074]
+    create_experiment: UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token. [016]
+    create_experiment: UpGrade failed while it worked on this (a database error). I read back that nothing was changed. Ask again, or tell whoever runs it. [032 035 041 048 049 050]
+    create_experiment: UpGrade failed while it worked on this (an internal error). I read back that nothing was changed. Ask again, or tell whoever runs it. [092]
+    delete_experiment: UpGrade did not accept this and does not say why. Nothing was changed. Tell whoever runs it if that happens again. [258]
+    delete_experiment: UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token. [253]
+    delete_experiment: “Math Hints” does not exist any more, so nothing was changed. [255 257]
+    get_decision_point_assignments: UpGrade did not accept this and does not say why. Nothing was changed. Tell whoever runs it if that happens again. [426]
+    get_decision_point_assignments: UpGrade did not accept this: the user is not named. Nothing was changed; ask again with that corrected. [425]
+    get_decision_point_assignments: UpGrade did not accept this: there is no context “Assign-Prog”. Nothing was changed; ask again with that corrected. [428]
+    get_decision_point_assignments: UpGrade did not accept this: there is no context “no-such-app”. Nothing was changed; ask again with that corrected. [427]
+    get_decision_point_assignments: UpGrade does not know the user u1 yet, so nothing was changed. Initialise the user first. [424]
+    init_experiment_user: UpGrade did not accept this and does not say why. Nothing was changed. Tell whoever runs it if that happens again. [408 409 410]
+    init_experiment_user: UpGrade did not accept this: the user is not named. Nothing was changed; ask again with that corrected. [406 407 523]
+    init_experiment_user: UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token. [517 518 519 520 521]
+    mark_decision_point: UpGrade did not accept this and does not say why. Nothing was changed. Tell whoever runs it if that happens again. [445 446 447 448]
+    mark_decision_point: UpGrade did not accept this: the user is not named. Nothing was changed; ask again with that corrected. [450]
+    mark_decision_point: UpGrade does not know what was named: the experiment does not have this decision point. Nothing was changed. Look at what there is and ask again. [444]
+    mark_decision_point: UpGrade does not know what was named: there is no user “never-seen”. Nothing was changed. Look at what there is and ask again. [449]
+    mark_decision_point: UpGrade refused: the experiment has no condition “purple”. Nothing was changed; ask again with that corrected. [441]
+    update_experiment: UpGrade did not accept this and does not say why. Nothing was changed. Tell whoever runs it if that happens again. [224 227 236 239]
+    update_experiment: UpGrade did not accept this: there is no context “no-such-app”. Nothing was changed; ask again with that corrected. [222]
+    update_experiment: UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token. [240]
+    update_experiment: UpGrade failed while it worked on this (a database error). I read back that nothing was changed. Ask again, or tell whoever runs it. [208 212 215]
+    update_experiment: UpGrade failed while it worked on this (an internal error). I read back that nothing was changed. Ask again, or tell whoever runs it. [228 238]
+    update_experiment: UpGrade failed while it worked on this (an internal error). Nothing was changed. Ask again, or tell whoever runs it. [248 251 252]
+    update_experiment: UpGrade failed while it worked on this (the list does not exist any more). Nothing was changed. Ask again, or tell whoever runs it. [250]
+    update_experiment_status: UpGrade did not accept this and does not say why. Nothing was changed. Tell whoever runs it if that happens again. [307 308 309 311 320]
+    update_experiment_status: UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token. [312]
+    update_experiment_status: UpGrade failed while it worked on this (an internal error). I read back that nothing was changed. Ask again, or tell whoever runs it. [310]
+    ");
+    worth_reading(&all);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_recorded_error_of_the_older_server_leads_to_a_sentence() {
+    let all = sentences(Version::V6_2, "6.2").await;
+    assert_snapshot!(listed(&all), @"
+    create_experiment: UpGrade did not accept this: inclusion list is missing; exclusion list is missing. Nothing was changed; ask again with that corrected. [003]
+    create_experiment: UpGrade did not accept this: name is missing; context is missing; status is missing; consistency rule is missing; and 9 more. Nothing was changed; ask again with that corrected. [012]
+    create_experiment: UpGrade did not accept this: there is no context “no-such-app”. Nothing was changed; ask again with that corrected. [011]
+    create_experiment: UpGrade failed while it worked on this (a database error). I read back that nothing was changed. Ask again, or tell whoever runs it. [004 005 007]
+    delete_experiment: “Math Hints” does not exist any more, so nothing was changed. [039]
+    get_decision_point_assignments: UpGrade does not know the user u1 yet, so nothing was changed. Initialise the user first. [030]
+    init_experiment_user: UpGrade did not accept this: the user is not named. Nothing was changed; ask again with that corrected. [031]
+    update_experiment: UpGrade failed while it worked on this (an internal error). I read back that nothing was changed. Ask again, or tell whoever runs it. [037]
+    update_experiment_status: UpGrade did not accept this: status is none of the possible values. Nothing was changed; ask again with that corrected. [019]
+    update_experiment_status: UpGrade failed while it worked on this (an internal error). I read back that nothing was changed. Ask again, or tell whoever runs it. [035]
+    ");
+    worth_reading(&all);
+}
