@@ -9,6 +9,7 @@ pub mod http;
 pub mod parts;
 pub mod playground;
 pub mod sandbox;
+pub mod stand_in;
 pub mod stdout;
 pub mod telemetry;
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
-use super::stdout::say;
-use crate::sandbox::{slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade};
+use super::{stand_in, stdout::say};
+use crate::sandbox::{model::SandboxModel, slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade};
 
 /// The file of the workspace in a data folder.
 pub const SLACK_FILE: &str = "slack.json";
@@ -25,6 +25,10 @@ pub struct Options {
     /// The port of the stand-in for UpGrade; 0 takes a free one.
     #[arg(long, default_value_t = 8091)]
     upgrade_port: u16,
+    /// The port of the stand-in for a language model, which answers as the grammar does; 0 takes a free one, and
+    /// without it there is none.
+    #[arg(long)]
+    model_port: Option<u16>,
     /// Send events to this address as HTTP requests instead of Socket Mode.
     #[arg(long, value_name = "URL")]
     events_url: Option<String>,
@@ -43,22 +47,24 @@ impl Options {
     }
 }
 
-/// Both stand-ins.
+/// All stand-ins.
 pub struct World {
     /// Slack.
     pub slack: SandboxSlack,
     /// The experiment platform.
     pub upgrade: SandboxUpgrade,
+    /// The language model, if one was asked for.
+    pub model: Option<SandboxModel>,
 }
 
 impl World {
-    /// Starts both.
+    /// Starts them.
     ///
     /// # Errors
     ///
     /// If a port is taken, or a folder cannot be made or a file not be read.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
-        let Options { slack_port, upgrade_port, events_url, data, ledger } = options;
+        let Options { slack_port, upgrade_port, model_port, events_url, data, ledger } = options;
         for folder in [&data, &ledger].into_iter().flatten() {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         }
@@ -85,13 +91,25 @@ impl World {
         })
         .await
         .context("the stand-in for UpGrade cannot start")?;
-        Ok(Self { slack, upgrade })
+        let model = match model_port {
+            None => None,
+            Some(port) => {
+                let model =
+                    SandboxModel::start(port).await.context("the stand-in for a language model cannot start")?;
+                model.answers_by(stand_in::answer);
+                Some(model)
+            }
+        };
+        Ok(Self { slack, upgrade, model })
     }
 
-    /// Ends both and keeps what is to be kept.
+    /// Ends them and keeps what is to be kept.
     pub async fn stop(self) {
         self.slack.stop().await;
         self.upgrade.stop().await;
+        if let Some(model) = self.model {
+            model.stop().await;
+        }
     }
 }
 
@@ -107,6 +125,10 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     say(format_args!("SLACK_APP_TOKEN={}", world.slack.app_token()))?;
     say(format_args!("SLACK_SIGNING_SECRET={}", world.slack.signing_secret()))?;
     say(format_args!("UPGRADE_API_URL={}", world.upgrade.url()))?;
+    if let Some(model) = &world.model {
+        say(format_args!("ANTHROPIC_BASE_URL={}", model.url()))?;
+        say(format_args!("ANTHROPIC_API_KEY={}", model.api_key()))?;
+    }
     stop.cancelled().await;
     world.stop().await;
     Ok(())

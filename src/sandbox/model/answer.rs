@@ -107,6 +107,6 @@ fn split(text: &str) -> Vec<String> {
     characters.chunks(DELTA).map(|piece| piece.iter().collect()).collect()
 }
 
-fn output_tokens(answer: &Scripted) -> usize {
+pub(super) fn output_tokens(answer: &Scripted) -> usize {
     json!(answer.content).to_string().len().div_ceil(4)
 }

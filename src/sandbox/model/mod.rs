@@ -5,9 +5,8 @@
 //! as events (`answer`), with a count of tokens that follows the marks for the cache (`cache`).
 //!
 //! Start at [`SandboxModel`]. An answer that is not scripted is an error: a test that asks the model once more than it
-//! thinks should learn that.
-//!
-//! The design not taken: letting the grammar of the production code answer. Then the tests would ask the same code twice.
+//! thinks should learn that. Only where the question is what asking costs, or somebody tries the bot without a key,
+//! somebody else may answer ([`SandboxModel::answers_by`]): what a model *says* is not learned that way.
 
 mod answer;
 mod cache;
@@ -21,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use self::{
-    script::{Fault, Scripted},
+    script::{Fault, Otherwise, Scripted},
     server::Shared,
 };
 
@@ -37,6 +36,19 @@ pub struct Received {
     pub violation: Option<String>,
     /// The status of the answer.
     pub status: u16,
+}
+
+/// What was asked and answered so far, in tokens of four bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Requests that were answered.
+    pub calls: u64,
+    /// Tokens sent and not read from the cache.
+    pub fresh: u64,
+    /// Tokens sent and read from the cache.
+    pub cached: u64,
+    /// Tokens answered.
+    pub answered: u64,
 }
 
 /// A running stand-in. Dropping it stops the server.
@@ -100,6 +112,11 @@ impl SandboxModel {
         self.shared.script().add(Scripted { content, stop_reason: stop_reason.to_owned() });
     }
 
+    /// Whatever is not scripted is answered by `answers`, from the body of the request to the blocks of a message.
+    pub fn answers_by(&self, answers: impl Fn(&Value) -> Vec<Value> + Send + 'static) {
+        self.shared.script().otherwise = Otherwise(Some(Box::new(answers)));
+    }
+
     /// The next request is answered with this status; the scripted answers stay.
     pub fn fails_next(&self, status: u16, retry_after: Option<f64>) {
         self.shared.script().fail(Fault::Fail { status, retry_after });
@@ -133,6 +150,11 @@ impl SandboxModel {
     /// Every request so far, the refused ones too.
     pub fn requests(&self) -> Vec<Received> {
         self.shared.received()
+    }
+
+    /// What all answers cost so far.
+    pub fn cost(&self) -> Cost {
+        self.shared.cost()
     }
 
     /// How often it was asked and had nothing scripted to say.

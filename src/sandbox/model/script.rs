@@ -3,7 +3,7 @@
 //! A fault takes one request and leaves the answers alone, so that the attempt after it gets what was meant for the first
 //! one. Only bad arguments are a fault of the answer itself and use it up.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, fmt};
 
 use serde_json::Value;
 
@@ -42,10 +42,25 @@ pub(super) enum Turn {
     Unscripted,
 }
 
+/// Answers a request with the blocks of a message.
+pub(super) type Answers = dyn Fn(&Value) -> Vec<Value> + Send;
+
+/// Who answers what is not scripted.
+#[derive(Default)]
+pub(super) struct Otherwise(pub(super) Option<Box<Answers>>);
+
+impl fmt::Debug for Otherwise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Otherwise").field(&self.0.is_some()).finish()
+    }
+}
+
 /// Everything that waits.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     answers: VecDeque<Scripted>,
+    /// Who answers when nothing waits.
+    pub(super) otherwise: Otherwise,
     faults: VecDeque<Fault>,
     calls: u64,
     /// Whether every request is answered 529.
@@ -55,15 +70,21 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// Queues an answer; its calls get their names here.
-    pub(super) fn add(&mut self, mut answer: Scripted) {
+    /// Queues an answer.
+    pub(super) fn add(&mut self, answer: Scripted) {
+        let answer = self.with_names(answer);
+        self.answers.push_back(answer);
+    }
+
+    /// Gives names to the calls of an answer.
+    fn with_names(&mut self, mut answer: Scripted) -> Scripted {
         for block in &mut answer.content {
             if block["type"] == "tool_use" && block["id"].is_null() {
                 self.calls += 1;
                 block["id"] = Value::from(format!("toolu_sandbox_{:04}", self.calls));
             }
         }
-        self.answers.push_back(answer);
+        answer
     }
 
     /// Queues a fault.
@@ -76,10 +97,16 @@ impl Script {
         self.answers.len()
     }
 
-    /// What the next sound request meets.
-    pub(super) fn next(&mut self) -> Turn {
+    /// What a sound request meets.
+    pub(super) fn next(&mut self, request: &Value) -> Turn {
         if self.down {
             return Turn::Fail { status: 529, retry_after: None };
+        }
+        if let (true, Some(answers)) = (self.answers.is_empty(), &self.otherwise.0) {
+            let content = answers(request);
+            let calls = content.iter().any(|block| block["type"] == "tool_use");
+            let stop_reason = if calls { "tool_use" } else { "end_turn" };
+            self.add(Scripted { content, stop_reason: stop_reason.to_owned() });
         }
         match self.faults.pop_front() {
             Some(Fault::Fail { status, retry_after }) => Turn::Fail { status, retry_after },

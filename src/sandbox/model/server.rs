@@ -16,12 +16,23 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Received,
+    Cost, Received,
     answer::{self, Envelope},
     cache::Cache,
     check::{self, Refusal},
     script::{Fault, Script, Turn},
 };
+
+impl Cost {
+    /// One more answer, with the question's share as the API tells it.
+    fn add(&mut self, question: &Value, answered: usize) {
+        let tokens = |key: &str| question[key].as_u64().unwrap_or(0);
+        self.calls += 1;
+        self.fresh += tokens("input_tokens") + tokens("cache_creation_input_tokens");
+        self.cached += tokens("cache_read_input_tokens");
+        self.answered += answered as u64;
+    }
+}
 
 /// No request is larger, as at the API.
 const BODY_LIMIT: usize = 32 * 1024 * 1024;
@@ -39,6 +50,7 @@ pub(super) struct Shared {
 struct Ledger {
     received: Vec<Received>,
     cache: Cache,
+    cost: Cost,
     odd: Vec<Value>,
 }
 
@@ -53,6 +65,10 @@ impl Shared {
 
     pub(super) fn received(&self) -> Vec<Received> {
         self.ledger().received.clone()
+    }
+
+    pub(super) fn cost(&self) -> Cost {
+        self.ledger().cost
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -89,7 +105,7 @@ async fn messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, bytes: 
 }
 
 fn respond(shared: &Shared, ledger: &mut Ledger, body: &Value, number: usize) -> Response {
-    let (answer, fault) = match shared.script().next() {
+    let (answer, fault) = match shared.script().next(body) {
         Turn::Answer(answer, fault) => (answer, fault),
         Turn::Fail { status, retry_after } => return failure(status, "The sandbox fails.", number, retry_after),
         Turn::Unscripted => return failure(500, "The sandbox has nothing scripted to say.", number, None),
@@ -99,6 +115,7 @@ fn respond(shared: &Shared, ledger: &mut Ledger, body: &Value, number: usize) ->
     ledger.odd.extend(odd.cloned());
     let model = body["model"].as_str().unwrap_or_default().to_owned();
     let envelope = Envelope { id: format!("msg_sandbox_{number:04}"), model, usage: ledger.cache.count(body) };
+    ledger.cost.add(&envelope.usage, answer::output_tokens(&answer));
     let builder = Response::builder().header("request-id", request_id(number));
     let response = if body["stream"] == true {
         let pieces = answer::pieces(&envelope, &answer, fault.as_ref());

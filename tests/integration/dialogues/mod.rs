@@ -6,6 +6,7 @@ mod commands;
 mod create;
 mod delete;
 mod details;
+mod flows;
 mod knowledge;
 mod lookups;
 mod restarts;

@@ -26,7 +26,7 @@ fn marks(bot: &TestBot) -> HashMap<String, usize> {
 }
 
 /// Runs have names of their own.
-fn without_run(text: &str) -> String {
+pub(super) fn without_run(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
         match word.find("test-") {
