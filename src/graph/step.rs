@@ -178,7 +178,7 @@ impl<S: State> Engine<S> {
         let files = std::mem::take(&mut reply.files);
         changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
         for Attachment { name, title, bytes } in files {
-            let hash = self.store.put_blob(&bytes).await?;
+            let hash = self.store.put_blob(&bytes, None).await?;
             let file = outgoing(session.checkpoint.voice.slot(), now, Outbound::File { name, title, hash });
             changes.outbox.push(Outgoing { slot: None, ..file });
         }

@@ -124,6 +124,7 @@ macro_rules! store_suite {
                     a_forged_record_shows,
                     threads_are_listed_newest_change_first,
                     bytes_are_kept_under_their_hash,
+                    bytes_may_be_kept_for_a_time_only,
                     the_store_says_what_it_is,
                 ],
                 restart: [

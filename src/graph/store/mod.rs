@@ -147,7 +147,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Puts every timer that is due on its partition's desk. Returns how many.
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error>;
 
-    /// Drops what is kept for a time only: deduplication keys older than a day, entries parked for two minutes.
+    /// Drops what is kept for a time only: deduplication keys older than a day, entries parked for two minutes, bytes whose time is over.
     async fn sweep(&self, now: Timestamp) -> Result<(), Error>;
 
     /// The action that a button's key names.
@@ -178,10 +178,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// How much waits to be done, for operators and for whoever waits until nothing does.
     async fn backlog(&self) -> Result<Backlog, Error>;
 
-    /// Keeps bytes under their own hash (SHA-256, hexadecimal), which it returns.
-    async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error>;
+    /// Keeps bytes under their own hash (SHA-256, hexadecimal), which it returns: for at least `keep`, or for good.
+    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error>;
 
-    /// The bytes kept under a hash.
+    /// The bytes kept under a hash; `None` if they were never put, or not for so long.
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error>;
 
     /// Whether the store answers, what it is, and whether its settings keep what was answered.

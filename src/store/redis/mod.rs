@@ -16,7 +16,8 @@
 //! **After a lost answer** the write may or may not have happened. The caller repeats it with its commit id, whose
 //! answer is kept for a day.
 //!
-//! **Growth.** Deduplication keys go with the sweep after a day, answers to writes by their TTL after a day. Nothing
+//! **Growth.** Deduplication keys go with the sweep after a day, answers to writes by their TTL after a day, bytes that
+//! are kept for a time only by theirs. Nothing
 //! else expires, above all no audit, no pending action and no outgoing message.
 //!
 //! *Architecture Invariant:* scripts never re-encode a record. *Architecture Invariant:* no key is touched outside the
@@ -187,8 +188,8 @@ impl Store for RedisStore {
         reading::backlog(self).await
     }
 
-    async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error> {
-        reading::put_blob(self, bytes).await
+    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
+        reading::put_blob(self, bytes, keep).await
     }
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {

@@ -1,5 +1,7 @@
 //! Looking without touching: actions, steps, audit, lists; and bytes kept under their hash.
 
+use std::time::Duration;
+
 use redis::cmd;
 use sha2::{Digest as _, Sha256};
 
@@ -149,9 +151,15 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
 }
 
 /// [`crate::graph::store::Store::put_blob`].
-pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8]) -> Result<String, Error> {
+pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
     let hash = hex::encode(Sha256::digest(bytes));
-    store.link.command::<()>(cmd("SET").arg(keys::blob(&hash)).arg(bytes)).await?;
+    let mut set = cmd("SET");
+    set.arg(keys::blob(&hash)).arg(bytes);
+    if let Some(keep) = keep {
+        // What is kept for good already stays so.
+        set.arg("NX").arg("PX").arg(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
+    }
+    store.link.command::<Option<String>>(&set).await?;
     Ok(hash)
 }
 

@@ -110,10 +110,17 @@ pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Keeps bytes under their hash.
-pub(super) fn put_blob(connection: &Connection, hash: &str, bytes: &[u8]) -> Result<(), Error> {
-    let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)")?;
-    insert.execute(params![hash, bytes])?;
+/// Keeps bytes under their hash, until then or for good.
+pub(super) fn put_blob(
+    connection: &Connection,
+    hash: &str,
+    bytes: &[u8],
+    until: Option<Timestamp>,
+) -> Result<(), Error> {
+    // The longer time wins; `max` of anything and NULL, for good, is NULL.
+    const SQL: &str = "INSERT INTO blobs (hash, bytes, until) VALUES (?1, ?2, ?3) \
+            ON CONFLICT (hash) DO UPDATE SET until = max(until, excluded.until)";
+    connection.prepare_cached(SQL)?.execute(params![hash, bytes, until.map(Timestamp::millis)])?;
     Ok(())
 }
 

@@ -219,10 +219,10 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was made");
 
         let writing = open(&path).unwrap();
-        let hash = writing.put_blob(b"large").await.unwrap();
+        let hash = writing.put_blob(b"large", None).await.unwrap();
         let reading = to_read().unwrap();
         assert_eq!(reading.get_blob(&hash).await.unwrap().as_deref(), Some(&b"large"[..]));
-        assert!(reading.put_blob(b"more").await.is_err(), "it only reads");
+        assert!(reading.put_blob(b"more", None).await.is_err(), "it only reads");
         drop((reading, writing));
         assert!(to_read().unwrap().get_blob(&hash).await.unwrap().is_some(), "nobody has it");
         open(&path).unwrap();

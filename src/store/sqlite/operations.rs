@@ -184,10 +184,10 @@ impl Store for SqliteStore {
         self.readers.run(lists::backlog).await
     }
 
-    async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error> {
+    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
         let (hash, bytes) = (hex::encode(Sha256::digest(bytes)), bytes.to_owned());
-        let key = hash.clone();
-        self.writer.run(move |connection| lists::put_blob(connection, &key, &bytes)).await?;
+        let (key, until) = (hash.clone(), keep.map(|keep| self.clock.now() + keep));
+        self.writer.run(move |connection| lists::put_blob(connection, &key, &bytes, until)).await?;
         Ok(hash)
     }
 

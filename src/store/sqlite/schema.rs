@@ -6,7 +6,7 @@
 use rusqlite::Connection;
 
 /// Every migration, oldest first.
-const MIGRATIONS: &[&str] = &[FIRST];
+const MIGRATIONS: &[&str] = &[FIRST, BYTES_FOR_A_TIME];
 
 /// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
 /// `mailbox`, `steps`, `outbox` and `audit` is the thread and a position in it, see [`super::keys`].
@@ -103,6 +103,12 @@ CREATE TABLE desk (
 CREATE TABLE dedup (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, at INTEGER NOT NULL) STRICT;
 
 CREATE TABLE blobs (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
+";
+
+/// Bytes may be kept for a time only; `until` is NULL for those that are kept for good.
+const BYTES_FOR_A_TIME: &str = "
+ALTER TABLE blobs ADD COLUMN until INTEGER;
+CREATE INDEX blobs_until ON blobs (until) WHERE until IS NOT NULL;
 ";
 
 /// The newest schema that this program knows.

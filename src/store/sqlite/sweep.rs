@@ -26,8 +26,11 @@ pub(super) fn some(connection: &Connection, now: Timestamp) -> Result<bool, Erro
     let commits = connection
         .prepare_cached("DELETE FROM commits WHERE at < ?1 AND id IN (SELECT id FROM commits ORDER BY id LIMIT ?2)")?
         .execute([day_ago, SOME])?;
+    let bytes = connection
+        .prepare_cached("DELETE FROM blobs WHERE id IN (SELECT id FROM blobs WHERE until < ?1 LIMIT ?2)")?
+        .execute([now.0, SOME])?;
     let overheard = overheard(connection, before(OVERHEARD))?;
-    Ok(keys > 0 || commits > 0 || overheard > 0)
+    Ok(keys > 0 || commits > 0 || bytes > 0 || overheard > 0)
 }
 
 /// Drops old letters of threads that are not ours, and such threads when nothing is left of them.

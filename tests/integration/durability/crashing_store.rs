@@ -212,8 +212,8 @@ impl Store for CrashingStore {
         self.inner.backlog().await
     }
 
-    async fn put_blob(&self, bytes: &[u8]) -> Result<String, Error> {
-        self.certain("put_blob", self.inner.put_blob(bytes)).await
+    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
+        self.certain("put_blob", self.inner.put_blob(bytes, keep)).await
     }
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {

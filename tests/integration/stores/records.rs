@@ -1,5 +1,7 @@
 //! What people look at later: steps, the record, lists, large data.
 
+use std::time::Duration;
+
 use countersign::{
     graph::store::{AuditEntry, Changes, StepRecord, Then, Usage},
     ids::ThreadId,
@@ -101,13 +103,28 @@ pub(crate) async fn threads_are_listed_newest_change_first(f: impl Fixture) {
 
 pub(crate) async fn bytes_are_kept_under_their_hash(f: impl Fixture) {
     let bytes: Vec<u8> = (0..100_000_u32).map(|n| n.to_le_bytes()[1]).collect();
-    let hash = f.store().put_blob(&bytes).await.unwrap();
-    assert_eq!(f.store().put_blob(&bytes).await.unwrap(), hash, "twice is once");
+    let hash = f.store().put_blob(&bytes, None).await.unwrap();
+    assert_eq!(f.store().put_blob(&bytes, None).await.unwrap(), hash, "twice is once");
     assert_eq!(f.store().get_blob(&hash).await.unwrap(), Some(bytes));
-    let of_nothing = f.store().put_blob(b"").await.unwrap();
+    let of_nothing = f.store().put_blob(b"", None).await.unwrap();
     assert_eq!(of_nothing, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     assert_eq!(f.store().get_blob(&of_nothing).await.unwrap(), Some(Vec::new()));
     assert_eq!(f.store().get_blob("feed").await.unwrap(), None);
+}
+
+pub(crate) async fn bytes_may_be_kept_for_a_time_only(f: impl Fixture) {
+    let (day, moment) = (Some(Duration::from_secs(24 * 3600)), Some(f.ttl()));
+    let long = f.store().put_blob(b"long", day).await.unwrap();
+    let good = f.store().put_blob(b"for good", None).await.unwrap();
+    let still_good = f.store().put_blob(b"for good", moment).await.unwrap();
+    let short = f.store().put_blob(b"short", moment).await.unwrap();
+    assert_eq!(f.store().get_blob(&short).await.unwrap(), Some(b"short".to_vec()));
+    f.run_out().await;
+    f.store().sweep(f.now()).await.unwrap();
+    assert_eq!(f.store().get_blob(&short).await.unwrap(), None);
+    for hash in [long, good, still_good] {
+        assert!(f.store().get_blob(&hash).await.unwrap().is_some());
+    }
 }
 
 pub(crate) async fn the_store_says_what_it_is(f: impl Fixture) {

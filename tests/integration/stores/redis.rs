@@ -63,6 +63,12 @@ impl Fixture for Redis {
                   redis.call('ZINCRBY', key, -ARGV[1], member)
                 end
               end
+            end
+            for _, key in ipairs(redis.call('KEYS', 'countersign:*blob:*')) do
+              local left = redis.call('PTTL', key)
+              if left > 0 then
+                redis.call('PEXPIRE', key, left - ARGV[1] / 1000)
+              end
             end",
         );
         let ttl = u64::try_from(self.ttl().as_micros()).unwrap();
@@ -330,15 +336,15 @@ async fn a_cut_wire_is_told_at_once_and_a_mended_one_used_at_once() {
     let server = RedisServer::start().await;
     let proxy = Proxy::before(server.port()).await;
     let store = open(&format!("redis://127.0.0.1:{}", proxy.port())).await;
-    store.put_blob(b"before").await.unwrap();
+    store.put_blob(b"before", None).await.unwrap();
     proxy.cut();
     for _ in 0..3 {
         let began = Instant::now();
-        assert!(matches!(store.put_blob(b"cut").await, Err(Error::Unavailable(_))));
+        assert!(matches!(store.put_blob(b"cut", None).await, Err(Error::Unavailable(_))));
         assert!(began.elapsed() < Duration::from_secs(3));
     }
     proxy.restore();
-    insist("a mended wire", || store.put_blob(b"after")).await;
+    insist("a mended wire", || store.put_blob(b"after", None)).await;
 }
 
 #[tokio::test]
@@ -346,13 +352,13 @@ async fn a_wire_that_says_nothing_is_given_up() {
     let server = RedisServer::start().await;
     let proxy = Proxy::before(server.port()).await;
     let store = open(&format!("redis://127.0.0.1:{}", proxy.port())).await;
-    store.put_blob(b"before").await.unwrap();
+    store.put_blob(b"before", None).await.unwrap();
     proxy.stall();
     let began = Instant::now();
-    assert!(matches!(store.put_blob(b"stalled").await, Err(Error::Unavailable(_))));
+    assert!(matches!(store.put_blob(b"stalled", None).await, Err(Error::Unavailable(_))));
     assert!(began.elapsed() < Duration::from_secs(10), "every call is bounded");
     proxy.restore();
-    store.put_blob(b"after").await.expect("a new connection is made; the old one would stall for ever");
+    store.put_blob(b"after", None).await.expect("a new connection is made; the old one would stall for ever");
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ pub(crate) async fn everything_outlives_the_process(f: impl Fixture) {
     f.store().finish_outbox(&t, sent.seq, &Sent::Delivered(Some(posted.clone()))).await.unwrap();
     let decided = Changes { actions: vec![moved(&record, Status::Approved)], mail: vec![said("go")], ..changes(&t) };
     f.store().apply(&decided).await.unwrap();
-    let hash = f.store().put_blob(b"large").await.unwrap();
+    let hash = f.store().put_blob(b"large", None).await.unwrap();
 
     let f = f.reopen().await;
     assert_eq!(f.hears(&t, "wake up").await, Ingested::Duplicate, "keys");
