@@ -13,6 +13,7 @@ mod scripted;
 mod search;
 mod several;
 mod status;
+mod steps;
 mod testing;
 mod trouble;
 mod update;
