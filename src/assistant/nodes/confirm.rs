@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use super::{
     super::{
         mind::Bill,
+        plan::WaitsFor,
         replies,
         state::{AgentState, Phase},
     },
@@ -15,8 +16,11 @@ use super::{
     respond::Respond,
 };
 use crate::{
-    graph::node::{Ask, Context, Node, NodeError, Step},
-    reply::Text,
+    graph::{
+        action::{ActionRecord, Proposal},
+        node::{Ask, Context, Node, NodeError, Step},
+    },
+    reply::{Reply, Text},
 };
 
 /// Asks for approval.
@@ -25,6 +29,14 @@ pub(in super::super) struct Confirm;
 impl Confirm {
     /// Its name.
     pub(in super::super) const NAME: &'static str = "confirm";
+}
+
+/// Whether a card asks for exactly this already. What is in small print may differ.
+fn is_same(open: &ActionRecord, action: &str, proposal: &Proposal) -> bool {
+    let card = &proposal.card;
+    open.name == action
+        && open.parameters == proposal.parameters
+        && (&open.card.title, &open.card.facts) == (&card.title, &card.facts)
 }
 
 #[async_trait]
@@ -37,19 +49,33 @@ impl Node<AgentState> for Confirm {
         &[Respond::NAME]
     }
 
-    async fn run(&self, mut state: AgentState, _context: &Context) -> Result<Step<AgentState>, NodeError> {
+    async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         let turn = &mut state.turn;
         let (Some(mut proposal), Some(change), Some(by)) = (turn.proposal.take(), turn.change.clone(), turn.by.clone())
         else {
             return Ok(close(state, replies::nothing_to_do(), Bill::default()));
         };
+        if let Some(open) = context.open.iter().find(|open| is_same(open, &change.action, &proposal)) {
+            let reply = replies::card_is_open(&open.card.title, &open.card.approve, &open.card.reject);
+            return Ok(close(state, reply, Bill::default()));
+        }
         turn.phase = Phase::Confirming;
         if turn.without_model {
             proposal.card.notes.push(Text::from(replies::WITHOUT_MODEL));
             turn.without_model = false; // it is said; how it ends is told by code
         }
         let turn_number = turn.number;
+        state.on_card_turn = turn_number;
+        let undone = state.left_behind();
+        if let Some(plan) = state.plan_mut() {
+            plan.waits_for = WaitsFor::Card;
+            proposal.card.notes.push(replies::of_plan(plan));
+        }
         state.conversation.bot_said(turn_number, &format!("(asked on a card: {})", proposal.card.title));
-        Ok(Step::ask(state, Ask { action: change.action, proposal, requested_by: by, then: Respond::NAME }))
+        let ask = Step::ask(state, Ask { action: change.action, proposal, requested_by: by, then: Respond::NAME });
+        Ok(match undone.is_empty() {
+            true => ask,
+            false => ask.say(replies::left_behind(Reply::default(), &undone)),
+        })
     }
 }
