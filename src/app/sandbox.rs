@@ -6,7 +6,7 @@ use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
 use super::stdout::say;
-use crate::sandbox::{slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade};
+use crate::sandbox::{google::SandboxGoogle, slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade};
 
 /// The file of the workspace in a data folder.
 pub const SLACK_FILE: &str = "slack.json";
@@ -28,6 +28,9 @@ pub struct Options {
     /// Send events to this address as HTTP requests instead of Socket Mode.
     #[arg(long, value_name = "URL")]
     events_url: Option<String>,
+    /// Let UpGrade ask for the tokens of a service account, and write its key file here.
+    #[arg(long, value_name = "FILE")]
+    service_account: Option<PathBuf>,
     /// Keep both worlds in this folder.
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -43,22 +46,24 @@ impl Options {
     }
 }
 
-/// Both stand-ins.
+/// All stand-ins.
 pub struct World {
     /// Slack.
     pub slack: SandboxSlack,
     /// The experiment platform.
     pub upgrade: SandboxUpgrade,
+    /// What mints the tokens it asks for, if it asks for any, and where the key for them lies.
+    google: Option<(SandboxGoogle, PathBuf)>,
 }
 
 impl World {
-    /// Starts both.
+    /// Starts them.
     ///
     /// # Errors
     ///
     /// If a port is taken, or a folder cannot be made or a file not be read.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
-        let Options { slack_port, upgrade_port, events_url, data, ledger } = options;
+        let Options { slack_port, upgrade_port, events_url, service_account, data, ledger } = options;
         for folder in [&data, &ledger].into_iter().flatten() {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         }
@@ -76,8 +81,13 @@ impl World {
             ..slack::Options::default()
         })
         .await?;
+        let google = match service_account {
+            Some(path) => Some((google_with_key_at(&path).await?, path)),
+            None => None,
+        };
         let upgrade = SandboxUpgrade::start(upgrade::Options {
             port: upgrade_port,
+            minted: google.as_ref().map(|(google, _)| google.tokens()),
             seed: true,
             persist: data.as_ref().map(|data| data.join(UPGRADE_FILE)),
             ledger_file: ledger.as_ref().map(|folder| folder.join("upgrade.jsonl")),
@@ -85,14 +95,21 @@ impl World {
         })
         .await
         .context("the stand-in for UpGrade cannot start")?;
-        Ok(Self { slack, upgrade })
+        Ok(Self { slack, upgrade, google })
     }
 
-    /// Ends both and keeps what is to be kept.
+    /// Ends them and keeps what is to be kept.
     pub async fn stop(self) {
         self.slack.stop().await;
         self.upgrade.stop().await;
     }
+}
+
+async fn google_with_key_at(path: &Path) -> anyhow::Result<SandboxGoogle> {
+    let google = SandboxGoogle::start().await.context("the stand-in for Google cannot start")?;
+    let key = format!("{:#}\n", google.key_file());
+    std::fs::write(path, key).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(google)
 }
 
 /// Runs until `stop`.
@@ -107,6 +124,9 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     say(format_args!("SLACK_APP_TOKEN={}", world.slack.app_token()))?;
     say(format_args!("SLACK_SIGNING_SECRET={}", world.slack.signing_secret()))?;
     say(format_args!("UPGRADE_API_URL={}", world.upgrade.url()))?;
+    if let Some((_, path)) = &world.google {
+        say(format_args!("UPGRADE_SERVICE_ACCOUNT={}", path.display()))?;
+    }
     stop.cancelled().await;
     world.stop().await;
     Ok(())
