@@ -8,11 +8,12 @@ use std::{
 
 use secrecy::SecretString;
 
-use super::parts;
+use super::{parts, stdout::told};
 use crate::{
     clock::SystemClock,
     config::{Config, SlackMode, StoreKind},
     model::{Message, Purpose, Request, ToolChoice},
+    services::upgrade::{error::Error, sign_in::SignIn},
     slack::{client::SlackClient, refusal::Refusal},
     store::sqlite::OpenError,
 };
@@ -38,17 +39,38 @@ pub async fn run(config: &Config) -> Vec<Line> {
     ]
 }
 
+/// What is wrong with the settings as far as that can be told without asking anybody; all of it.
+pub fn settings(config: &Config) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut note = |result: Result<(), anyhow::Error>| wrong.extend(result.err().map(|error| told(&error)));
+    note(parts::slack(config).map(drop));
+    note(way_in(config).map_err(anyhow::Error::msg));
+    note(parts::redis_url(config).map(drop));
+    note(parts::models(config).map(drop));
+    note(parts::capabilities(config, Arc::new(SystemClock)).map(drop));
+    wrong
+}
+
 async fn slack(config: &Config) -> Result<String, String> {
-    let client = parts::slack(config).map_err(|error| format!("{error:#}"))?;
-    let account = client.auth_test().await.map_err(|error| format!("{error}, at {}", config.slack.api_url))?;
+    let client = parts::slack(config).map_err(|error| told(&error))?;
+    let account =
+        client.auth_test().await.map_err(|error| format!("{error} (SLACK_API_URL is {})", config.slack.api_url))?;
     Ok(format!("{} ({}), as {}", account.team_name, account.team, account.identity.user))
 }
 
 async fn events(config: &Config) -> Result<String, String> {
+    way_in(config)?;
+    match (config.slack_mode(), &config.slack.app_token) {
+        (SlackMode::Socket, Some(token)) => socket_mode(config, token).await,
+        _ => Ok(format!("by HTTP on {}:{}", config.server.address, config.server.port)),
+    }
+}
+
+/// Whether there is what the way in needs.
+fn way_in(config: &Config) -> Result<(), String> {
     match (config.slack_mode(), &config.slack.app_token, &config.slack.signing_secret) {
-        (SlackMode::Socket, Some(token), _) => socket_mode(config, token).await,
+        (SlackMode::Socket, Some(_), _) | (SlackMode::Http, _, Some(_)) => Ok(()),
         (SlackMode::Socket, None, _) => Err("slack.mode is \"socket\", but SLACK_APP_TOKEN is not set".to_owned()),
-        (SlackMode::Http, _, Some(_)) => Ok(format!("by HTTP on {}:{}", config.server.address, config.server.port)),
         (SlackMode::Http, _, None) => {
             Err("set SLACK_APP_TOKEN (xapp-…) for Socket Mode, or SLACK_SIGNING_SECRET for HTTP".to_owned())
         }
@@ -60,7 +82,7 @@ async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String
     let client = SlackClient::new(&config.api_url, app_token, config.timeout).map_err(|error| error.to_string())?;
     client.connections_open().await.map_err(|error| match Refusal::of(&error) {
         Some(refusal) => refusal.to_string(),
-        None => format!("{error}, at {}", config.api_url),
+        None => format!("{error} (SLACK_API_URL is {})", config.api_url),
     })?;
     Ok("by Socket Mode".to_owned())
 }
@@ -74,7 +96,7 @@ async fn store(config: &Config) -> Result<String, String> {
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) => {
             return Ok(format!("{} is in use by a running Countersign", config.store.path.display()));
         }
-        Err(error) => return Err(format!("{error:#}")),
+        Err(error) => return Err(told(&error)),
     };
     let durability = store.durability().await.map_err(|error| error.to_string())?;
     if durability.problems.is_empty() {
@@ -100,7 +122,7 @@ fn store_to_be_made(path: &Path) -> Result<String, String> {
 }
 
 async fn model(config: &Config) -> Result<String, String> {
-    let (model, _) = parts::models(config).map_err(|error| format!("{error:#}"))?;
+    let (model, _) = parts::models(config).map_err(|error| told(&error))?;
     if !model.is_remote() {
         return Ok("none (ANTHROPIC_API_KEY is not set): the documented phrases are understood".to_owned());
     }
@@ -116,19 +138,40 @@ async fn model(config: &Config) -> Result<String, String> {
     };
     match model.respond(&question).await {
         Ok(_) => Ok(format!("{} answers", model.name())),
-        Err(error) => Err(format!("{}: {error}", model.name())),
+        Err(error) => Err(format!("{}: {error} (ANTHROPIC_BASE_URL is {})", model.name(), config.model.base_url)),
     }
 }
 
 async fn upgrade(config: &Config) -> Result<String, String> {
-    let health = parts::upgrade(config).map_err(|error| format!("{error:#}"))?.health().await;
-    health
-        .map(|health| format!("{} {}", health.name, health.version))
-        .map_err(|error| format!("{error}, at {} (UPGRADE_API_URL)", config.upgrade.api_url))
+    let client = parts::upgrade(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
+    let at = |error: Error| match error {
+        Error::SignIn(_) => error.to_string(),
+        error => format!("{error} (UPGRADE_API_URL is {})", config.upgrade.api_url),
+    };
+    let health = client.health().await.map_err(at)?;
+    let (how, refused) = match client.sign_in() {
+        SignIn::Nobody => (
+            "without signing in".to_owned(),
+            "wants a token; set UPGRADE_SERVICE_ACCOUNT or UPGRADE_AUTH_TOKEN".to_owned(),
+        ),
+        SignIn::Token(_) => {
+            ("with UPGRADE_AUTH_TOKEN".to_owned(), "does not accept UPGRADE_AUTH_TOKEN; renew it".to_owned())
+        }
+        SignIn::ServiceAccount(account) => {
+            let name = account.account();
+            let refused = format!("does not accept {name}; it must know it as a service account of its own");
+            (format!("as {name}, with tokens from {}", account.endpoint()), refused)
+        }
+    };
+    match client.signed_in().await {
+        Ok(()) => Ok(format!("{} {}, {how}", health.name, health.version)),
+        Err(Error::Auth) => Err(format!("{} {} answers, but {refused}", health.name, health.version)),
+        Err(error) => Err(at(error)),
+    }
 }
 
 fn actions(config: &Config) -> Result<String, String> {
-    let registry = parts::capabilities(config, Arc::new(SystemClock)).map_err(|error| format!("{error:#}"))?;
+    let registry = parts::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
     let known = registry.actions.len();
     match config.approvals.actions.len() {
         0 => Ok(format!("{known}, all approved as [approvals] says")),

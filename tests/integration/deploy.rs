@@ -98,6 +98,18 @@ fn all_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
+fn a_secret_that_cannot_be_sent_is_told_without_it() {
+    let broken = problems("", &[("ANTHROPIC_API_KEY", "sk-\nant"), ("SLACK_BOT_TOKEN", "xoxb-fine\n")]);
+    assert_eq!(broken, "ANTHROPIC_API_KEY: it has a line break or a blank in the middle; right would be one word");
+}
+
+#[test]
+fn a_wrong_time_is_said_as_it_is_written() {
+    let wrong = "workers.lease: found 0s; right would be between 1s and 1h";
+    assert_eq!(problems("[workers]\nlease = \"0s\"", &[]), wrong);
+}
+
+#[test]
 fn somebody_must_be_able_to_approve() {
     insta::assert_snapshot!(problems(
         r#"
@@ -119,6 +131,16 @@ fn somebody_must_be_able_to_approve() {
     ), @"
     approvals: found needed = 1, but approvers and own_request leave nobody who may approve; right would be more approvers, or fewer needed
     approvals.actions.delete_experiment: found needed = 2, but approvers and own_request leave 1 person who may approve; right would be more approvers, or fewer needed
+    ");
+}
+
+#[test]
+fn there_is_one_way_to_sign_in() {
+    let both = problems("[upgrade]\nservice_account = \"key.json\"", &[("UPGRADE_AUTH_TOKEN", "t")]);
+    assert_eq!(both, "upgrade.service_account: UPGRADE_AUTH_TOKEN is set as well; right would be one of them");
+    insta::assert_snapshot!(problems("[upgrade]\ntoken_uri = \"oauth2.example\"", &[]), @"
+    upgrade.token_uri: found `oauth2.example`; right would be an address that begins with https://
+    upgrade.token_uri: it says where the tokens of a service account come from, but upgrade.service_account is not set
     ");
 }
 
