@@ -92,7 +92,8 @@ impl Bot {
         let approvals = config.approvals.clone();
         let engine = Engine::new(engine::Parts {
             actions: registry.actions.clone(),
-            graph: chat_graph(model, rules, registry).context("the chat graph is not sound")?,
+            graph: chat_graph(model, rules, registry, Arc::new(parts::StoreShelf(store.clone())))
+                .context("the chat graph is not sound")?,
             store: store.clone(),
             clock: clock.clone(),
             policy_for: Arc::new(move |kind, irreversible| policy::policy_for(&approvals, kind, irreversible)),

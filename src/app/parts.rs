@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use async_trait::async_trait;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::{
+    assistant::shelf::{KEPT, Shelf},
     capabilities::{self, Registry},
     clock::Clock,
     config::{Config, StoreKind},
@@ -120,4 +122,20 @@ pub fn models(config: &Config) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>
         attempts: config.attempts,
     });
     Ok((Arc::new(model.context("cannot set up the client for the language model")?), rules))
+}
+
+/// The shelf of the assistant, in the store.
+pub struct StoreShelf(pub Arc<dyn Store>);
+
+#[async_trait]
+impl Shelf for StoreShelf {
+    async fn put(&self, bytes: &[u8]) -> Option<String> {
+        let put = self.0.put_blob(bytes, Some(KEPT)).await;
+        put.inspect_err(|error| tracing::warn!(%error, "A large answer stays in its thread's state")).ok()
+    }
+
+    async fn get(&self, name: &str) -> Option<Vec<u8>> {
+        let got = self.0.get_blob(name).await;
+        got.inspect_err(|error| tracing::warn!(%error, "A large answer cannot be had from the store")).ok()?
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     mind::Mind,
     nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond},
+    shelf::Shelf,
     state::AgentState,
 };
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     model::Model,
 };
 
-/// The chat graph. `fallback` answers whenever `model` cannot, and has to be local.
+/// The chat graph. `fallback` answers whenever `model` cannot, and has to be local; large answers are kept on the `shelf`.
 ///
 /// # Errors
 ///
@@ -22,13 +23,14 @@ pub fn chat_graph(
     model: Arc<dyn Model>,
     fallback: Arc<dyn Model>,
     registry: Registry,
+    shelf: Arc<dyn Shelf>,
 ) -> Result<Graph<AgentState>, DefinitionError> {
     let mind = Mind::new(model, fallback);
     Graph::builder("chat", Analyze::NAME)
         .node(Analyze::new(mind.clone()))
         .node(Clarify)
-        .node(Gather::new(mind.clone(), registry.clone()))
+        .node(Gather::new(mind.clone(), registry.clone(), shelf.clone()))
         .node(Confirm)
-        .node(Respond::new(mind, registry))
+        .node(Respond::new(mind, registry, shelf))
         .build()
 }

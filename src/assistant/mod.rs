@@ -33,6 +33,7 @@ pub mod outcomes;
 pub mod plan;
 pub mod quick;
 pub mod replies;
+pub mod shelf;
 pub mod state;
 mod tools;
 mod view;

@@ -210,6 +210,11 @@ pub fn try_again(reply: Reply, said: &str) -> Reply {
     }
 }
 
+/// What was read is not there any more.
+pub fn not_kept() -> Reply {
+    Reply::text("I no longer have what I had read for this.")
+}
+
 /// Says that the grammar took the place of the language model.
 pub fn without_model(reply: Reply) -> Reply {
     reply.hint(WITHOUT_MODEL)

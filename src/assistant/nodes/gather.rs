@@ -13,6 +13,7 @@ use super::{
         exchange,
         mind::{Bill, Mind},
         replies,
+        shelf::{self, Shelf},
         state::{AgentState, Phase},
         tools, view,
     },
@@ -38,6 +39,7 @@ pub(in super::super) struct Gather {
     mind: Mind,
     registry: Registry,
     tools: Arc<[ToolSpec]>,
+    shelf: Arc<dyn Shelf>,
 }
 
 impl Gather {
@@ -45,9 +47,9 @@ impl Gather {
     pub(in super::super) const NAME: &'static str = "gather";
 
     /// The node.
-    pub(in super::super) fn new(mind: Mind, registry: Registry) -> Self {
+    pub(in super::super) fn new(mind: Mind, registry: Registry, shelf: Arc<dyn Shelf>) -> Self {
         let tools = tools::gathering(&registry).into();
-        Self { mind, registry, tools }
+        Self { mind, registry, tools, shelf }
     }
 
     /// Works the change out and says where that leads.
@@ -121,6 +123,7 @@ impl Node<AgentState> for Gather {
         let mut bill = Bill::default();
         state.turn.phase = Phase::GatheringInfo;
         state.turn.rounds += 1;
+        shelf::take_back(&*self.shelf, &mut state).await;
         let request = view::request(Purpose::Gather, &state, context, Arc::clone(&self.tools), ToolChoice::Auto);
         let on_card = view::situation(&state, context).on_card;
         let response = self.mind.ask(&mut state, &mut bill, &request).await?;
@@ -138,7 +141,7 @@ impl Node<AgentState> for Gather {
                 call,
             ));
         }
-        let answers = join_all(planned.into_iter().map(gather_tools::Planned::run)).await;
+        let answers = join_all(planned.into_iter().map(|planned| planned.run(&*self.shelf))).await;
         let results =
             calls.iter().zip(answers).map(|(call, answer)| gather_tools::keep(&mut state, call, answer)).collect();
 
@@ -149,6 +152,7 @@ impl Node<AgentState> for Gather {
         if heard.dropped {
             return Ok(close(state, replies::dropped(), bill));
         }
+        shelf::put_away(&*self.shelf, &mut state).await;
         let complete = heard.parameters && !heard.mistaken && !heard.read;
         match state.turn.change.clone() {
             Some(change) if complete || stopped => Ok(self.prepare(state, change, bill).await),

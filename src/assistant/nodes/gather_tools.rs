@@ -6,14 +6,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::{
-    context::shortened_to,
+    context::{Fresh, shortened_to},
     exchange::{self, Call},
     outcomes, replies,
+    shelf::{self, Shelf},
     state::{AgentState, Read},
     tools,
 };
 use crate::{
     capabilities::{Registry, Tool, ToolError},
+    clock::Timestamp,
     model::{Block, ToolSpec, rules::situation::Draft},
 };
 
@@ -43,6 +45,8 @@ pub(super) enum Planned {
     Settled(Result<String, String>),
     /// It reads.
     Reading { tool: Arc<dyn Tool>, arguments: Value, key: String },
+    /// It was read in this thread a moment ago.
+    Known { entry: Fresh, read_at: Timestamp, tool: Arc<dyn Tool>, arguments: Value, key: String },
 }
 
 /// What came of one call.
@@ -51,18 +55,29 @@ pub(super) enum Answer {
     Settled(Result<String, String>),
     /// It was read, or could not be.
     Read { tool: &'static str, arguments: Value, key: String, result: Result<Value, ToolError> },
+    /// It was read a moment ago.
+    Known { tool: &'static str, arguments: Value, key: String, value: Value, read_at: Timestamp },
 }
 
 impl Planned {
     /// Reads, if there is anything to read.
-    pub(super) async fn run(self) -> Answer {
-        match self {
-            Self::Settled(settled) => Answer::Settled(settled),
-            Self::Reading { tool, arguments, key } => {
-                let result = tool.call(&arguments).await;
-                Answer::Read { tool: tool.name(), arguments, key, result }
+    pub(super) async fn run(self, shelf: &dyn Shelf) -> Answer {
+        let (tool, arguments, key) = match self {
+            Self::Settled(settled) => return Answer::Settled(settled),
+            Self::Reading { tool, arguments, key } => (tool, arguments, key),
+            Self::Known { entry, read_at, tool, arguments, key } => {
+                let value = match entry {
+                    Fresh::Here(value) => Some(value),
+                    Fresh::OnShelf(name) => shelf::get(shelf, &name).await,
+                };
+                if let Some(value) = value {
+                    return Answer::Known { tool: tool.name(), arguments, key, value, read_at };
+                }
+                (tool, arguments, key)
             }
-        }
+        };
+        let result = tool.call(&arguments).await;
+        Answer::Read { tool: tool.name(), arguments, key, result }
     }
 }
 
@@ -137,8 +152,8 @@ fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Res
     if let Some(known) = state.turn.gathered.get(&key) {
         return Ok(Planned::Settled(Ok(shortened_to(known, LONGEST_TOLD).to_string())));
     }
-    if let Some(settled) = known_from_before(state, tool.name(), &arguments, &key) {
-        return Ok(Planned::Settled(Ok(settled)));
+    if let Some((entry, read_at)) = known_from_before(state, tool.name(), &key) {
+        return Ok(Planned::Known { entry, read_at, tool: Arc::clone(tool), arguments, key });
     }
     if state.turn.reads.len() >= READS {
         return Err("enough was read in this turn; answer with what is there".to_owned());
@@ -147,7 +162,7 @@ fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Res
 }
 
 /// What was read in this thread a moment ago, unless somebody asks to look again.
-fn known_from_before(state: &mut AgentState, tool: &str, arguments: &Value, key: &str) -> Option<String> {
+fn known_from_before(state: &AgentState, tool: &str, key: &str) -> Option<(Fresh, Timestamp)> {
     const AGAIN: [&str; 9] = ["again", "refresh", "reload", "now", "current", "currently", "latest", "still", "moment"];
     let said = state.turn.said.to_lowercase();
     let looks_again = said.split(|c: char| !c.is_alphanumeric()).any(|word| AGAIN.contains(&word));
@@ -157,22 +172,7 @@ fn known_from_before(state: &mut AgentState, tool: &str, arguments: &Value, key:
     if looks_again || !of_platform {
         return None;
     }
-    let (value, read_at) = state.context.fresh(&kind_of(tool), key, state.turn.at)?;
-    let value = value.clone();
-    let mut told = shortened_to(&value, LONGEST_TOLD);
-    if let Some(told) = told.as_object_mut() {
-        told.insert("read_seconds_ago".to_owned(), state.turn.at.since(read_at).as_secs().into());
-    }
-    remember_experiment(state, arguments, &value);
-    state.turn.gathered.insert(key.to_owned(), value);
-    state.turn.reads.push(Read {
-        tool: tool.to_owned(),
-        arguments: arguments.clone(),
-        key: key.to_owned(),
-        failed: None,
-        read_at: Some(read_at),
-    });
-    Some(told.to_string())
+    state.context.fresh(&kind_of(tool), key, state.turn.at)
 }
 
 /// The type under which a tool's answers are kept.
@@ -264,6 +264,17 @@ pub(super) fn keep(state: &mut AgentState, call: &Call, answer: Answer) -> Block
     let (tool, arguments, key, result) = match answer {
         Answer::Settled(outcome) => return exchange::result(call, outcome),
         Answer::Read { tool, arguments, key, result } => (tool, arguments, key, result),
+        Answer::Known { tool, arguments, key, value, read_at } => {
+            let mut told = shortened_to(&value, LONGEST_TOLD);
+            if let Some(told) = told.as_object_mut() {
+                told.insert("read_seconds_ago".to_owned(), state.turn.at.since(read_at).as_secs().into());
+            }
+            remember_experiment(state, &arguments, &value);
+            state.turn.gathered.insert(key.clone(), value);
+            let read_at = Some(read_at);
+            state.turn.reads.push(Read { tool: tool.to_owned(), arguments, key, failed: None, read_at });
+            return exchange::result(call, Ok(told.to_string()));
+        }
     };
     let (failed, told) = match result {
         Ok(value) => {

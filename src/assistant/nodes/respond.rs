@@ -1,5 +1,7 @@
 //! The answer. Where the outcome is known, code says it; otherwise a model does, from what is in the state.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::json;
@@ -9,6 +11,7 @@ use super::{
         exchange::{self, Call},
         mind::{Bill, Mind},
         outcomes, replies,
+        shelf::{self, Shelf},
         state::{AgentState, Phase, Read},
         tools, view,
     },
@@ -35,6 +38,7 @@ const ROUNDS: usize = 3;
 pub(in super::super) struct Respond {
     mind: Mind,
     registry: Registry,
+    shelf: Arc<dyn Shelf>,
 }
 
 impl Respond {
@@ -42,8 +46,8 @@ impl Respond {
     pub(in super::super) const NAME: &'static str = "respond";
 
     /// The node.
-    pub(in super::super) fn new(mind: Mind, registry: Registry) -> Self {
-        Self { mind, registry }
+    pub(in super::super) fn new(mind: Mind, registry: Registry, shelf: Arc<dyn Shelf>) -> Self {
+        Self { mind, registry, shelf }
     }
 
     /// Lets a model put it into words.
@@ -170,6 +174,7 @@ impl Node<AgentState> for Respond {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Responding;
+        shelf::take_back(&*self.shelf, &mut state).await;
         let mut bill = Bill::default();
         let reply = match &context.ended {
             Some(record) => {

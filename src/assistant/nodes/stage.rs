@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::{
-    assistant::{graph::chat_graph, state::AgentState},
+    assistant::{graph::chat_graph, shelf::Shelf, state::AgentState},
     capabilities::{Registry, Tool, ToolError},
     clock::Timestamp,
     graph::{
@@ -249,6 +249,23 @@ impl Told {
     }
 }
 
+/// A shelf in memory.
+#[derive(Default)]
+struct Drawer(Mutex<Vec<Vec<u8>>>);
+
+#[async_trait]
+impl Shelf for Drawer {
+    async fn put(&self, bytes: &[u8]) -> Option<String> {
+        let mut all = self.0.lock().unwrap();
+        all.push(bytes.to_vec());
+        Some((all.len() - 1).to_string())
+    }
+
+    async fn get(&self, name: &str) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().get(name.parse::<usize>().ok()?).cloned()
+    }
+}
+
 impl Stage {
     pub(super) fn with(model: Arc<dyn Model>) -> Self {
         Self::on(model, registry())
@@ -256,7 +273,7 @@ impl Stage {
 
     /// With other tools and actions.
     pub(super) fn on(model: Arc<dyn Model>, registry: Registry) -> Self {
-        let graph = chat_graph(model, Arc::new(RulesModel), registry).unwrap();
+        let graph = chat_graph(model, Arc::new(RulesModel), registry, Arc::new(Drawer::default())).unwrap();
         let now = Timestamp(1_700_000_000_000);
         Self { graph, state: AgentState::default(), open: Vec::new(), suspended: Value::Null, now }
     }

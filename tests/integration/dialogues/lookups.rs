@@ -235,3 +235,28 @@ async fn what_is_not_understood_gets_examples() {
     assert!(thread.last().contains("Math Hints"), "{}", thread.last());
     bot.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_answer_is_used_again_without_being_kept_in_the_thread() {
+    let bot = TestBot::start().await;
+    for number in 0..150 {
+        bot.upgrade.has(&format!("Experiment {number:03}"), "inactive");
+    }
+    let reads = |bot: &TestBot| bot.upgrade.ledger().iter().filter(|call| call.path == "/api/experiments").count();
+    let mut thread = bot.user("ana").says("list experiments").await;
+    let first = thread.heard();
+    let before = reads(&bot);
+    thread.says("ana", "list experiments").await;
+    assert!(thread.heard().contains("I read this less than a minute ago."));
+    assert_eq!(reads(&bot), before, "the platform was not asked again");
+
+    thread.says("ana", "list experiments again").await;
+    assert_eq!(thread.heard(), first);
+    assert_eq!(reads(&bot), before + 1);
+
+    let id = bot.store().threads(1).await.unwrap().remove(0).thread;
+    let saved = bot.store().load(&id).await.unwrap().unwrap();
+    let kept = format!("{:?} {:?}", saved.snapshot, saved.deltas).len();
+    assert!(kept < 60_000, "the thread and all its steps are {kept} bytes");
+    bot.finish().await;
+}

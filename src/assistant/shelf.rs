@@ -1,0 +1,72 @@
+//! Large answers of tools, kept once for all threads under the hash of what they say; a state only names them.
+//!
+//! A list of all experiments or the vocabulary of all contexts would be saved with every step of every thread that asked.
+//! [`put_away`] takes such answers out of a state before it is saved, [`take_back`] puts them back before it is worked on.
+//! What cannot be put on the shelf stays in the state.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::{context::LONGEST_ENTRY, replies, state::AgentState};
+
+/// How long something stays on the shelf at least.
+pub const KEPT: Duration = Duration::from_secs(24 * 3600);
+
+/// Where large answers are kept.
+#[async_trait]
+pub trait Shelf: Send + Sync {
+    /// Keeps bytes for [`KEPT`] at least; the name under which they are found. `None` if that cannot be done now.
+    async fn put(&self, bytes: &[u8]) -> Option<String>;
+
+    /// The bytes under a name. `None` if they are not there any more, or cannot be had now.
+    async fn get(&self, name: &str) -> Option<Vec<u8>>;
+}
+
+/// What is under a name.
+pub(super) async fn get(shelf: &dyn Shelf, name: &str) -> Option<Value> {
+    serde_json::from_slice(&shelf.get(name).await?).ok()
+}
+
+/// Moves the large answers of the turn to the shelf.
+pub(super) async fn put_away(shelf: &dyn Shelf, state: &mut AgentState) {
+    let now = state.turn.at;
+    for (key, answer) in &mut state.turn.gathered {
+        let bytes = answer.to_string();
+        if bytes.len() <= LONGEST_ENTRY || name_of(answer).is_some() {
+            continue;
+        }
+        let Some(name) = shelf.put(bytes.as_bytes()).await else { continue };
+        state.context.is_on_shelf(key, &name, now);
+        *answer = json!({ "on_shelf": name });
+    }
+}
+
+/// Takes them back. What is not there any more has to be asked for again.
+pub(super) async fn take_back(shelf: &dyn Shelf, state: &mut AgentState) {
+    let names: Vec<(String, String)> = state
+        .turn
+        .gathered
+        .iter()
+        .filter_map(|(key, answer)| Some((key.clone(), name_of(answer)?.to_owned())))
+        .collect();
+    for (key, name) in names {
+        match get(shelf, &name).await {
+            Some(answer) => {
+                state.turn.gathered.insert(key, answer);
+            }
+            None => {
+                state.turn.gathered.remove(&key);
+                let said = state.turn.said.clone();
+                for read in state.turn.reads.iter_mut().filter(|read| read.key == key) {
+                    read.failed = Some(replies::try_again(replies::not_kept(), &said));
+                }
+            }
+        }
+    }
+}
+
+fn name_of(answer: &Value) -> Option<&str> {
+    answer.as_object().filter(|members| members.len() == 1)?.get("on_shelf")?.as_str()
+}
