@@ -18,7 +18,7 @@ use super::{
 use crate::{
     capabilities::experiments::{
         listing::{Form, Which},
-        replies::{answers, contexts, details, knowledge, lists},
+        replies::{answers, contexts, details, knowledge, lists, users},
     },
     graph::action::{ErrorKind, MissingParameter},
     model::rules::situation::Draft,
@@ -262,6 +262,7 @@ pub fn of_tool(state: &AgentState, read: &Read) -> Option<Reply> {
             let form = read.arguments.get("form").and_then(|form| Form::deserialize(form).ok());
             details::details_reply(value, form.unwrap_or_default())
         }
+        "generate_test_users" => users::reply(value),
         "check_upgrade_health" => answers::health_reply(value),
         tools::ALL_EXPERIMENTS => lists::list_reply(value, &Which::deserialize(&read.arguments).unwrap_or_default()),
         _ => data(value),

@@ -156,6 +156,9 @@ pub fn schemas(actions: &[Arc<dyn ActionKind>]) -> Vec<Arc<dyn Tool>> {
             "init_experiment_user" => "get_init_experiment_user_schema",
             "get_decision_point_assignments" => "get_get_decision_point_assignments_schema",
             "mark_decision_point" => "get_mark_decision_point_schema",
+            "test_condition_balance" => "get_test_condition_balance_schema",
+            "test_consistency_rules" => "get_test_consistency_rules_schema",
+            "simulate_user_journey" => "get_simulate_user_journey_schema",
             _ => return None,
         })
     };

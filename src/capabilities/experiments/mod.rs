@@ -34,7 +34,7 @@ use crate::{clock::Clock, graph::action::ActionKind, services::upgrade::client::
 
 /// Everything that can be read and done, on one platform. The clock tells which dates are to come.
 pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
-    let tools: [Arc<dyn Tool>; 10] = [
+    let tools: [Arc<dyn Tool>; 11] = [
         Arc::new(tools::CheckHealth(client.clone())),
         Arc::new(knowledge::ExplainConcept(client.clone())),
         Arc::new(tools::ContextMetadata(client.clone())),
@@ -45,16 +45,18 @@ pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
         Arc::new(tools::ExperimentNames(client.clone())),
         Arc::new(tools::AllExperiments(client.clone(), clock.clone())),
         Arc::new(tools::ExperimentDetails(client.clone())),
+        Arc::new(testing::users::GenerateUsers(client.clone())),
     ];
-    let actions: [Arc<dyn ActionKind>; 9] = [
+    let actions: [Arc<dyn ActionKind>; 10] = [
         Arc::new(actions::create::CreateExperiment(client.clone(), clock.clone())),
         Arc::new(actions::update::UpdateExperiment(client.clone(), clock.clone())),
-        Arc::new(actions::status::UpdateStatus(client.clone(), clock)),
+        Arc::new(actions::status::UpdateStatus(client.clone(), clock.clone())),
         Arc::new(actions::delete::DeleteExperiment(client.clone())),
         Arc::new(actions::init::InitUser(client.clone())),
         Arc::new(actions::assign::GetAssignments(client.clone())),
         Arc::new(actions::mark::MarkDecisionPoint(client.clone())),
         Arc::new(testing::balance::TestBalance(client.clone())),
+        Arc::new(testing::consistency::TestConsistency(client.clone(), clock)),
         Arc::new(testing::journey::SimulateJourney(client)),
     ];
     let terms = knowledge::TERMS.into_iter().map(|terms| Arc::new(terms) as Arc<dyn Tool>);

@@ -1,7 +1,8 @@
 //! Which changes of status are made, and from where.
 //!
 //! The server accepts all of them, so this table is the only guard: a fresh experiment may start if it is complete, a
-//! running one may be stopped and resumed, anything may be cancelled, and what is cancelled may be archived. Pure; it asks nobody.
+//! running one may be stopped and resumed, a stopped one set back, anything may be cancelled, and what is cancelled may be
+//! archived. Pure; it asks nobody.
 
 use crate::services::upgrade::{
     experiment::{Condition, View},
@@ -40,9 +41,10 @@ pub fn check(experiment: &View, to: Status) -> Result<(), Objection> {
     }
 }
 
-/// The statuses that can be reached from `from`.
+/// The statuses that are offered from `from`. Back from paused to inactive is only for those who ask for it.
 pub fn possible(from: Status) -> Vec<Status> {
-    Status::ALL.into_iter().filter(|to| may_become(from, *to)).collect()
+    let offered = |to: &Status| may_become(from, *to) && (from, *to) != (Status::EnrollmentComplete, Status::Inactive);
+    Status::ALL.into_iter().filter(offered).collect()
 }
 
 fn may_become(from: Status, to: Status) -> bool {
@@ -50,6 +52,7 @@ fn may_become(from: Status, to: Status) -> bool {
     match (from, to) {
         (Inactive, Enrolling) => true,
         (Enrolling, EnrollmentComplete) | (EnrollmentComplete, Enrolling) => true,
+        (EnrollmentComplete, Inactive) => true, // after a test; enrollments are kept
         (Cancelled, Cancelled) => false,
         (_, Cancelled) => true,
         (Cancelled, Archived) => true,
@@ -106,7 +109,7 @@ pub fn status_meant(words: &str) -> Option<Status> {
         "cancel" | "canceled" => Some(Status::Cancelled),
         "archive" => Some(Status::Archived),
         "schedule" => Some(Status::Scheduled),
-        "unschedule" => Some(Status::Inactive),
+        "unschedule" | "deactivate" => Some(Status::Inactive),
         _ => None,
     }
 }
@@ -120,6 +123,7 @@ pub fn verb(from: Status, to: Status) -> &'static str {
         (_, Status::Cancelled) => "cancel",
         (_, Status::Archived) => "archive",
         (_, Status::Scheduled) => "schedule",
+        (Status::EnrollmentComplete, Status::Inactive) => "deactivate",
         (_, Status::Inactive) => "unschedule",
         _ => "change",
     }
@@ -151,7 +155,7 @@ mod tests {
     fn the_whole_table() {
         let mut allowed = Vec::new();
         for from in Status::ALL {
-            for to in possible(from) {
+            for to in Status::ALL.into_iter().filter(|to| may_become(from, *to)) {
                 allowed.push(format!("{} → {}", from.stored(), to.stored()));
             }
         }
@@ -167,6 +171,7 @@ mod tests {
         scheduled → cancelled
         enrolling → enrollmentComplete
         enrolling → cancelled
+        enrollmentComplete → inactive
         enrollmentComplete → enrolling
         enrollmentComplete → cancelled
         cancelled → archived

@@ -38,6 +38,7 @@ pub(super) const VERBS: &[(&str, &str)] = &[
     ("abort", "cancel"),
     ("archive", "archived"),
     ("unschedule", "unschedule"),
+    ("deactivate", "inactive"),
 ];
 
 /// What is to be changed, if it is a change. `words` are without politeness.
@@ -142,7 +143,7 @@ fn split<'a>(words: &'a [Word], at: &[&str]) -> Option<(&'a [Word], &'a [Word])>
     (!before.is_empty() && !after.is_empty()).then_some((before, after))
 }
 
-/// `set the weights of X to 70/30`, `change the status of X to paused`, `set X to running`.
+/// `set the weights of X to 70/30`, `change the status of X to paused`, `set X to running`, `set X back to inactive`.
 fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
     let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust")?;
     let (about, to) = first_split(rest)?;
@@ -202,7 +203,7 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
     let status = without_last(to, &["status", "state"]);
     match status {
         [word] if word.any(&known) => {
-            named(&mut params, about, situation);
+            named(&mut params, without_last(about, &["back"]), situation);
             let status = if word.is("active") { "running".to_owned() } else { word.text.clone() };
             params.insert("status".to_owned(), status.into());
             Some(Wish::change(STATUS, params).into())

@@ -118,6 +118,8 @@ fn takes(words: &[Word]) -> Option<Wish> {
                 "condition",
                 "it",
                 "action",
+                "balance",
+                "consistency",
             ])
         });
     if !of_experiment {
@@ -159,6 +161,15 @@ fn takes(words: &[Word]) -> Option<Wish> {
             "get_get_decision_point_assignments_schema"
         }
         "mark" | "marking" | "mark_decision_point" => "get_mark_decision_point_schema",
+        "test_condition_balance" => "get_test_condition_balance_schema",
+        "test_consistency_rules" => "get_test_consistency_rules_schema",
+        "test" | "testing" | "check" if rest.iter().any(|word| word.is("balance")) => {
+            "get_test_condition_balance_schema"
+        }
+        "test" | "testing" | "check" if rest.iter().any(|word| word.is("consistency")) => {
+            "get_test_consistency_rules_schema"
+        }
+        "simulate" | "simulating" | "simulate_user_journey" => "get_simulate_user_journey_schema",
         _ => return None,
     };
     Some(Wish::read(tool, []))
@@ -236,6 +247,11 @@ mod tests {
                     "what parameters does get_decision_point_assignments take",
                     "read get_get_decision_point_assignments_schema",
                 ),
+                ("what parameters does test_condition_balance take?", "read get_test_condition_balance_schema"),
+                ("what do I need to test the balance?", "read get_test_condition_balance_schema"),
+                ("how do I test consistency rules?", "read get_test_consistency_rules_schema"),
+                ("what parameters does simulate_user_journey take?", "read get_simulate_user_journey_schema"),
+                ("how do I simulate a user?", "read get_simulate_user_journey_schema"),
                 ("how do I mark a decision point?", "read get_mark_decision_point_schema"),
             ],
         );

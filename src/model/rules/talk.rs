@@ -86,6 +86,9 @@ const HELP: &str = "I look things up on UpGrade and prepare changes. Nothing is 
     • “start Math Hints”, “stop it”, “cancel Math Hints”, “delete Math Hints”\n\
     • “rename Math Hints to Hints 2”, “set the weights of Math Hints to 70/30”\n\
     • “initialize user u1 with groups classId 5B in assign-prog”\n\n\
+    *Test*\n\
+    • “test the balance of Math Hints with 200 users”, “test consistency rules for Math Hints”\n\
+    • “simulate user u1 in Math Hints”, “generate 5 test users”\n\n\
     *And*\n\
     • “what have we done so far?”, “undo that”\n\
     • “what is a decision point?”, “what concepts can you explain?”, “what parameters does create take?”";

@@ -1,4 +1,5 @@
-//! Tests with simulated participants: `test the balance of Math Hints with 200 users`, `enrol 50 users in Math Hints`.
+//! Tests with simulated participants: `test the balance of Math Hints with 200 users`, `enrol 50 users in Math Hints`,
+//! `test consistency rules for Math Hints`, `generate 5 test users`.
 
 use serde_json::{Map, Value};
 
@@ -6,15 +7,19 @@ use super::{
     names::{self, Named},
     situation::Situation,
     wish::{Understood, Wish},
-    words::{Word, after, skip},
+    words::{Word, after, skip, without_last},
 };
 
 const BALANCE: &str = "test_condition_balance";
 const JOURNEY: &str = "simulate_user_journey";
+const CONSISTENCY: &str = "test_consistency_rules";
+const USERS: &str = "generate_test_users";
 
 /// A test that is asked for.
 pub(super) fn test(words: &[Word], situation: &Situation) -> Option<Understood> {
     balance(words, situation)
+        .or_else(|| consistency(words, situation))
+        .or_else(|| generate(words, situation))
         .or_else(|| enrol(words, situation))
         .or_else(|| journey(words, situation))
         .map(Understood::from)
@@ -31,6 +36,51 @@ fn balance(words: &[Word], situation: &Situation) -> Option<Wish> {
     let rest = skip(rest, "of the conditions|of conditions");
     let (users, rest) = users(rest);
     Some(change(skip(&rest, "of|for|on|in"), users, situation))
+}
+
+/// `test (the) consistency (rules) (of|for) X`, `does the consistency rule of X work?`.
+fn consistency(words: &[Word], situation: &Situation) -> Option<Wish> {
+    const RULES: &str = "consistency rules|consistency rule|consistency";
+    let whose = if let Some(rest) = after(words, "test|check|verify|run a test of|run|try|try out") {
+        let rest = after(skip(rest, "the|a|its|whether the"), RULES)?;
+        skip(skip(rest, "test|tests"), "of|for|on|in")
+    } else {
+        let rest = after(skip(words, "does the|do the|does|the"), RULES)?;
+        let rest = skip(rest, "of|for|in");
+        let (last, whose) = rest.split_last()?;
+        last.any(&["work", "hold", "works", "apply"]).then_some(whose)?
+    };
+    let whose = without_last(whose, &["work", "works", "hold"]);
+    let mut params = Map::new();
+    named(&mut params, whose, situation);
+    Some(Wish::change(CONSISTENCY, params))
+}
+
+/// `generate N test users (with groups) (for X)`, `make 10 test users with classId groups`.
+fn generate(words: &[Word], situation: &Situation) -> Option<Wish> {
+    let rest = after(words, "generate|make up|make|create|invent|give me|get me|prepare|generate me|make me")?;
+    let (count, rest) = match users(skip(rest, "some|the|a|a few|a list of|names of|names for")) {
+        (Some(count), rest) => (Some(count), rest),
+        (None, rest) => (None, after(&rest, TEST_USERS)?.to_vec()),
+    };
+    let mut arguments = Map::new();
+    arguments.extend(count.map(|count| ("users".to_owned(), count.into())));
+    let at = rest.iter().position(|word| word.any(&["for", "of"])).unwrap_or(rest.len());
+    let (with, whose) = rest.split_at(at);
+    match skip(with, "with|in") {
+        [] => {}
+        [one] if one.any(&["groups", "group", "memberships"]) => {
+            arguments.insert("with_groups".to_owned(), true.into());
+        }
+        [kind, one] if one.any(&["groups", "group"]) => {
+            arguments.insert("group_type".to_owned(), kind.text.clone().into());
+        }
+        _ => return None,
+    }
+    if let [_, whose @ ..] = whose {
+        named(&mut arguments, whose, situation);
+    }
+    Some(Wish::Read { tool: USERS, arguments })
 }
 
 /// `enrol N users in X`.
@@ -89,14 +139,15 @@ fn change(experiment: &[Word], users: Option<i64>, situation: &Situation) -> Wis
     Wish::change(BALANCE, params)
 }
 
+const TEST_USERS: &str = "simulated users|test users|simulated user|test user|test participants|simulated participants|fake users|test students";
+
 /// `(with|using) N (simulated|test) users` anywhere: the number, and the words without it.
 fn users(words: &[Word]) -> (Option<i64>, Vec<Word>) {
     for (at, word) in words.iter().enumerate() {
         let Ok(users) = word.text.replace('.', "").parse::<i64>() else { continue };
-        let Some(rest) = after(
-            &words[at + 1..],
-            "users|user|simulated users|test users|simulated user|test user|participants|students|people|simulated participants|fake users",
-        ) else {
+        let Some(rest) = after(&words[at + 1..], "users|user|participants|students|people")
+            .or_else(|| after(&words[at + 1..], TEST_USERS))
+        else {
             continue;
         };
         let mut before = words[..at].to_vec();
@@ -107,4 +158,49 @@ fn users(words: &[Word]) -> (Option<i64>, Vec<Word>) {
         return (Some(users), before);
     }
     (None, words.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{situation::Situation, tests::check};
+
+    #[test]
+    fn consistency_rules_and_names_of_users() {
+        let of_math_hints = r#"test_consistency_rules {"experiment":"Math Hints"}"#;
+        check(
+            &Situation { last_experiment: Some("Math Hints".to_owned()), ..Situation::default() },
+            &[
+                ("test consistency rules for Math Hints", of_math_hints),
+                ("test the consistency rule of “Math Hints”", of_math_hints),
+                ("test consistency of it", of_math_hints),
+                ("test its consistency rules", r#"test_consistency_rules {"experiment":"Math Hints"}"#),
+                ("check the consistency rule of Math Hints", of_math_hints),
+                ("does the consistency rule of Math Hints work?", of_math_hints),
+                ("do the consistency rules of Math Hints hold?", of_math_hints),
+                ("test the consistency rules", of_math_hints),
+                ("run a consistency test for Math Hints", of_math_hints),
+                (
+                    "set Math Hints back to inactive",
+                    r#"update_experiment_status {"experiment":"Math Hints","status":"inactive"}"#,
+                ),
+                (
+                    "deactivate Math Hints",
+                    r#"update_experiment_status {"experiment":"Math Hints","status":"inactive"}"#,
+                ),
+                ("what is a consistency rule?", "term consistency rule"),
+                ("generate 5 test users", r#"read generate_test_users {"users":5}"#),
+                ("generate test users", "read generate_test_users"),
+                ("give me some test users", "read generate_test_users"),
+                (
+                    "make 10 test users with groups for Math Hints",
+                    r#"read generate_test_users {"experiment":"Math Hints","users":10,"with_groups":true}"#,
+                ),
+                (
+                    "create 20 simulated users with classId groups",
+                    r#"read generate_test_users {"group_type":"classId","users":20}"#,
+                ),
+                ("enrol 5 users in Math Hints", r#"test_condition_balance {"experiment":"Math Hints","users":5}"#),
+            ],
+        );
+    }
 }

@@ -13,6 +13,7 @@ mod experiments;
 mod participants;
 mod recorded_errors;
 mod several_requests;
+mod testing;
 mod tools;
 mod trouble;
 

@@ -209,6 +209,10 @@ async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     • “rename Math Hints to Hints 2”, “set the weights of Math Hints to 70/30”
     • “initialize user u1 with groups classId 5B in assign-prog”
 
+    *Test*
+    • “test the balance of Math Hints with 200 users”, “test consistency rules for Math Hints”
+    • “simulate user u1 in Math Hints”, “generate 5 test users”
+
     *And*
     • “what have we done so far?”, “undo that”
     • “what is a decision point?”, “what concepts can you explain?”, “what parameters does create take?”

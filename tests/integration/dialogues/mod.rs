@@ -3,6 +3,7 @@
 mod approvals;
 mod cautions;
 mod commands;
+mod consistency;
 mod create;
 mod delete;
 mod details;

@@ -27,14 +27,14 @@ fn marks(bot: &TestBot) -> HashMap<String, usize> {
 
 /// Runs have names of their own.
 pub(super) fn without_run(text: &str) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match word.find("test-") {
-            Some(at) if word.len() >= at + 11 => words.push(format!("{}test-‹run›{}", &word[..at], &word[at + 11..])),
-            _ => words.push(word.to_owned()),
-        }
+    let mut parts = text.split("test-");
+    let mut words = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let run = part.get(..6).filter(|run| run.bytes().all(|b| b.is_ascii_hexdigit()));
+        let rest = run.map_or_else(|| part.to_owned(), |_| format!("‹run›{}", &part[6..]));
+        words = format!("{words}test-{rest}");
     }
-    words.join(" ")
+    words
 }
 
 /// The counts in the report's table, by condition.

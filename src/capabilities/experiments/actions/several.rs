@@ -224,6 +224,7 @@ fn past(to: Status) -> &'static str {
         Status::EnrollmentComplete => "Stopped",
         Status::Cancelled => "Cancelled",
         Status::Archived => "Archived",
+        Status::Inactive => "Set to inactive",
         _ => "Changed",
     }
 }
@@ -236,6 +237,9 @@ fn card(fit: &[View], to: Status, left_out: &[String]) -> Card {
     let mut warnings = Vec::new();
     if to == Status::Cancelled {
         warnings.push(Text::from("A cancelled experiment cannot be started again here."));
+    }
+    if to == Status::Inactive && fit.iter().any(|view| view.state == Status::EnrollmentComplete) {
+        warnings.push(Text::from("People who are enrolled get the application's default, too."));
     }
     let mut notes = vec![Text::from("One decision for all of them; I say what became of each.")];
     if !left_out.is_empty() {

@@ -54,7 +54,8 @@ struct Given {
     #[serde(default)]
     all: Option<AllOf>,
     /// What it is to become: `enrolling` (start, resume), `enrollmentComplete` (stop, pause), `cancelled` (cancel, final),
-    /// `archived` (only what is cancelled), `scheduled` (starts by itself) or `inactive` (takes a schedule back). Required.
+    /// `archived` (only what is cancelled), `scheduled` (starts by itself) or `inactive` (takes a schedule back, or sets a
+    /// paused one back). Required.
     #[serde(default)]
     status: Option<String>,
     /// When it starts by itself, with `scheduled`: such as `2027-01-15 09:00` (UTC).
@@ -314,6 +315,12 @@ fn card(experiment: &View, to: Status, start_on: Option<&str>, enrolled: Option<
             "Don't schedule",
             format!("Scheduled “{name}”: it starts on {}.", start_on.map(choices::when).unwrap_or_default()),
         ),
+        (Status::EnrollmentComplete, Status::Inactive) => (
+            format!("Set “{name}” back to inactive?"),
+            "Set to inactive",
+            "Leave it paused",
+            format!("Set “{name}” back to inactive: it gives nobody a condition until somebody starts it."),
+        ),
         (_, Status::Inactive) => (
             format!("Unschedule “{name}”?"),
             "Unschedule experiment",
@@ -350,6 +357,10 @@ fn card(experiment: &View, to: Status, start_on: Option<&str>, enrolled: Option<
             notes.push(Text::from("Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it."));
         }
         Status::Archived => notes.push(Text::from("Its design and results are kept; it cannot be started from there.")),
+        Status::Inactive if experiment.state == Status::EnrollmentComplete => {
+            warnings.push(Text::from("People who are enrolled get the application's default, too."));
+            notes.push(Text::from("Enrollments are kept: when it is started again, people keep their condition."));
+        }
         Status::Inactive => {}
         _ => {
             warnings.push(Text::from("A cancelled experiment cannot be started again here."));

@@ -53,6 +53,9 @@ pub fn schema_reply(answer: &Value) -> Reply {
             ("ask what a participant gets", "what condition would u1 get in assign-prog?")
         }
         "mark_decision_point" => ("mark a visit", "mark SelectSection/area_model for u1 in Math Hints"),
+        "test_condition_balance" => ("test the balance of conditions", "test the balance of Math Hints with 200 users"),
+        "test_consistency_rules" => ("test the consistency rules", "test consistency rules for Math Hints"),
+        "simulate_user_journey" => ("simulate a user's visit", "simulate user u1 in Math Hints"),
         _ => return unreadable(),
     };
     let parameters = answer["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -1,12 +1,13 @@
 //! Every sentence about experiments that people read.
 //!
-//! [`answers`], [`lists`], [`details`], [`contexts`] and [`knowledge`] draw what the tools read; [`refusals`] says why
+//! [`answers`], [`lists`], [`details`], [`contexts`], [`knowledge`] and [`users`] draw what the tools read; [`refusals`] says why
 //! something is not done and what can be done instead; [`cautions`] are the warnings on cards; [`outcomes`] says what
-//! became of a change, [`testing`] what came of a test. Names of things are marked as names, so that they are escaped
+//! became of a change, [`testing`] and [`consistency`] what came of a test. Names of things are marked as names, so that they are escaped
 //! where they are drawn. What a platform said is quoted shortened and as code.
 
 pub mod answers;
 pub mod cautions;
+pub mod consistency;
 pub mod contexts;
 pub mod details;
 pub mod knowledge;
@@ -14,6 +15,7 @@ pub mod lists;
 pub mod outcomes;
 pub mod refusals;
 pub mod testing;
+pub mod users;
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -2,7 +2,7 @@
 
 use crate::{
     capabilities::experiments::{
-        actions::fact,
+        actions::{fact, not_done},
         rules::number,
         testing::{
             balance::{LONGEST, MOST, Share, Tally, Test},
@@ -14,11 +14,13 @@ use crate::{
     },
     ids::UserId,
     reply::{Attachment, Card, Part, Reply, Text},
-    services::upgrade::{experiment::View, status::Status},
+    services::upgrade::{error::Error, experiment::View, status::Status},
 };
 
 /// Below this, counts do not fit the weights.
 const HARDLY_CHANCE: f64 = 0.001;
+/// How much of a reason is told, in characters.
+const LONGEST_REASON: usize = 200;
 /// Below this, it is worth a second look.
 const UNUSUAL: f64 = 0.05;
 
@@ -218,14 +220,33 @@ pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
 }
 
 /// The platform stopped answering.
-pub fn gave_up(test: &Test, tally: &Tally, why: Text) -> Text {
+pub fn gave_up(test: &Test, tally: &Tally, error: &Error) -> Text {
     match tally.enrolled {
-        0 => why,
+        0 => not_done(error),
         enrolled => {
             Text::from(format!("Broken off after {} of {} users; {enrolled} are enrolled. ", tally.next, test.users))
-                .join(why)
+                .join(trouble(error))
         }
     }
+}
+
+/// Why a test cannot go on that has changed something already.
+pub fn trouble(error: &Error) -> Text {
+    match error {
+        Error::Unavailable { .. } | Error::NoAnswer { .. } => Text::from("UpGrade does not answer at the moment."),
+        Error::Auth => Text::from("UpGrade does not accept my credentials any more."),
+        Error::NotFound { .. } => Text::from("UpGrade does not know the experiment or a user of the test any more."),
+        Error::Invalid { problems } => not_accepted(&problems.join("; ")),
+        Error::Refused { reason } | Error::Faulted { reason } | Error::Decode { reason } => not_accepted(reason),
+    }
+}
+
+fn not_accepted(reason: &str) -> Text {
+    Text::from("UpGrade did not make the next step (").plain(shortened(reason)).plain(").")
+}
+
+fn shortened(reason: &str) -> String {
+    reason.chars().take(LONGEST_REASON).collect()
 }
 
 /// The figures, what they mean, and the picture.

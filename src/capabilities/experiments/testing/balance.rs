@@ -15,7 +15,7 @@ use super::simulated::{self, GROUP_SIZE, Place, Visit};
 use crate::{
     capabilities::experiments::{
         access,
-        actions::{failed, given, in_flight, missing, not_done, stored, unread},
+        actions::{failed, given, in_flight, missing, stored, unread},
         points,
         replies::testing as words,
     },
@@ -149,8 +149,13 @@ impl ActionKind for TestBalance {
             code: c.condition_code.clone(),
             weight: c.assignment_weight,
         });
-        let run = format!("test-{:06x}", rand::random::<u32>() & 0xff_ffff);
-        let test = Test { experiment_name: view.name.clone(), place, users, run, conditions: conditions.collect() };
+        let test = Test {
+            experiment_name: view.name.clone(),
+            place,
+            users,
+            run: simulated::run(),
+            conditions: conditions.collect(),
+        };
         let card = words::card(&test, enrolled);
         Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None })
     }
@@ -210,7 +215,7 @@ impl Portions for TestBalance {
             .collect()
             .await;
         if let Some(error) = nobody_got_through(&visits) {
-            let summary = words::gave_up(&test, &tally, not_done(error));
+            let summary = words::gave_up(&test, &tally, error);
             return Portion::Ended(failed(access::kind(error), summary));
         }
         for (number, visit) in &visits {
@@ -269,18 +274,13 @@ fn place(view: &View) -> Result<Place, PrepareError> {
     if view.state != Status::Enrolling {
         return refused(words::not_running(&view.name, view.state));
     }
-    let by_group = view.assignment_unit == "group";
-    if !by_group && view.assignment_unit != "individual" {
+    if !matches!(view.assignment_unit.as_str(), "group" | "individual") {
         return refused(words::not_within_subjects(&view.name));
     }
-    let Some((site, target)) = points::first(view) else { return refused(words::nowhere(&view.name)) };
-    Ok(Place {
-        experiment: view.id,
-        context: view.context().to_owned(),
-        site,
-        target,
-        group: view.group.clone().filter(|_| by_group),
-    })
+    match points::first(view) {
+        Some(point) => Ok(Place::of(view, point)),
+        None => refused(words::nowhere(&view.name)),
+    }
 }
 
 /// What must be as it was on the card: status, conditions, weights.

@@ -107,23 +107,16 @@ impl ActionKind for SimulateJourney {
         if view.assignment_unit == "within-subjects" {
             return Err(access::refused(ErrorKind::Execution, refusals::within_subjects(&view.name)));
         }
-        let (site, target) = match point {
+        let point = match point {
             Some((site, target)) => points::of(&view, site, target)?,
             None => {
                 points::first(&view).ok_or_else(|| access::refused(ErrorKind::Execution, words::nowhere(&view.name)))?
             }
         };
-        let by_group = view.assignment_unit == "group";
         let journey = Journey {
             user,
             experiment_name: view.name.clone(),
-            place: Place {
-                experiment: view.id,
-                context: view.context().to_owned(),
-                site,
-                target,
-                group: view.group.clone().filter(|_| by_group),
-            },
+            place: Place::of(&view, point),
             group: asked.group.map(|groups| groups.into_iter().map(|(kind, ids)| (kind, ids.all())).collect()),
             working_group: asked.working_group,
         };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::services::upgrade::{
     client::UpgradeClient,
     error::Error,
-    experiment::ExperimentId,
+    experiment::{ExperimentId, View},
     participants::{Introduction, Mark, MarkData, MarkedCondition},
 };
 
@@ -35,6 +35,19 @@ pub struct Place {
     pub group: Option<String>,
 }
 
+impl Place {
+    /// A decision point of an experiment.
+    pub fn of(view: &View, (site, target): (String, String)) -> Self {
+        Self {
+            experiment: view.id,
+            context: view.context().to_owned(),
+            site,
+            target,
+            group: view.group.clone().filter(|_| view.assignment_unit == "group"),
+        }
+    }
+}
+
 /// What came of a visit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Visit {
@@ -53,8 +66,13 @@ pub fn name(run: &str, number: u32) -> String {
     format!("{run}-{:04}", number + 1)
 }
 
+/// How the names of a new run begin.
+pub fn run() -> String {
+    format!("test-{:06x}", rand::random::<u32>() & 0xff_ffff)
+}
+
 /// The name of that participant's group.
-fn group(run: &str, number: u32) -> String {
+pub fn group(run: &str, number: u32) -> String {
     format!("{run}-group-{:03}", number / GROUP_SIZE + 1)
 }
 
@@ -62,25 +80,38 @@ fn group(run: &str, number: u32) -> String {
 pub async fn visit(client: &UpgradeClient, place: &Place, run: &str, number: u32) -> Visit {
     let introduction = match &place.group {
         None => Introduction::default(),
-        Some(kind) => Introduction {
-            group: Some(BTreeMap::from([(kind.clone(), vec![group(run, number)])])),
-            working_group: Some(BTreeMap::from([(kind.clone(), group(run, number))])),
-        },
+        Some(kind) => member(kind, &group(run, number)),
     };
     visit_as(client, place, &name(run, number), &introduction).await
 }
 
+/// Somebody who belongs to this one group and acts in it.
+pub fn member(kind: &str, group: &str) -> Introduction {
+    Introduction {
+        group: Some(BTreeMap::from([(kind.to_owned(), vec![group.to_owned()])])),
+        working_group: Some(BTreeMap::from([(kind.to_owned(), group.to_owned())])),
+    }
+}
+
 /// Sends somebody to a place.
 pub async fn visit_as(client: &UpgradeClient, place: &Place, user: &str, introduction: &Introduction) -> Visit {
-    match enter(client, place, user, introduction).await {
-        Ok(Some(code)) => leave_a_mark(client, place, user, code).await,
+    match ask(client, place, user, introduction).await {
+        Ok(Some(code)) => match mark(client, place, user, Some(&code)).await {
+            Ok(()) => Visit::Enrolled(code),
+            Err(Error::NoAnswer { .. }) => Visit::Silent,
+            Err(error) => Visit::Failed(error),
+        },
         Ok(None) => Visit::NothingGiven,
         Err(error) => Visit::Failed(error),
     }
 }
 
 /// Introduces the participant and asks what it is given. Both can be repeated.
-async fn enter(
+///
+/// # Errors
+///
+/// If the platform does not tell, after some tries.
+pub async fn ask(
     client: &UpgradeClient,
     place: &Place,
     user: &str,
@@ -94,19 +125,28 @@ async fn enter(
     Ok(ours.next().map(|condition| condition.condition_code))
 }
 
-/// Marks the visit, which enrols. Repeated only if it did not leave.
-async fn leave_a_mark(client: &UpgradeClient, place: &Place, user: &str, code: String) -> Visit {
-    let given = MarkedCondition { condition_code: Some(code.clone()), experiment_id: Some(place.experiment) };
-    let data = MarkData { site: place.site.clone(), target: place.target.clone(), assigned_condition: Some(given) };
-    let mark = Mark { data, status: "condition applied".to_owned() };
-    match again(|error| matches!(error, Error::Unavailable { .. }), || client.mark(user, &mark)).await {
-        Ok(_) => Visit::Enrolled(code),
-        Err(Error::NoAnswer { .. }) => Visit::Silent,
-        Err(error) => Visit::Failed(error),
-    }
+/// Marks the visit, which enrols whoever is given a condition. Repeated only if it did not leave.
+///
+/// # Errors
+///
+/// If it did not happen, or ([`Error::NoAnswer`]) may not have.
+pub async fn mark(client: &UpgradeClient, place: &Place, user: &str, code: Option<&str>) -> Result<(), Error> {
+    let given =
+        |code: &str| MarkedCondition { condition_code: Some(code.to_owned()), experiment_id: Some(place.experiment) };
+    let assigned_condition = code.map(given);
+    let status = if code.is_some() { "condition applied" } else { "no condition assigned" };
+    let data = MarkData { site: place.site.clone(), target: place.target.clone(), assigned_condition };
+    let mark = Mark { data, status: status.to_owned() };
+    again(|error| matches!(error, Error::Unavailable { .. }), || client.mark(user, &mark)).await?;
+    Ok(())
 }
 
-async fn again<T, F: Future<Output = Result<T, Error>>>(
+/// Makes a call, and makes it again while its error may pass by itself.
+///
+/// # Errors
+///
+/// The last one.
+pub async fn again<T, F: Future<Output = Result<T, Error>>>(
     passes: impl Fn(&Error) -> bool,
     call: impl Fn() -> F,
 ) -> Result<T, Error> {

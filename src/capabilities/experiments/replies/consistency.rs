@@ -1,0 +1,373 @@
+//! What is said about a test of consistency rules.
+
+use crate::{
+    capabilities::experiments::{
+        actions::fact,
+        testing::{
+            consistency::{Course, LONGEST, Step, Test},
+            expected::{Afterwards, Consistency, Expected, Judged, Phase, Rules, Visitor, judge},
+        },
+    },
+    ids::UserId,
+    reply::{Card, Choice, Fact, Part, Reply, Text},
+    services::upgrade::{
+        experiment::{Ending, View},
+        participants::Enrollment,
+        status::Status,
+    },
+};
+
+/// How many differences one sentence tells; the table marks all.
+const TOLD: usize = 3;
+
+/// The card of a test: everything that will be done, in order.
+pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
+    let Test { experiment_name: name, place, first, rules, visitors, run: _ } = test;
+    let at = super::outcomes::place(&place.site, Some(&place.target));
+    let mut facts = vec![fact("Rules", in_words(rules, place.group.as_deref())), fact("At", at.as_str())];
+    facts.extend(steps(test));
+    if *first > Phase::Before {
+        facts.push(fact("Left out", left_out(*first)));
+    }
+    let users = if visitors.len() == 1 { "1 test user".to_owned() } else { format!("{} test users", visitors.len()) };
+    facts.push(fact("Bounds", format!("{users}, this experiment only, at most {} minutes", LONGEST.as_secs() / 60)));
+    let mut warnings = Vec::new();
+    if *first == Phase::Before {
+        warnings.push(Text::from(format!("While it runs, real users at {at} are enrolled too.")));
+    }
+    if *first < Phase::Paused {
+        let new = if rules.by_group { "new groups" } else { "newcomers" };
+        warnings.push(Text::from(format!("It ends paused: {new} get nothing, and {}.", afterwards(rules))));
+    }
+    warnings.push(Text::from("The platform cannot take enrolled users out again: they stay in its figures."));
+    let real = enrolled.filter(|enrolled| *enrolled > 0);
+    if let Some(real) = real {
+        let are = if real == 1 { "1 person is".to_owned() } else { format!("{real} people are") };
+        warnings.push(Text::from(format!("{are} enrolled already; the figures will be mixed.")));
+    }
+    let back = if *first < Phase::Paused { " Afterwards I offer to put it back." } else { "" };
+    Card {
+        title: format!("Test the consistency rules of “{name}”?"),
+        facts,
+        warnings,
+        notes: vec![Text::from(format!("It can be stopped on the way; then it stays as it is by then.{back}"))],
+        approve: "Run the test".to_owned(),
+        reject: "Don't".to_owned(),
+        done: format!("Tested the consistency rules of “{name}”."),
+        irreversible: real.is_some() && *first < Phase::Paused,
+    }
+}
+
+fn steps(test: &Test) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let mut before = test.first;
+    for step in test.steps() {
+        let nth = facts.len() + 1;
+        facts.push(match step {
+            Step::Enter(phase) => {
+                let from = std::mem::replace(&mut before, phase);
+                Fact {
+                    label: format!("{nth}. {}", if phase == Phase::Running { "Start it" } else { "Pause it" }),
+                    before: Some(from.status().display().into()),
+                    after: phase.status().display().into(),
+                }
+            }
+            Step::Ask(phase) => fact(&format!("{nth}. {}", while_it_is(phase)), who_visits(test, phase)),
+            Step::Mark(_) => continue, // part of the visit
+        });
+    }
+    facts
+}
+
+/// Who comes, and again who came before.
+fn who_visits(test: &Test, phase: Phase) -> Text {
+    let (new, known): (Vec<_>, Vec<_>) = test.who_comes(phase).partition(|(_, visitor)| visitor.arrives == phase);
+    let mut text = Text::from(match (known.is_empty(), new.len()) {
+        (true, 1) => "visit by ",
+        (true, _) => "visits by ",
+        (false, _) => "visits by the same, and by ",
+    });
+    for (nth, (_, visitor)) in new.iter().enumerate() {
+        text = if nth > 0 { text.plain(", ") } else { text }.code(&visitor.user);
+        text = text.plain(format!(" ({})", self::visitor(visitor)));
+    }
+    text
+}
+
+fn while_it_is(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Before => "Before the start",
+        Phase::Running => "While it runs",
+        Phase::Paused => "While it is paused",
+    }
+}
+
+fn left_out(first: Phase) -> &'static str {
+    match first {
+        Phase::Before => "nothing",
+        Phase::Running => "visits before the start, since it runs already",
+        Phase::Paused => "visits before the start and while it runs, since it is paused already",
+    }
+}
+
+fn in_words(rules: &Rules, kind: Option<&str>) -> String {
+    let unit =
+        kind.map_or("each person by themselves".to_owned(), |kind| format!("all of a group together, by {kind}"));
+    let consistency = match rules.consistency {
+        Consistency::Individual => "individual",
+        Consistency::Group => "group",
+        Consistency::Experiment => "experiment",
+    };
+    let early = match (rules.early_stay_out, rules.consistency) {
+        (true, Consistency::Experiment) => "early visitors may take part all the same",
+        (true, Consistency::Individual | Consistency::Group) => "early visitors stay out",
+        (false, _) => "early visitors may take part",
+    };
+    format!("{unit}; consistency {consistency}; {early}; afterwards {}", afterwards(rules))
+}
+
+fn afterwards(rules: &Rules) -> String {
+    match &rules.afterwards {
+        Afterwards::Keep => "everyone enrolled keeps their condition".to_owned(),
+        Afterwards::Named(code) => format!("everyone enrolled gets {code}"),
+        Afterwards::Default => "everyone gets the application's default".to_owned(),
+    }
+}
+
+/// What comes next.
+pub fn under_way(next: Step) -> Text {
+    Text::from(match next {
+        Step::Enter(Phase::Running) => "starting it",
+        Step::Enter(_) => "pausing it",
+        Step::Ask(Phase::Before) | Step::Mark(Phase::Before) => "visits before the start",
+        Step::Ask(Phase::Running) | Step::Mark(Phase::Running) => "visits while it runs",
+        Step::Ask(Phase::Paused) | Step::Mark(Phase::Paused) => "visits while it is paused",
+    })
+}
+
+/// How it came out, in one or two sentences.
+pub fn summary(test: &Test, course: &Course) -> Text {
+    let name = &test.experiment_name;
+    let text = Text::from("Tested the consistency rules of “").bold(name).plain("”: ").plain(verdict(test, course));
+    text.plain(format!(" It is {} now.", test.phase_after(course.next).status().display()))
+}
+
+fn verdict(test: &Test, course: &Course) -> String {
+    let all = judge(&test.rules, &test.visitors, &course.sights);
+    let differ: Vec<_> = all.iter().filter(|one| !one.fits()).collect();
+    match (differ.len(), all.len()) {
+        (0, 1) => "the 1 observation is as the rules say.".to_owned(),
+        (0, all) => format!("all {all} observations are as the rules say."),
+        (some, all) => {
+            let told: Vec<_> = differ.iter().take(TOLD).map(|one| difference(test, one)).collect();
+            let more = if some > TOLD { format!("; and {} more", some - TOLD) } else { String::new() };
+            let verb = if some == 1 { "differs" } else { "differ" };
+            format!("{some} of {all} observations {verb} from the rules: {}{more}.", told.join("; "))
+        }
+    }
+}
+
+fn difference(test: &Test, one: &Judged) -> String {
+    let who = visitor(&test.visitors[one.sight.visitor]);
+    let phase = while_it_is(one.sight.phase).to_lowercase();
+    format!("{phase}, the {who} got {} instead of {}", got(one), expected(test, one))
+}
+
+/// It ended on the way, by somebody's wish or for taking too long.
+pub fn stopped(test: &Test, course: &Course, by: Option<&UserId>) -> Text {
+    let text = match by {
+        Some(by) => Text::from("Stopped by ").person(by.clone()),
+        None => Text::from(format!("Stopped, since {} minutes are over,", LONGEST.as_secs() / 60)),
+    };
+    let status = test.phase_after(course.next).status();
+    let text = text.plain(format!(" after {}. “", steps_made(test, course)));
+    let text = text.bold(&test.experiment_name).plain(format!("” is {} now", status.display()));
+    match course.sights.is_empty() {
+        true => text.plain(", and nobody was enrolled."),
+        false => text.plain(format!("; so far {}", verdict(test, course))),
+    }
+}
+
+/// `3 of 5 steps`, as the card counts them.
+fn steps_made(test: &Test, course: &Course) -> String {
+    format!("{} of {} steps", test.lines(course.next), test.lines(test.steps().len()))
+}
+
+/// It cannot go on.
+pub fn broken_off(test: &Test, course: &Course, why: Text, stands: Option<Status>) -> Text {
+    let text = Text::from(format!("Broken off after {}. ", steps_made(test, course))).join(why);
+    match stands {
+        Some(status) => text.plain(" “").bold(&test.experiment_name).plain(format!("” is {} now.", status.display())),
+        None => {
+            let likely = test.phase_after(course.next).status().display();
+            text.plain(" I could not read where it stands now; the last I know is ").plain(likely).plain(".")
+        }
+    }
+}
+
+/// A request was sent again and again.
+pub fn no_answer() -> Text {
+    Text::from("The platform gives no answer.")
+}
+
+/// Somebody else was faster.
+pub fn changed_meanwhile() -> Text {
+    Text::from("Somebody changed its status meanwhile.")
+}
+
+/// The table, and buttons to put the experiment back.
+pub fn report(reply: Reply, test: &Test, course: &Course) -> Reply {
+    let mut reply = seen_so_far(reply, test, course);
+    let back = ways_back(test, test.phase_after(course.next));
+    reply.choices.splice(0..0, back);
+    reply
+}
+
+/// The table alone.
+pub fn seen_so_far(reply: Reply, test: &Test, course: &Course) -> Reply {
+    let all = judge(&test.rules, &test.visitors, &course.sights);
+    if all.is_empty() {
+        return reply;
+    }
+    let rows = all.iter().map(|one| {
+        let result = match one.fits() {
+            true => Text::from("✓ fits"),
+            false => Text::from("✗ ").bold("differs"),
+        };
+        vec![
+            Text::from(match one.sight.phase {
+                Phase::Before => "Before start",
+                Phase::Running => "Running",
+                Phase::Paused => "Paused",
+            }),
+            Text::from(capital(&visitor(&test.visitors[one.sight.visitor]))),
+            Text::from(expected(test, one)),
+            Text::from(got(one)),
+            result,
+        ]
+    });
+    let columns = ["Phase", "Visitor", "Expected", "Observed", "Result"].map(str::to_owned).to_vec();
+    let reply = reply.and(Part::Table { columns, rows: rows.collect() });
+    reply.hint("“Nothing” means that the application shows its default.")
+}
+
+/// Full requests that lead back to where it stood before the test, as far as there is a way.
+fn ways_back(test: &Test, now: Phase) -> Vec<Choice> {
+    let name = format!("“{}”", test.experiment_name);
+    let choice = |label: &str, says: String| Choice { label: label.to_owned(), says };
+    let resume = choice("Resume it", format!("resume {name}"));
+    match (test.first, now) {
+        (Phase::Before, Phase::Paused) => {
+            vec![choice("Set it back to inactive", format!("set {name} back to inactive")), resume]
+        }
+        (Phase::Running, Phase::Paused) => vec![resume],
+        (Phase::Before, Phase::Running) => vec![choice("Stop it", format!("stop {name}"))],
+        _ => Vec::new(),
+    }
+}
+
+fn visitor(visitor: &Visitor) -> String {
+    let came = match visitor.arrives {
+        Phase::Before => "early visitor",
+        Phase::Running => "later visitor",
+        Phase::Paused => "newcomer",
+    };
+    match visitor.group {
+        None => came.to_owned(),
+        Some(group) => format!("{came}, group {group}"),
+    }
+}
+
+fn expected(test: &Test, one: &Judged) -> String {
+    match (&one.expected, &one.drawn) {
+        (Expected::Nothing, _) => "nothing".to_owned(),
+        (Expected::Drawn, _) => "any condition".to_owned(),
+        (Expected::Same, Some(code)) if test.rules.by_group => format!("{code} (as its group)"),
+        (Expected::Same, Some(code)) => format!("{code} again"),
+        (Expected::Same, None) => "the condition from before".to_owned(),
+        (Expected::Named(code), _) => code.clone(),
+    }
+}
+
+fn got(one: &Judged) -> String {
+    one.sight.got.clone().unwrap_or_else(|| "nothing".to_owned())
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// There is no rule within subjects.
+pub fn within_subjects(name: &str) -> Reply {
+    Reply::text(
+        Text::from("In “").bold(name).plain(
+            "” everybody meets every condition in turn (within subjects), so there is no consistency rule to test.",
+        ),
+    )
+}
+
+/// It cannot begin from this status.
+pub fn not_from(name: &str, status: Status) -> Reply {
+    let is = Text::from("“").bold(name).plain(format!("” is {}", status.display()));
+    match status {
+        Status::Scheduled => {
+            let text = is.plain(" and would start by itself. Take it off the schedule first, then it can be tested.");
+            Reply::text(text).choice("Unschedule it", format!("unschedule “{name}”"))
+        }
+        _ => Reply::text(is.plain(
+            ", and the test goes through the phases before the start, running and paused. \
+             From where it stands there is no way into them.",
+        ))
+        .choice("List experiments", "list experiments"),
+    }
+}
+
+/// Nobody knows what these rules do together.
+pub fn unknown_rules(view: &View) -> Reply {
+    let rule = view.consistency_rule.as_deref().unwrap_or("none");
+    Reply::text(Text::from("“").bold(&view.name).plain(format!(
+        "” has the unit {} and the consistency rule {rule}. What follows from these two together is not known, so there \
+         is nothing to compare with.",
+        view.assignment_unit
+    )))
+    .choice("Make the rule individual", format!("set the consistency rule of “{}” to individual", view.name))
+}
+
+/// Simulated users are on no list.
+pub fn only_listed(name: &str) -> Reply {
+    Reply::text(
+        Text::from("Only people on the inclusion list take part in “")
+            .bold(name)
+            .plain("”. Test users are on no list, so they would get nothing whatever the rules are."),
+    )
+}
+
+/// Somebody else takes some of the users.
+pub fn shared(name: &str, other: &View) -> Reply {
+    Reply::text(
+        Text::from("“").bold(&other.name).plain(format!("”, {}, shares a decision point with “", other.state.display()))
+            .bold(name)
+            .plain("”. There each user takes part in only one of the two, so what a test user gets would not show the rules."),
+    )
+    .choice("Show the other one", format!("show “{}”", other.name))
+}
+
+/// It would pause by itself before the test is over.
+pub fn ends_too_soon(view: &View, test: &Test, enrolled: Option<&Enrollment>) -> Option<Reply> {
+    let joins = test.visitors.iter().filter(|visitor| visitor.arrives <= Phase::Running).count() as u64;
+    let groups = if test.rules.by_group { joins.min(2) } else { 0 };
+    let Ending { user_count, group_count } = view.ending;
+    let reached = |limit: Option<u64>, there: Option<u64>, more: u64| {
+        limit.filter(|limit| more > 0 && *limit > 0 && there.unwrap_or(0) + more >= *limit)
+    };
+    let limit = match reached(user_count, enrolled.map(|e| e.users), joins) {
+        Some(users) => format!("{users} users"),
+        None => format!("{} groups", reached(group_count, enrolled.map(|e| e.groups), groups)?),
+    };
+    let text = Text::from("“").bold(&view.name).plain(format!(
+        "” ends its enrollment by itself at {limit}. The test users would take it there, and it would pause before the \
+         test is over."
+    ));
+    Some(Reply::text(text))
+}

@@ -1,0 +1,100 @@
+//! Names for simulated participants.
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::answers::unreadable;
+use crate::{
+    capabilities::experiments::testing::users::{MOST, User, Users},
+    reply::{Attachment, Part, Reply, Text},
+};
+
+/// So many are told in a list.
+const LISTED: usize = 10;
+/// So many fit a table; the rest is in a file.
+const SHOWN: usize = 50;
+
+/// The names: the answer of `generate_test_users`.
+pub fn reply(answer: &Value) -> Reply {
+    let Ok(all) = Users::deserialize(answer) else { return unreadable() };
+    let Users { run: _, experiment, group_type, users } = &all;
+    let how_many = if users.len() == 1 {
+        "Here is 1 test user".to_owned()
+    } else {
+        format!("Here are {} test users", users.len())
+    };
+    let mut text = Text::from(how_many);
+    if let Some(name) = experiment {
+        text = text.plain(" for “").bold(name).plain("”");
+    }
+    if let Some(kind) = group_type {
+        let groups = groups(users);
+        let word = if groups == 1 { "group" } else { "groups" };
+        text = text.plain(format!(", in {groups} {word} of ")).code(kind);
+    }
+    let rest = users.len().saturating_sub(SHOWN);
+    let mut reply = Reply::text(text.plain(if rest > 0 { format!("; the first {SHOWN}:") } else { ":".to_owned() }));
+    reply = match (group_type, users.len()) {
+        (None, ..=LISTED) => reply.and(Part::List(users.iter().map(|user| Text::new().code(&user.user)).collect())),
+        _ => {
+            let group = |user: &User| user.group.iter().map(|group| Text::new().code(group)).collect::<Vec<_>>();
+            let row = |user: &User| std::iter::once(Text::new().code(&user.user)).chain(group(user)).collect();
+            let columns = std::iter::once("User".to_owned()).chain(group_type.clone()).collect();
+            reply.and(Part::Table { columns, rows: users.iter().take(SHOWN).map(row).collect() })
+        }
+    };
+    reply = reply.hint("These are only names: nobody is enrolled before a visit is approved.");
+    if rest > 0 {
+        reply = reply.file(csv(&all));
+    }
+    match (experiment, group_type, users.first()) {
+        (Some(name), None, Some(first)) => {
+            reply.choice("Simulate the first", format!("simulate user {} in “{name}”", first.user))
+        }
+        _ => reply,
+    }
+}
+
+fn groups(users: &[User]) -> usize {
+    users.iter().filter_map(|user| user.group.as_deref()).collect::<std::collections::HashSet<_>>().len()
+}
+
+fn csv(all: &Users) -> Attachment {
+    let mut text = match &all.group_type {
+        Some(kind) => format!("user,{kind}\n"),
+        None => "user\n".to_owned(),
+    };
+    for User { user, group } in &all.users {
+        let cells: Vec<_> = std::iter::once(user).chain(group).map(String::as_str).collect();
+        text.push_str(&cells.join(","));
+        text.push('\n');
+    }
+    Attachment {
+        name: format!("{}.csv", all.run),
+        title: format!("{} test users", all.users.len()),
+        bytes: text.into_bytes(),
+    }
+}
+
+/// More than can be made, or none.
+pub fn not_so_many() -> Reply {
+    Reply::text(format!("I can make up 1 to {MOST} test users. How many shall it be?"))
+}
+
+/// A beginning that is too long.
+pub fn long_run(most: usize) -> Reply {
+    Reply::text(format!("The names may begin with at most {most} characters of your choice."))
+}
+
+/// Groups are wanted, and it is not clear of which type.
+pub fn which_groups(users: u32, experiment: Option<&str>, known: &[String]) -> Reply {
+    if known.is_empty() {
+        return Reply::text("There are no group types there, so test users cannot have groups.");
+    }
+    let reply = Reply::text(format!("Which type of group shall they have: {}?", known.join(", ")));
+    let whose = experiment.map(|name| format!(" for “{name}”")).unwrap_or_default();
+    known
+        .iter()
+        .take(5)
+        .fold(reply, |reply, kind| reply.choice(kind, format!("generate {users} test users with {kind} groups{whose}")))
+}

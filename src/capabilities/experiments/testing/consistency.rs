@@ -1,0 +1,398 @@
+//! `test_consistency_rules`: sends a few simulated participants through every phase of an experiment, changing its status
+//! on the way, and compares what they got with what its rules say.
+//!
+//! One portion is one [`Step`]. In each phase everybody first asks and is then marked: asking can be repeated and gives the
+//! same again, and what was seen is saved before the marks that may change it. A change of status is made only after reading
+//! where the experiment stands, so an interrupted one is not made twice; of interrupted marks, those are left out that
+//! enrolled somebody.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures_util::future::try_join_all;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    expected::{self, Phase, Rules, Sight, Visitor},
+    simulated::{self, Place},
+};
+use crate::{
+    capabilities::experiments::{
+        access,
+        actions::{failed, given, in_flight, missing, stored, unread},
+        points,
+        replies::{consistency as words, refusals, testing},
+        rules::{self, Objection},
+    },
+    clock::Clock,
+    graph::action::{
+        ActionKind, ActionRecord, ErrorKind, Outcome, Portion, Portions, PrepareError, Progress, Proposal, Refusal,
+    },
+    ids::UserId,
+    reply::{Reply, Text},
+    services::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{ExperimentId, View},
+        participants::Introduction,
+        status::Status,
+    },
+};
+
+/// A test that takes longer ends by itself.
+pub const LONGEST: Duration = Duration::from_secs(10 * 60);
+
+/// `test_consistency_rules`.
+#[derive(Debug)]
+pub struct TestConsistency(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// The experiment, by name or id. Required.
+    #[serde(default)]
+    experiment: Option<String>,
+}
+
+/// What is stored: everything that decides who comes when, and what they should get.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Test {
+    /// For people.
+    pub experiment_name: String,
+    /// Where they go.
+    pub place: Place,
+    /// How their names begin.
+    pub run: String,
+    /// The phase it starts in.
+    pub first: Phase,
+    /// What decides who gets what.
+    pub rules: Rules,
+    /// Who comes.
+    pub visitors: Vec<Visitor>,
+}
+
+/// One step of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The experiment is brought into this phase.
+    Enter(Phase),
+    /// Everybody who is there by then asks what they get.
+    Ask(Phase),
+    /// The same are marked as having been there.
+    Mark(Phase),
+}
+
+/// How far a test is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Course {
+    /// The step to make next.
+    pub next: usize,
+    /// What was seen, in order.
+    pub sights: Vec<Sight>,
+}
+
+impl Test {
+    /// What is done, in order.
+    pub fn steps(&self) -> Vec<Step> {
+        let phases = Phase::ALL.into_iter().filter(|phase| *phase >= self.first);
+        let of_phase = |phase| {
+            let change = (phase != self.first).then_some(Step::Enter(phase));
+            change.into_iter().chain([Step::Ask(phase), Step::Mark(phase)])
+        };
+        phases.flat_map(of_phase).collect()
+    }
+
+    /// Who comes in a phase, each with their place in the list.
+    pub fn who_comes(&self, phase: Phase) -> impl Iterator<Item = (usize, &Visitor)> {
+        self.visitors.iter().enumerate().filter(move |(_, visitor)| visitor.arrives <= phase)
+    }
+
+    /// The phase that the experiment is in after so many steps.
+    pub fn phase_after(&self, steps: usize) -> Phase {
+        let changes = self.steps().into_iter().take(steps).rev();
+        let last = changes.filter_map(|step| if let Step::Enter(phase) = step { Some(phase) } else { None }).next();
+        last.unwrap_or(self.first)
+    }
+
+    /// How many of the card's lines so many steps are: there a visit is one line.
+    pub fn lines(&self, steps: usize) -> usize {
+        self.steps().into_iter().take(steps).filter(|step| !matches!(step, Step::Ask(_))).count()
+    }
+
+    fn introduction(&self, visitor: &Visitor) -> Introduction {
+        match (&self.place.group, visitor.group) {
+            (Some(kind), Some(letter)) => simulated::member(kind, &format!("{}-group-{letter}", self.run)),
+            _ => Introduction::default(),
+        }
+    }
+}
+
+/// Why a step was not made.
+enum Trouble {
+    /// A request left, and what became of it has to be read back later.
+    Open,
+    /// The platform refuses or is away.
+    Failed(Error),
+    /// Somebody else changed the status.
+    Elsewhere,
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+#[async_trait]
+impl ActionKind for TestConsistency {
+    fn name(&self) -> &'static str {
+        "test_consistency_rules"
+    }
+
+    fn description(&self) -> &'static str {
+        "Sends a few simulated users through an experiment before its start, while it runs and while it is paused, and \
+         compares what they get with what its consistency rule, exclude-if-reached and post-experiment rule say. It \
+         starts and pauses the experiment itself. Use it when someone asks to test or check the consistency rules."
+    }
+
+    fn schema(&self) -> Value {
+        access::schema::<Given>()
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let asked: Given = access::parameters(parameters)?;
+        let Some(name) = given(asked.experiment.as_ref()) else {
+            return Err(Refusal::Missing(vec![missing("experiment", "Which experiment?", Vec::new())]).into());
+        };
+        let says = |name: &str| format!("test the consistency rules of {name}");
+        let view = access::experiment(&self.0, name, says).await?.view;
+        let test = plan(&view).map_err(|reply| access::refused(ErrorKind::Execution, reply))?;
+        let others = self.0.all().await.map_err(access::unavailable)?;
+        let others = others.into_iter().map(|other| other.view).find(|other| shares_users(&view, other));
+        if let Some(other) = others {
+            return Err(access::refused(ErrorKind::Execution, words::shared(&view.name, &other)));
+        }
+        let enrolled = self.0.enrollment(&[view.id]).await.ok().and_then(|all| all.into_iter().next());
+        if let Some(reply) = words::ends_too_soon(&view, &test, enrolled.as_ref()) {
+            return Err(access::refused(ErrorKind::Execution, reply));
+        }
+        let card = words::card(&test, enrolled.map(|enrolled| enrolled.users));
+        Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let test: Test = stored(record)?;
+        let view = self.0.single(test.place.experiment).await.map_err(|error| unread(&error))?.view;
+        Ok(state_of(&view))
+    }
+
+    fn portions(&self) -> Option<&dyn Portions> {
+        Some(self)
+    }
+
+    fn report(&self, record: &ActionRecord, reply: Reply) -> Reply {
+        let Ok(test) = stored::<Test>(record) else { return reply };
+        match &record.outcome {
+            Some(Outcome::Done { result, .. }) => {
+                let course = serde_json::from_value(result["course"].clone()).unwrap_or_default();
+                words::report(reply, &test, &course)
+            }
+            Some(_) => words::seen_so_far(reply, &test, &course_of(record)),
+            None => reply,
+        }
+    }
+}
+
+#[async_trait]
+impl Portions for TestConsistency {
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Portion {
+        let test: Test = match stored(record) {
+            Ok(test) => test,
+            Err(outcome) => return Portion::Ended(outcome),
+        };
+        let mut course = course_of(record);
+        let steps = test.steps();
+        let Some(step) = steps.get(course.next).copied() else { return Portion::Ended(ended(&test, &course)) };
+        let made = match step {
+            Step::Enter(phase) => self.enter(&test, phase).await,
+            Step::Ask(phase) => self.ask(&test, phase).await.map(|sights| course.sights.extend(sights)),
+            Step::Mark(phase) => self.mark(&test, phase, &course.sights, interrupted).await,
+        };
+        match made {
+            Ok(()) => course.next += 1,
+            Err(trouble) => return self.troubled(record, &test, &course, trouble, interrupted).await,
+        }
+        match steps.get(course.next) {
+            Some(next) => Portion::Made(Progress {
+                done: test.lines(course.next) as u64,
+                total: test.lines(steps.len()) as u64,
+                note: words::under_way(*next),
+                data: json!(course),
+            }),
+            None => Portion::Ended(ended(&test, &course)),
+        }
+    }
+
+    fn in_flight(&self) -> Duration {
+        in_flight(&self.0)
+    }
+
+    fn longest(&self) -> Duration {
+        LONGEST
+    }
+
+    fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome {
+        let test: Test = match stored(record) {
+            Ok(test) => test,
+            Err(outcome) => return outcome,
+        };
+        let course = course_of(record);
+        let summary = words::stopped(&test, &course, by);
+        Outcome::Done { result: json!({ "name": test.experiment_name, "course": course }), summary }
+    }
+}
+
+impl TestConsistency {
+    /// Brings the experiment into a phase from the one before, by the call that applies *exclude if reached*.
+    async fn enter(&self, test: &Test, phase: Phase) -> Result<(), Trouble> {
+        let (id, to) = (test.place.experiment, phase.status());
+        let before = Phase::ALL.into_iter().rfind(|before| *before < phase);
+        match self.status(id).await? {
+            there if there == to => return Ok(()),
+            there if before.is_some_and(|before| before.status() == there) => {}
+            _ => return Err(Trouble::Elsewhere),
+        }
+        let not_sent = |error: &Error| matches!(error, Error::Unavailable { .. });
+        match simulated::again(not_sent, || self.0.set_state(id, to, None)).await {
+            Ok(_) => Ok(()),
+            Err(Error::NoAnswer { .. }) => Err(Trouble::Open),
+            // It was worked on, and may have come far enough.
+            Err(error @ Error::Faulted { .. }) if self.status(id).await? != to => Err(error.into()),
+            Err(Error::Faulted { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn ask(&self, test: &Test, phase: Phase) -> Result<Vec<Sight>, Trouble> {
+        let everybody: Vec<_> =
+            test.who_comes(phase).map(|(visitor, who)| self.sees(test, phase, visitor, who)).collect();
+        let sights = try_join_all(everybody).await?;
+        // What was seen counts only if the experiment was in this phase all the while.
+        match self.status(test.place.experiment).await? {
+            status if status == phase.status() => Ok(sights),
+            _ => Err(Trouble::Elsewhere),
+        }
+    }
+
+    async fn sees(&self, test: &Test, phase: Phase, visitor: usize, who: &Visitor) -> Result<Sight, Error> {
+        let got = simulated::ask(&self.0, &test.place, &who.user, &test.introduction(who)).await?;
+        Ok(Sight { phase, visitor, got })
+    }
+
+    /// One after the other, since the first of a group draws for the rest.
+    async fn mark(&self, test: &Test, phase: Phase, sights: &[Sight], interrupted: bool) -> Result<(), Trouble> {
+        let enrolled: HashSet<String> = match interrupted {
+            false => HashSet::new(),
+            true => {
+                self.0.enrolled(test.place.experiment).await?.into_iter().map(|enrolled| enrolled.user_id).collect()
+            }
+        };
+        for (visitor, who) in test.who_comes(phase).filter(|(_, who)| !enrolled.contains(&who.user)) {
+            let sight = sights.iter().find(|sight| sight.phase == phase && sight.visitor == visitor);
+            let code = sight.and_then(|sight| sight.got.as_deref());
+            match simulated::mark(&self.0, &test.place, &who.user, code).await {
+                Ok(()) => {}
+                Err(Error::NoAnswer { .. }) => return Err(Trouble::Open),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    async fn status(&self, id: ExperimentId) -> Result<Status, Error> {
+        Ok(self.0.single(id).await?.view.state)
+    }
+
+    /// A step was not made: it waits to be read back, or the test ends here, and where the experiment stands is said.
+    async fn troubled(
+        &self,
+        record: &ActionRecord,
+        test: &Test,
+        course: &Course,
+        trouble: Trouble,
+        interrupted: bool,
+    ) -> Portion {
+        let late = record.intent_at.is_some_and(|began| self.1.now() > began + LONGEST);
+        let (kind, why) = match trouble {
+            Trouble::Open if !late => return Portion::NotNow,
+            Trouble::Open => (ErrorKind::Network, words::no_answer()),
+            Trouble::Failed(error) => {
+                let away = matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. });
+                if interrupted && away && !late {
+                    return Portion::NotNow;
+                }
+                (access::kind(&error), testing::trouble(&error))
+            }
+            Trouble::Elsewhere => (ErrorKind::Execution, words::changed_meanwhile()),
+        };
+        tracing::warn!(action.id = %record.id, "A test of consistency rules is broken off");
+        let stands = self.status(test.place.experiment).await.ok();
+        Portion::Ended(failed(kind, words::broken_off(test, course, why, stands)))
+    }
+}
+
+fn course_of(record: &ActionRecord) -> Course {
+    let progress = record.progress.as_ref();
+    progress.and_then(|progress| serde_json::from_value(progress.data.clone()).ok()).unwrap_or_default()
+}
+
+fn ended(test: &Test, course: &Course) -> Outcome {
+    let summary: Text = words::summary(test, course);
+    Outcome::Done { result: json!({ "name": test.experiment_name, "course": course }), summary }
+}
+
+/// Who comes when, or why nobody does.
+fn plan(view: &View) -> Result<Test, Reply> {
+    if view.assignment_unit == "within-subjects" {
+        return Err(words::within_subjects(&view.name));
+    }
+    let Some(first) = Phase::of(view.state) else { return Err(words::not_from(&view.name, view.state)) };
+    if let (Phase::Before, Err(Objection::NotReady(problems))) = (first, rules::check(view, Status::Enrolling)) {
+        return Err(refusals::not_ready(&view.name, &problems));
+    }
+    let Some((site, target)) = points::first(view) else { return Err(testing::nowhere(&view.name)) };
+    let mut here = view.decision_points.iter().filter(|p| p.site == site && p.target.as_ref() == Some(&target));
+    let early_stay_out = here.any(|point| point.exclude_if_reached);
+    let Some(rules) = Rules::of(view, early_stay_out) else { return Err(words::unknown_rules(view)) };
+    if view.filter_mode == "excludeAll" {
+        return Err(words::only_listed(&view.name));
+    }
+    let run = simulated::run();
+    let visitors = expected::visitors(rules.by_group, first, |nth| simulated::name(&run, nth));
+    let place = Place::of(view, (site, target));
+    Ok(Test { experiment_name: view.name.clone(), place, run, first, rules, visitors })
+}
+
+/// Whether the other experiment is live at one of this one's points: then each user takes part in one of the two only.
+fn shares_users(view: &View, other: &View) -> bool {
+    let live = matches!(other.state, Status::Enrolling | Status::EnrollmentComplete);
+    let same_point = || {
+        let mut points = other.decision_points.iter();
+        points.any(|there| view.decision_points.iter().any(|p| p.site == there.site && p.target == there.target))
+    };
+    other.id != view.id && live && same_point()
+}
+
+/// What must be as it was on the card: status, and all that decides who gets what.
+fn state_of(view: &View) -> Value {
+    let conditions: Vec<_> =
+        view.conditions.iter().map(|c| json!([c.id, c.condition_code, c.assignment_weight])).collect();
+    json!({
+        "status": view.state, "conditions": conditions, "unit": view.assignment_unit, "group": view.group,
+        "consistency": view.consistency_rule, "post_rule": view.post_experiment_rule, "revert_to": view.revert_to,
+        "filter_mode": view.filter_mode, "points": view.decision_points,
+    })
+}

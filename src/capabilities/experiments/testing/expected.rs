@@ -1,0 +1,330 @@
+//! What each visitor should get in each phase: the consistency rule, *exclude if reached* and the post-experiment rule, as
+//! the platform was seen to apply them. Pure; it asks nobody.
+//!
+//! Which condition a lot falls on is not predicted, only that there is one, and who has to get the same later.
+
+use serde::{Deserialize, Serialize};
+
+use crate::services::upgrade::{experiment::View, status::Status};
+
+/// A part of an experiment's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Inactive.
+    Before,
+    /// Enrolling.
+    Running,
+    /// Enrolment complete.
+    Paused,
+}
+
+impl Phase {
+    /// All of them, in order.
+    pub const ALL: [Self; 3] = [Self::Before, Self::Running, Self::Paused];
+
+    /// The status that an experiment has in it.
+    pub fn status(self) -> Status {
+        match self {
+            Self::Before => Status::Inactive,
+            Self::Running => Status::Enrolling,
+            Self::Paused => Status::EnrollmentComplete,
+        }
+    }
+
+    /// The phase of an experiment that can go through this one and those after it.
+    pub fn of(status: Status) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.status() == status)
+    }
+}
+
+/// Whose past decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consistency {
+    /// The person's.
+    Individual,
+    /// The group's.
+    Group,
+    /// Only the experiment's: early visitors stay in.
+    Experiment,
+}
+
+/// What holds once it is paused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Afterwards {
+    /// Everyone keeps theirs.
+    Keep,
+    /// Everyone enrolled gets this condition.
+    Named(String),
+    /// Everyone gets the application's default.
+    Default,
+}
+
+/// What decides who gets what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Whether a group draws the lot, not a person.
+    pub by_group: bool,
+    /// Whose past decides.
+    pub consistency: Consistency,
+    /// What holds once it is paused.
+    pub afterwards: Afterwards,
+    /// Whether people who came before the start stay out (*exclude if reached*).
+    pub early_stay_out: bool,
+}
+
+impl Rules {
+    /// The rules of an experiment at a point, if it has some that can be told in advance.
+    pub fn of(view: &View, early_stay_out: bool) -> Option<Self> {
+        let by_group = match view.assignment_unit.as_str() {
+            "group" => true,
+            "individual" => false,
+            _ => return None,
+        };
+        let consistency = match (view.consistency_rule.as_deref(), by_group) {
+            (Some("individual"), _) => Consistency::Individual,
+            (Some("group"), true) => Consistency::Group,
+            (Some("experiment"), _) => Consistency::Experiment,
+            _ => return None,
+        };
+        let named = view.revert_to.as_deref().and_then(|id| view.condition(id));
+        let afterwards = match (view.post_experiment_rule.as_str(), named) {
+            ("assign", Some(condition)) => Afterwards::Named(condition.condition_code.clone()),
+            ("assign", None) => Afterwards::Default,
+            _ => Afterwards::Keep,
+        };
+        Some(Self { by_group, consistency, afterwards, early_stay_out })
+    }
+}
+
+/// Somebody who comes in every phase from the first one on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visitor {
+    /// The name on the platform.
+    pub user: String,
+    /// When they come first.
+    pub arrives: Phase,
+    /// The letter of their group, where groups draw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<char>,
+}
+
+/// The visitors that show a difference between the rules, from `first` on. `name` makes the name of the nth, from 0.
+pub fn visitors(by_group: bool, first: Phase, name: impl Fn(u32) -> String) -> Vec<Visitor> {
+    use Phase::{Before, Paused, Running};
+    let all: &[(Phase, Option<char>)] = match by_group {
+        false => &[(Before, None), (Running, None), (Paused, None)],
+        true => &[
+            (Before, Some('A')),
+            (Running, Some('A')),
+            (Running, Some('B')),
+            (Paused, Some('A')),
+            (Paused, Some('B')),
+            (Paused, Some('C')),
+        ],
+    };
+    // Of a group that nobody could join, one newcomer says it all.
+    let has_a_past = |group: Option<char>| group == Some('C') || group.is_none() || first < Paused;
+    let all = all.iter().filter(|(arrives, group)| *arrives >= first && has_a_past(*group));
+    all.zip(0..).map(|((arrives, group), nth)| Visitor { user: name(nth), arrives: *arrives, group: *group }).collect()
+}
+
+/// What a visitor should get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// No condition: the application shows its default.
+    Nothing,
+    /// Any condition: the lot falls.
+    Drawn,
+    /// The condition that the lot fell on before.
+    Same,
+    /// This condition.
+    Named(String),
+}
+
+/// What one visitor got once. The order of the fields is the order of the report.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Sight {
+    /// When.
+    pub phase: Phase,
+    /// Who, by place in the list of visitors.
+    pub visitor: usize,
+    /// The code of the condition, if there was one.
+    pub got: Option<String>,
+}
+
+/// What was seen, beside what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// What was seen.
+    pub sight: Sight,
+    /// What should have been.
+    pub expected: Expected,
+    /// With [`Expected::Same`], what that is, if it was seen.
+    pub drawn: Option<String>,
+}
+
+impl Judged {
+    /// Whether the two agree.
+    pub fn fits(&self) -> bool {
+        match (&self.expected, &self.sight.got) {
+            (Expected::Nothing, None) => true,
+            (Expected::Drawn, Some(_)) => true,
+            (Expected::Same, Some(got)) => self.drawn.as_ref().is_none_or(|drawn| drawn == got),
+            (Expected::Named(code), Some(got)) => code == got,
+            (Expected::Nothing, Some(_)) | (Expected::Drawn | Expected::Same | Expected::Named(_), None) => false,
+        }
+    }
+}
+
+/// Compares what was seen, in the order in which it was, with what the rules say.
+pub fn judge(rules: &Rules, visitors: &[Visitor], sights: &[Sight]) -> Vec<Judged> {
+    let draws = |sight: &Sight| &visitors[sight.visitor];
+    let mut judged = Vec::with_capacity(sights.len());
+    for (nth, sight) in sights.iter().enumerate() {
+        let visitor = draws(sight);
+        // Whose lot it is: the group's, or the visitor's own.
+        let of_the_lot = |earlier: &&Sight| match rules.by_group {
+            true => draws(earlier).group == visitor.group,
+            false => earlier.visitor == sight.visitor,
+        };
+        let drawn = sights[..nth].iter().filter(of_the_lot).find_map(|earlier| earlier.got.clone());
+        let expected = match expected(rules, visitors, visitor, sight.phase) {
+            Expected::Drawn if drawn.is_some() => Expected::Same,
+            expected => expected,
+        };
+        judged.push(Judged { sight: sight.clone(), drawn: drawn.filter(|_| expected == Expected::Same), expected });
+    }
+    judged
+}
+
+fn expected(rules: &Rules, visitors: &[Visitor], visitor: &Visitor, phase: Phase) -> Expected {
+    let with = |other: &Visitor| if rules.by_group { other.group == visitor.group } else { other == visitor };
+    // The lot is kept by those who were there while it ran, whoever of the group it was.
+    let enrolled = visitors.iter().any(|v| with(v) && v.arrives <= Phase::Running && !stays_out(rules, visitors, v));
+    let out = stays_out(rules, visitors, visitor);
+    match (phase, &rules.afterwards) {
+        (Phase::Before, _) => Expected::Nothing,
+        (Phase::Running, _) if out => Expected::Nothing,
+        (Phase::Running, _) => Expected::Drawn,
+        (Phase::Paused, Afterwards::Default) => Expected::Nothing,
+        // A person who stays out gets the named condition all the same, if their group takes part.
+        (Phase::Paused, Afterwards::Named(code)) if enrolled => Expected::Named(code.clone()),
+        (Phase::Paused, Afterwards::Keep) if enrolled && !out => Expected::Same,
+        (Phase::Paused, Afterwards::Named(_) | Afterwards::Keep) => Expected::Nothing,
+    }
+}
+
+/// Whether *exclude if reached* keeps this visitor out: for being early, or for belonging to a group with one who was.
+fn stays_out(rules: &Rules, visitors: &[Visitor], visitor: &Visitor) -> bool {
+    let early = |v: &Visitor| v.arrives == Phase::Before;
+    let excludes = rules.early_stay_out && rules.consistency != Consistency::Experiment;
+    let of_an_early_group = || {
+        let whole_group = rules.by_group && rules.consistency == Consistency::Group;
+        whole_group && visitors.iter().any(|v| early(v) && v.group == visitor.group)
+    };
+    excludes && (early(visitor) || of_an_early_group())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// The rules of a recorded run.
+    fn recorded_rules(run: &Value) -> Rules {
+        Rules {
+            by_group: run["assignmentUnit"] == "group",
+            consistency: serde_json::from_value(run["consistencyRule"].clone()).unwrap(),
+            afterwards: match (run["postExperimentRule"].as_str(), run["revertTo"].as_str()) {
+                (Some("assign"), Some("None") | None) => Afterwards::Default,
+                (Some("assign"), Some(code)) => Afterwards::Named(code.to_owned()),
+                _ => Afterwards::Keep,
+            },
+            early_stay_out: run["excludeIfReached"] == true,
+        }
+    }
+
+    /// Its five students, and what they were seen to get.
+    fn recorded_sights(run: &Value) -> (Vec<Visitor>, Vec<Sight>) {
+        let phases = ["inactive", "enrolling", "enrollmentComplete"];
+        let (mut visitors, mut sights) = (Vec::new(), Vec::new());
+        for (nth, (student, seen)) in run["seen"].as_object().unwrap().iter().enumerate() {
+            let there: Vec<_> = phases.into_iter().zip(Phase::ALL).filter(|(name, _)| seen[name].is_string()).collect();
+            let group = run["groups"][student].as_str().unwrap().chars().last();
+            visitors.push(Visitor { user: student.clone(), arrives: there[0].1, group });
+            sights.extend(there.into_iter().map(|(name, phase)| {
+                let got = seen[name].as_str().filter(|got| !got.starts_with("default")).map(str::to_owned);
+                Sight { phase, visitor: nth, got }
+            }));
+        }
+        sights.sort();
+        (visitors, sights)
+    }
+
+    fn recorded() -> Vec<Value> {
+        let file = include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/fixtures/upgrade/behaviour/03-consistency-exclude-if-reached-post-rule.json"
+        ));
+        let recorded: Value = serde_json::from_str(file).unwrap();
+        recorded["runs"].as_array().unwrap().clone()
+    }
+
+    #[test]
+    fn every_recorded_table_is_as_expected() {
+        let runs = recorded();
+        assert_eq!(runs.len(), 30);
+        for run in &runs {
+            let rules = recorded_rules(run);
+            let (visitors, sights) = recorded_sights(run);
+            assert_eq!(sights.len(), 9);
+            for judged in judge(&rules, &visitors, &sights) {
+                assert!(judged.fits(), "{rules:?}: {} {judged:?}", visitors[judged.sight.visitor].user);
+            }
+        }
+    }
+
+    #[test]
+    fn other_rules_would_be_noticed() {
+        let runs = recorded();
+        let mut told_apart = 0;
+        for run in &runs {
+            let (visitors, sights) = recorded_sights(run);
+            let fits = |rules: &Rules| judge(rules, &visitors, &sights).iter().all(Judged::fits);
+            told_apart += runs.iter().filter(|other| !fits(&recorded_rules(other))).count();
+        }
+        // Alike are runs whose rules differ in nothing that five students show.
+        assert!(told_apart > 700, "{told_apart} of {}", 30 * 29);
+    }
+
+    #[test]
+    fn who_comes_depends_on_where_it_starts() {
+        let count = |by_group, first| visitors(by_group, first, |nth| nth.to_string()).len();
+        let counts = |by_group| Phase::ALL.map(|first| count(by_group, first));
+        assert_eq!(counts(false), [3, 2, 1]);
+        assert_eq!(counts(true), [6, 5, 1]);
+    }
+
+    #[test]
+    fn a_condition_that_changes_is_noticed() {
+        let rules = Rules {
+            by_group: false,
+            consistency: Consistency::Individual,
+            afterwards: Afterwards::Keep,
+            early_stay_out: false,
+        };
+        let visitors = visitors(false, Phase::Running, |nth| nth.to_string());
+        let sight = |phase, visitor, got: Option<&str>| Sight { phase, visitor, got: got.map(str::to_owned) };
+        let seen = [
+            sight(Phase::Running, 0, Some("control")),
+            sight(Phase::Paused, 0, Some("variant")),
+            sight(Phase::Paused, 1, None),
+        ];
+        let fits: Vec<_> = judge(&rules, &visitors, &seen).iter().map(Judged::fits).collect();
+        assert_eq!(fits, [true, false, true]);
+    }
+}

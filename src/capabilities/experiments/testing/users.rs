@@ -1,0 +1,150 @@
+//! `generate_test_users`: names for simulated participants, and their groups. Nothing is sent anywhere.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::simulated;
+use crate::{
+    capabilities::{
+        Tool, ToolError,
+        experiments::{
+            access::{self, schema, tool_error},
+            replies::users as words,
+            tools::{arguments_as, as_tool_error},
+        },
+    },
+    graph::action::ErrorKind,
+    services::upgrade::client::UpgradeClient,
+};
+
+/// The most names of one answer.
+pub const MOST: u32 = 1_000;
+/// How many there are if nobody says.
+const USUAL: u32 = 5;
+/// The longest beginning of a name, in characters.
+const LONGEST_RUN: usize = 40;
+
+/// How many, and for what.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+struct Asked {
+    /// How many, 1 to 1000; 5 if not given.
+    #[serde(default)]
+    users: Option<i64>,
+    /// The experiment they are for, by name or id: its type of group is used, where groups are assigned together.
+    #[serde(default)]
+    experiment: Option<String>,
+    /// The type of group they belong to, such as `classId`.
+    #[serde(default)]
+    group_type: Option<String>,
+    /// Whether they are to have groups, if it was not said of which type.
+    #[serde(default)]
+    with_groups: bool,
+    /// How the names begin; the same beginning makes the same names. A new one if not given.
+    #[serde(default)]
+    run: Option<String>,
+}
+
+/// The names.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Users {
+    /// How all of them begin.
+    pub run: String,
+    /// The experiment they are for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<String>,
+    /// The type of their groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_type: Option<String>,
+    /// One after the other.
+    pub users: Vec<User>,
+}
+
+/// One of them.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct User {
+    /// The name.
+    pub user: String,
+    /// The group, where there are groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+}
+
+/// `generate_test_users`.
+#[derive(Debug)]
+pub struct GenerateUsers(pub Arc<UpgradeClient>);
+
+#[async_trait]
+impl Tool for GenerateUsers {
+    fn name(&self) -> &'static str {
+        "generate_test_users"
+    }
+
+    fn description(&self) -> &'static str {
+        "Makes up names for simulated users, and groups for them where wanted. It sends nothing: use it when someone wants \
+         names for visits of their own, not to enrol anybody."
+    }
+
+    fn schema(&self) -> Value {
+        schema::<Asked>()
+    }
+
+    async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
+        let asked: Asked = arguments_as(arguments)?;
+        let invalid = |reply| ToolError { kind: ErrorKind::Validation, reply, transient: false };
+        let count = asked.users.unwrap_or(USUAL.into());
+        let count = u32::try_from(count).ok().filter(|count| (1..=MOST).contains(count));
+        let count = count.ok_or_else(|| invalid(words::not_so_many()))?;
+        let run = asked.run.as_deref().map(str::trim).filter(|run| !run.is_empty());
+        let run = match run.map(access::user).transpose().map_err(as_tool_error)? {
+            Some(run) if run.len() > LONGEST_RUN => return Err(invalid(words::long_run(LONGEST_RUN))),
+            Some(run) => run,
+            None => simulated::run(),
+        };
+        let (experiment, group_type) = self.purpose(&asked, count).await?;
+        let user = |number| User {
+            user: simulated::name(&run, number),
+            group: group_type.as_ref().map(|_| simulated::group(&run, number)),
+        };
+        let users = (0..count).map(user).collect();
+        Ok(json!(Users { run: run.clone(), experiment, group_type: group_type.clone(), users }))
+    }
+}
+
+impl GenerateUsers {
+    /// The experiment they are for, and the type of their groups.
+    async fn purpose(&self, asked: &Asked, count: u32) -> Result<(Option<String>, Option<String>), ToolError> {
+        let says = |name: &str| format!("generate {count} test users for {name}");
+        let view = match asked.experiment.as_deref().filter(|name| !name.trim().is_empty()) {
+            Some(name) => Some(access::experiment(&self.0, name, says).await.map_err(as_tool_error)?.view),
+            None => None,
+        };
+        let name = view.as_ref().map(|view| view.name.clone());
+        let own = view.as_ref().filter(|view| view.assignment_unit == "group").and_then(|view| view.group.clone());
+        let wanted = asked.group_type.as_deref().map(str::trim).filter(|kind| !kind.is_empty());
+        if wanted.is_none() && (own.is_some() || !asked.with_groups) {
+            return Ok((name, own));
+        }
+        let contexts = self.0.context_metadata().await.map_err(|error| tool_error(&error))?;
+        let here = view.as_ref().and_then(|view| contexts.get(view.context()).map(|known| (view.context(), known)));
+        let mut known: Vec<String> = match here {
+            Some((_, known)) => known.group_types.clone(),
+            None => contexts.values().flat_map(|known| known.group_types.clone()).collect(),
+        };
+        known.sort();
+        known.dedup();
+        let unclear = || {
+            let reply = words::which_groups(count, name.as_deref(), &known);
+            ToolError { kind: ErrorKind::UserInput, reply, transient: false }
+        };
+        let kind = match (wanted, known.as_slice()) {
+            (Some(wanted), _) => access::group_type(&known, wanted).ok_or_else(unclear)?.clone(),
+            (None, [only]) => only.clone(),
+            (None, _) => return Err(unclear()),
+        };
+        Ok((name, Some(kind)))
+    }
+}

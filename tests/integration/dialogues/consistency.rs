@@ -1,0 +1,208 @@
+//! Consistency rules tested from the thread, and names for test users.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::{
+    scripted::{bot_with_model, finish, needs_info},
+    testing::without_run,
+};
+use crate::support::bot::{TestBot, eventually};
+
+/// Lots fall differently each time.
+fn without_lots(text: &str) -> String {
+    let text = without_run(text).replace("control again", "‹any› again").replace("variant again", "‹any› again");
+    text.replace("| control |", "| ‹any› |").replace("| variant |", "| ‹any› |")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_are_tested_and_the_experiment_is_put_back() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("test consistency rules for Math Hints").await;
+    assert_snapshot!(without_lots(&thread.heard()), @"
+    *Test the consistency rules of “Math Hints”?*
+    *Rules*  each person by themselves; consistency individual; early visitors may take part; afterwards everyone enrolled keeps their condition
+    *At*  SelectSection / absolute_value_plot_equality
+    *1. Before the start*  visit by `test-‹run›-0001` (early visitor)
+    *2. Start it*  inactive → *enrolling (running)*
+    *3. While it runs*  visits by the same, and by `test-‹run›-0002` (later visitor)
+    *4. Pause it*  enrolling (running) → *enrollmentComplete (paused)*
+    *5. While it is paused*  visits by the same, and by `test-‹run›-0003` (newcomer)
+    *Bounds*  3 test users, this experiment only, at most 10 minutes
+    ⚠️ While it runs, real users at SelectSection / absolute_value_plot_equality are enrolled too.
+    ⚠️ It ends paused: newcomers get nothing, and everyone enrolled keeps their condition.
+    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
+    It can be stopped on the way; then it stays as it is by then. Afterwards I offer to put it back.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Run the test] [Don't]
+    ");
+    assert_eq!(bot.upgrade.effects().len(), 0, "asking changes nothing");
+
+    thread.clicks("bo", "Run the test").await;
+    assert_snapshot!(without_lots(&thread.heard()), @"
+    *Test the consistency rules of “Math Hints”?*
+    *Rules*  each person by themselves; consistency individual; early visitors may take part; afterwards everyone enrolled keeps their condition
+    *At*  SelectSection / absolute_value_plot_equality
+    *1. Before the start*  visit by `test-‹run›-0001` (early visitor)
+    *2. Start it*  inactive → *enrolling (running)*
+    *3. While it runs*  visits by the same, and by `test-‹run›-0002` (later visitor)
+    *4. Pause it*  enrolling (running) → *enrollmentComplete (paused)*
+    *5. While it is paused*  visits by the same, and by `test-‹run›-0003` (newcomer)
+    *Bounds*  3 test users, this experiment only, at most 10 minutes
+    ⚠️ While it runs, real users at SelectSection / absolute_value_plot_equality are enrolled too.
+    ⚠️ It ends paused: newcomers get nothing, and everyone enrolled keeps their condition.
+    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
+    It can be stopped on the way; then it stays as it is by then. Afterwards I offer to put it back.
+    Approved by @bo · ‹time›
+    ✅ Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now.
+    digest `‹id›`
+    ---
+    @ana Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now.
+    Phase | Visitor | Expected | Observed | Result
+    Before start | Early visitor | nothing | nothing | ✓ fits
+    Running | Early visitor | any condition | ‹any› | ✓ fits
+    Running | Later visitor | any condition | ‹any› | ✓ fits
+    Paused | Early visitor | ‹any› again | ‹any› | ✓ fits
+    Paused | Later visitor | ‹any› again | ‹any› | ✓ fits
+    Paused | Newcomer | nothing | nothing | ✓ fits
+    “Nothing” means that the application shows its default.
+    [Set it back to inactive] [Resume it] [Show details]
+    ");
+
+    thread.clicks("ana", "Set it back to inactive").await;
+    assert_snapshot!(thread.heard(), @"
+    *Set “Math Hints” back to inactive?*
+    *Status*  enrollmentComplete (paused) → *inactive*
+    *Context*  `assign-prog`
+    *Enrolled*  2 people
+    ⚠️ People who are enrolled get the application's default, too.
+    Enrollments are kept: when it is started again, people keep their condition.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Set to inactive] [Leave it paused]
+    ");
+    thread.clicks("bo", "Set to inactive").await;
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive");
+    thread.heard();
+    thread.says("ana", "does the consistency rule of Chat Tone work?").await;
+    assert_snapshot!(thread.heard(), @"
+    “*Chat Tone*” is cancelled (completed), and the test goes through the phases before the start, running and paused. From where it stands there is no way into them.
+    [List experiments]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_that_is_stopped_says_where_it_leaves_the_experiment() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("test consistency of Math Hints").await;
+    bot.upgrade.is_slow(Duration::from_millis(150));
+    thread.press("bo", "Run the test").await;
+    let running = || bot.upgrade.experiment("Math Hints").unwrap()["state"] == "running";
+    eventually("it runs", running).await;
+    eventually("some progress", || thread.messages().iter().any(|m| m.button("Stop").is_some())).await;
+    thread.clicks("cy", "Stop").await;
+    bot.upgrade.is_well();
+    let state = bot.upgrade.experiment("Math Hints").unwrap()["state"].as_str().unwrap().to_owned();
+    let heard = thread.heard();
+    assert!(heard.contains("Stopped by @cy after "), "{heard}");
+    assert!(heard.contains(&format!("({state}) now; so far ")), "{state}: {heard}");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_for_test_users() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("generate 3 test users").await;
+    assert_snapshot!(without_run(&thread.heard()), @"
+    Here are 3 test users:
+    • `test-‹run›-0001`
+    • `test-‹run›-0002`
+    • `test-‹run›-0003`
+    These are only names: nobody is enrolled before a visit is approved.
+    ");
+    thread.says("ana", "make 6 test users for Class Hint Rollout").await;
+    assert_snapshot!(without_run(&thread.heard()), @"
+    Here are 6 test users for “*Class Hint Rollout*”, in 2 groups of `classId`:
+    User | classId
+    test-‹run›-0001 | test-‹run›-group-001
+    test-‹run›-0002 | test-‹run›-group-001
+    test-‹run›-0003 | test-‹run›-group-001
+    test-‹run›-0004 | test-‹run›-group-001
+    test-‹run›-0005 | test-‹run›-group-001
+    test-‹run›-0006 | test-‹run›-group-002
+    These are only names: nobody is enrolled before a visit is approved.
+    ");
+    thread.says("ana", "make 10 test users with groups for Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    Which type of group shall they have: classId, instructorId, schoolId?
+    [classId] [instructorId] [schoolId]
+    ");
+    thread.clicks("ana", "classId").await;
+    assert!(
+        thread.last().starts_with("Here are 10 test users for “*Math Hints*”, in 2 groups of `classId`:"),
+        "{}",
+        thread.last()
+    );
+    thread.says("ana", "generate 2 test users for Math Hints").await;
+    assert!(thread.last().contains("[Simulate the first]"), "{}", thread.last());
+    thread.says("ana", "generate 300 test users").await;
+    let file = thread.messages().into_iter().find_map(|message| message.files.first().cloned()).expect("a file");
+    let csv = bot.slack.look(|world| world.files[&file].bytes.clone());
+    assert_eq!(String::from_utf8(csv).unwrap().lines().count(), 301);
+    thread.says("ana", "generate 2000 test users").await;
+    assert_snapshot!(thread.last(), @"I can make up 1 to 1000 test users. How many shall it be?");
+    assert_eq!(bot.upgrade.effects().len(), 0);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_tests_take() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("how do I test consistency rules?").await;
+    assert_snapshot!(thread.heard(), @"
+    To *test the consistency rules* I need: experiment.
+    What | Needed | Meaning
+    experiment | yes | The experiment, by name or id.
+    Say it in one sentence, such as “test consistency rules for Math Hints”, or piece by piece: I ask for what is missing.
+    ");
+    thread.says("ana", "what do I need to test the balance?").await;
+    assert_snapshot!(thread.heard(), @"
+    To *test the balance of conditions* I need: experiment. The rest is up to you.
+    What | Needed | Meaning
+    experiment | yes | The experiment, by name or id.
+    users | no | How many simulated users to enrol, 1 to 1000; 100 if not given.
+    Say it in one sentence, such as “test the balance of Math Hints with 200 users”, or piece by piece: I ask for what is missing.
+    ");
+    thread.says("ana", "how do I simulate a user?").await;
+    assert_snapshot!(thread.heard(), @"
+    To *simulate a user's visit* I need: user. The rest is up to you.
+    What | Needed | Meaning
+    user | yes | The user's id.
+    experiment | no | The experiment, by name or id. Required unless site and target say which.
+    group | no | All groups the user belongs to, by type, such as classId class-1.
+    site | no | The site of the decision point; the experiment's first point if not given.
+    target | no | The target of the decision point.
+    working group | no | For each type the one group the user acts in now, such as classId class-1.
+    Say it in one sentence, such as “simulate user u1 in Math Hints”, or piece by piece: I ask for what is missing.
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_asks_for_the_test() {
+    let (bot, model) = bot_with_model().await;
+    needs_info(&model);
+    let parameters = json!({ "action_params": { "experiment": "Math Hints" } });
+    model.will_call_all([
+        ("set_action_needed", json!({ "action": "test_consistency_rules" })),
+        ("set_action_params", parameters),
+    ]);
+    let thread = bot.user("ana").says("I'd like to be sure math hints treats late pupils as its rules say").await;
+    assert!(thread.last().starts_with("*Test the consistency rules of “Math Hints”?*"), "{}", thread.last());
+    thread.clicks("bo", "Run the test").await;
+    let said = thread.last();
+    assert!(said.contains("all 6 observations are as the rules say. It is enrollmentComplete (paused) now."), "{said}");
+    finish(bot, model).await;
+}
