@@ -9,6 +9,9 @@
 //!                 └─► confirm ═ a person ═► (the engine performs) ═► respond ─► end
 //! ```
 //!
+//! Several requests in one message are done in order ([`plan`]): where a step was answered or done, `respond` goes to
+//! `analyze` with the next one.
+//!
 //! Start reading at [`graph::chat_graph`], then [`state::AgentState`]; each node is one file in [`nodes`]. What models are
 //! told is in `prompts/` and [`view`]; what people are told by code is in [`replies`].
 //!
@@ -27,6 +30,7 @@ pub mod log;
 mod mind;
 mod nodes;
 pub mod outcomes;
+pub mod plan;
 pub mod quick;
 pub mod replies;
 pub mod state;

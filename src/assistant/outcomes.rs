@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::log::Log;
+use super::{
+    log::Log,
+    plan::{Plan, in_order},
+};
 use crate::{
     graph::action::{ActionRecord, Decision, ErrorKind, Outcome, Status, Verdict},
     ids::UserId,
@@ -43,6 +46,22 @@ pub fn outcome(record: &ActionRecord) -> Reply {
         Status::Proposed | Status::Pending | Status::Approved | Status::Intent => {
             Reply::text(to().bold(record.act()).plain(" is still under way."))
         }
+    }
+}
+
+/// That one of several requests is done, and which one is next. Of what could be done now only the way back is offered.
+pub fn done_so_far(record: &ActionRecord, plan: &Plan) -> Reply {
+    let to = Text::new().person(record.requested_by.clone()).plain(" ");
+    let told = summary(record);
+    let done = match (experiment_of(record), told.words() == record.card.done) {
+        (Some(experiment), true) => Text::new().plain("“").bold(experiment).plain("”: done."),
+        (None, true) => Text::new().bold(record.act()).plain(": done."),
+        (_, false) => told,
+    };
+    let reply = Reply::text(to.join(done).plain(" Next: ").plain(in_order(plan.ahead.get(..1).unwrap_or_default())));
+    match &record.undo {
+        Some(undo) => reply.choice(&undo.label, format!("undo: {}", record.card.done.trim())),
+        None => reply,
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{
     history::shorten,
     outcomes,
+    plan::{MOST_STEPS, Plan, in_order},
     state::{AgentState, Read},
     tools,
 };
@@ -83,6 +84,73 @@ pub fn still_waiting(draft: &Draft) -> Reply {
             .choice("Never mind", "never mind"),
         None => examples(),
     }
+}
+
+/// Which of several requests this answers, above the answer.
+pub fn at_place(mut reply: Reply, plan: Option<&Plan>) -> Reply {
+    if let Some(plan) = plan {
+        reply.parts.insert(0, Part::Note(plan.place().into()));
+    }
+    reply
+}
+
+/// Where a card stands among several requests, and what follows when it is approved.
+pub fn of_plan(plan: &Plan) -> Text {
+    match plan.ahead.as_slice() {
+        [] => format!("{}.", plan.place()).into(),
+        ahead => format!("{}. When it is done: {}", plan.place(), in_order(ahead)).into(),
+    }
+}
+
+/// What follows once the question is answered.
+pub fn then(reply: Reply, ahead: &[String]) -> Reply {
+    match ahead {
+        [] => reply,
+        ahead => reply.hint(format!("After that: {}", in_order(ahead))),
+    }
+}
+
+/// What was to come and is not done.
+pub fn not_gone_on_to(reply: Reply, undone: &[String]) -> Reply {
+    match undone {
+        [] => reply,
+        undone => reply.and(Part::Text(format!("I did not go on to: {}", in_order(undone)).into())),
+    }
+}
+
+/// What was to come after a question that is no longer open.
+pub fn left_behind(reply: Reply, undone: &[String]) -> Reply {
+    match undone {
+        [] => reply,
+        undone => reply.and(Part::Text(
+            format!("What was to follow your earlier request is not done: {}", in_order(undone)).into(),
+        )),
+    }
+}
+
+/// The requests that are too many for one message.
+pub fn left_out(reply: Reply, how_many: usize) -> Reply {
+    match how_many {
+        0 => reply,
+        n => reply.hint(format!("I do up to {MOST_STEPS} requests of a message, so I left out the last {n}.")),
+    }
+}
+
+/// That a request cannot be served, and which can.
+pub fn unsupported() -> Reply {
+    let can = |what: &str, example: &str| Text::new().bold(what).plain(": ").italic(example);
+    Reply::text("I cannot do that. What I can do here:")
+        .and(Part::List(vec![
+            can("Words", "what is a decision point?"),
+            can("Version and health", "is UpGrade running?"),
+            can("Lists", "list the running experiments"),
+            can("Details", "show Math Hints"),
+            can("Changes, each approved on a card", "start Math Hints"),
+            can("Users", "what condition would u1 get in assign-prog?"),
+            can("Tests", "test the balance of Math Hints with 200 users"),
+        ]))
+        .choice("List experiments", "list experiments")
+        .choice("What can you do?", "what can you do?")
 }
 
 /// The draft is gone.

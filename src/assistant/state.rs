@@ -2,10 +2,11 @@
 //!
 //! | name elsewhere | lives in | how long |
 //! | --- | --- | --- |
-//! | `user_input` | [`Turn::said`] | the turn |
+//! | `user_input` | [`Turn::said`]; of several requests in one message, the one in hand | the turn |
 //! | `conversation_history` | [`AgentState::conversation`] | the thread, the newest messages; older ones as a line each |
 //! | `current_state` | [`Turn::phase`] (`ANALYZING`, `GATHERING_INFO`, `CONFIRMING`, `RESPONDING`); `EXECUTING` is the engine's [`crate::graph::checkpoint::Cursor::Performing`] | the turn |
-//! | `intent_type`, `confidence`, `user_request_summary` | [`Turn::analysis`] | the turn |
+//! | `intent_type`, `capability`, `confidence`, `user_request_summary` | [`Turn::analysis`] | the turn |
+//! | `step_counter`, `total_steps`, `step_results` | [`AgentState::plans`]: [`Plan::step_counter`] and its neighbours | from the message with several requests to the end of the last one, at most [`super::plan::MOST_STEPS`] |
 //! | `action_needed`, `action_params` | [`Turn::change`]; while something is missing also [`AgentState::draft`] | the turn; a draft until it is complete, dropped or forgotten |
 //! | `missing_params` | [`Turn::missing`], and the one that was asked for in [`Draft::asked`] | the turn; the draft |
 //! | `context_metadata` | [`AgentState::context`], type `CONTEXT_METADATA` | the thread, the newest |
@@ -32,6 +33,7 @@ use super::{
     context::ContextData,
     history::{History, shorten},
     log::Log,
+    plan::Plan,
 };
 use crate::{
     clock::Timestamp,
@@ -66,8 +68,14 @@ pub struct AgentState {
     pub draft_turn: u64,
     /// The change on the newest card, so that “no, at 60/40” can make a new version of it.
     pub on_card: Option<Draft>,
+    /// The turn that put that card out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub on_card_turn: u64,
     /// The experiment that “it” means.
     pub last_experiment: Option<String>,
+    /// Several requests of one message, each plan until its last step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<Plan>,
     /// What was done.
     pub log: Log,
     /// What belongs to the turn alone.
@@ -112,6 +120,11 @@ pub struct Turn {
     pub without_model: bool,
     /// What was said in the end, shortened.
     pub final_response: Option<String>,
+}
+
+/// What says nothing is not stored.
+fn is_zero(turn: &u64) -> bool {
+    *turn == 0
 }
 
 /// How far a turn is.
@@ -178,7 +191,7 @@ impl State for AgentState {
 
 impl AgentState {
     /// The newest turn that anything was said in: a resumed turn may be an older one.
-    fn newest_turn(&self) -> u64 {
+    pub(super) fn newest_turn(&self) -> u64 {
         self.conversation.lines.iter().map(|line| line.turn).max().unwrap_or(0)
     }
 

@@ -60,6 +60,14 @@ pub(super) fn analysis() -> Arc<[ToolSpec]> {
                         "enum": ["direct_answer", "needs_info"],
                         "description": "direct_answer: talk or general knowledge, nothing to look up. needs_info: facts of the platform or of this thread, or a change.",
                     },
+                    "capability": {
+                        "type": "string",
+                        "enum": [
+                            "terminology", "version_check", "list_experiments", "experiment_details",
+                            "experiment_management", "user_simulation", "testing", "unsupported",
+                        ],
+                        "description": "What the request needs. unsupported: nothing of this serves it, such as sending mail. Leave it out for talk.",
+                    },
                     "confidence": {
                         "type": "number",
                         "minimum": 0,
@@ -77,6 +85,12 @@ pub(super) fn analysis() -> Arc<[ToolSpec]> {
                         "items": { "type": "string" },
                         "maxItems": 4,
                         "description": "Only when not sure: what may be meant, each as a full request the person could have typed.",
+                    },
+                    "steps": {
+                        "type": "array",
+                        "items": { "type": "string" },
+                        "maxItems": 20,
+                        "description": "Only when the message holds several requests: each as a full request with everything said of it, in the order in which they are to be done. “It” may stand for what the step before made.",
                     },
                 },
                 "required": ["intent_type", "confidence", "user_request_summary"],

@@ -19,7 +19,7 @@ use crate::{
         Purpose, Response, ToolChoice,
         rules::{
             self,
-            situation::{Analysis, IntentType},
+            situation::{Analysis, Capability, IntentType},
         },
     },
 };
@@ -73,8 +73,7 @@ impl Analyze {
             confidence: 0.0,
             user_request_summary: state.turn.said.clone(),
             reasoning: mistake,
-            question: String::new(),
-            options: Vec::new(),
+            ..Analysis::default()
         }))
     }
 }
@@ -107,7 +106,7 @@ impl Node<AgentState> for Analyze {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Clarify::NAME, Gather::NAME, Respond::NAME]
+        &[Self::NAME, Clarify::NAME, Gather::NAME, Respond::NAME]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
@@ -116,8 +115,20 @@ impl Node<AgentState> for Analyze {
             return Ok(Step::go(state, Respond::NAME));
         }
         let mut bill = Bill::default();
-        let analysis = self.analysis(&mut state, context, &mut bill).await?;
+        let mut analysis = match state.plan() {
+            // A step is a whole request: that it is one was found out with the message.
+            Some(_) if self.mind.finds_words(&state) => Analysis::of_step(&state.turn.said),
+            _ => self.analysis(&mut state, context, &mut bill).await?,
+        };
+        let steps = std::mem::take(&mut analysis.steps);
+        if state.plan().is_none() && steps.len() > 1 {
+            state.begin_plan(&steps);
+            return Ok(Step::go(state, Self::NAME).cost(bill.total()));
+        }
+        let situation = view::situation(&state, context);
+        analysis.capability = analysis.capability.or_else(|| rules::capability(&situation));
         let next = match analysis.intent_type {
+            _ if analysis.capability == Some(Capability::Unsupported) => Respond::NAME,
             _ if analysis.confidence < SURE => Clarify::NAME,
             IntentType::DirectAnswer => Respond::NAME,
             IntentType::NeedsInfo => Gather::NAME,

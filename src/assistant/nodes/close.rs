@@ -1,10 +1,45 @@
 //! How every turn ends: the reply is said and remembered, and what only the turn needed is let go.
+//!
+//! A message may have held several requests. Then what was answered or done leads to the next one, what has to be asked
+//! waits for its answer, and anything else is the end of them, which is said.
 
-use super::super::{mind::Bill, replies, state::AgentState};
-use crate::{graph::node::Step, reply::Reply};
+use super::{
+    super::{mind::Bill, plan::WaitsFor, replies, state::AgentState},
+    analyze::Analyze,
+};
+use crate::{clock::Timestamp, graph::node::Step, reply::Reply};
 
-/// Says `reply` and ends the run.
+/// Says `reply` and ends the run. What was to come after it is not done.
 pub(super) fn close(mut state: AgentState, reply: Reply, bill: Bill) -> Step<AgentState> {
+    let undone = state.drop_plan().map(|plan| plan.ahead).unwrap_or_default();
+    let reply = replies::not_gone_on_to(reply, &undone);
+    let reply = replies::left_behind(reply, &state.left_behind());
+    end(state, reply, bill)
+}
+
+/// Asks for what a change lacks and ends the run. What is to come waits for the answer.
+pub(super) fn ask(mut state: AgentState, reply: Reply, bill: Bill) -> Step<AgentState> {
+    let mut reply = replies::left_behind(reply, &state.left_behind());
+    if let Some(plan) = state.plan_mut() {
+        plan.waits_for = WaitsFor::Answer;
+        reply = replies::then(reply, &plan.ahead);
+    }
+    end(state, reply, bill)
+}
+
+/// Says `reply`, which settles the step in hand, and goes on with the next one if there is one.
+pub(super) fn go_on(mut state: AgentState, reply: Reply, bill: Bill, now: Timestamp) -> Step<AgentState> {
+    let reply = replies::left_behind(reply, &state.left_behind());
+    if state.goes_on() {
+        state.remember_reply(&reply);
+        state.next_step(&reply.words(), now);
+        return Step::go(state, Analyze::NAME).say(reply).cost(bill.total());
+    }
+    let left_out = state.drop_plan().map_or(0, |plan| plan.left_out);
+    end(state, replies::left_out(reply, left_out), bill)
+}
+
+fn end(mut state: AgentState, reply: Reply, bill: Bill) -> Step<AgentState> {
     let reply = if state.turn.without_model { replies::without_model(reply) } else { reply };
     state.remember_reply(&reply);
     let turn = &mut state.turn;

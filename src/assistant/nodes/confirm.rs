@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use super::{
     super::{
         mind::Bill,
+        plan::WaitsFor,
         replies,
         state::{AgentState, Phase},
     },
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::{
     graph::node::{Ask, Context, Node, NodeError, Step},
-    reply::Text,
+    reply::{Reply, Text},
 };
 
 /// Asks for approval.
@@ -49,7 +50,17 @@ impl Node<AgentState> for Confirm {
             turn.without_model = false; // it is said; how it ends is told by code
         }
         let turn_number = turn.number;
+        state.on_card_turn = turn_number;
+        let undone = state.left_behind();
+        if let Some(plan) = state.plan_mut() {
+            plan.waits_for = WaitsFor::Card;
+            proposal.card.notes.push(replies::of_plan(plan));
+        }
         state.conversation.bot_said(turn_number, &format!("(asked on a card: {})", proposal.card.title));
-        Ok(Step::ask(state, Ask { action: change.action, proposal, requested_by: by, then: Respond::NAME }))
+        let ask = Step::ask(state, Ask { action: change.action, proposal, requested_by: by, then: Respond::NAME });
+        Ok(match undone.is_empty() {
+            true => ask,
+            false => ask.say(replies::left_behind(Reply::default(), &undone)),
+        })
     }
 }

@@ -16,7 +16,7 @@ use super::{
         state::{AgentState, Phase},
         tools, view,
     },
-    close::close,
+    close::{ask, close},
     confirm::Confirm,
     gather_tools::{self, Heard},
     respond::Respond,
@@ -76,7 +76,7 @@ impl Gather {
                 Some(first) => {
                     state.turn.missing = missing.iter().map(|missing| missing.name.clone()).collect();
                     state.ask_for(change.clone(), first);
-                    close(state, replies::ask_for(&change, first, missing.len()), bill)
+                    ask(state, replies::ask_for(&change, first, missing.len()), bill)
                 }
                 None => close(state, replies::nothing_to_do(), bill),
             },
@@ -86,10 +86,13 @@ impl Gather {
                 match error {
                     ErrorKind::Validation | ErrorKind::NotFound | ErrorKind::UserInput => {
                         state.keep_draft(change);
+                        ask(state, reply, bill)
                     }
-                    _ => state.draft = None,
+                    _ => {
+                        state.draft = None;
+                        close(state, reply, bill)
+                    }
                 }
-                close(state, reply, bill)
             }
             Err(PrepareError::Unavailable { error, reply }) => {
                 state.note_problem(replies::kind_name(error), &reply.words());

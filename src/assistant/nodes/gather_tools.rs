@@ -211,16 +211,24 @@ fn set(
             let change = state.turn.change.as_mut().ok_or("call `set_action_needed` first")?;
             change.params = action_params.into_iter().filter(|(_, value)| !value.is_null()).collect();
             heard.parameters = true;
+            if state.turn.change.as_ref().is_some_and(|change| state.continues_draft(change)) {
+                state.take_up_plan(state.draft_turn);
+            }
             Ok("noted".to_owned())
         }
         tools::UPDATE_PARAMS => {
             let UpdateParam { key, value } = exchange::parsed(&call.input, schema)?;
-            let earlier = || state.draft.clone().or_else(|| on_card.cloned());
-            let change = match &mut state.turn.change {
-                Some(change) => change,
-                none => none.insert(earlier().ok_or("there is no draft; call `set_action_needed` first")?),
-            };
-            change.params.insert(key, value);
+            if state.turn.change.is_none() {
+                let (earlier, of_turn) = match &state.draft {
+                    Some(draft) => (Some(draft.clone()), state.draft_turn),
+                    None => (on_card.cloned(), state.on_card_turn),
+                };
+                state.turn.change = Some(earlier.ok_or("there is no draft; call `set_action_needed` first")?);
+                state.take_up_plan(of_turn);
+            }
+            if let Some(change) = &mut state.turn.change {
+                change.params.insert(key, value);
+            }
             heard.parameters = true;
             Ok("noted".to_owned())
         }

@@ -12,15 +12,19 @@ use super::{
         state::{AgentState, Phase, Read},
         tools, view,
     },
-    close::close,
+    analyze::Analyze,
+    close::{close, go_on},
 };
 use crate::{
     capabilities::Registry,
     graph::{
-        action::ActionRecord,
+        action::{ActionRecord, Status},
         node::{Context, Node, NodeError, Step},
     },
-    model::{Purpose, ToolChoice, rules},
+    model::{
+        Purpose, ToolChoice,
+        rules::{self, situation::Capability},
+    },
     reply::{Choice, Reply},
 };
 
@@ -100,7 +104,10 @@ fn read_back(state: &AgentState, call: &Call, choices: &mut Vec<Choice>) -> Resu
 
 /// Remembers how an action ended and says so.
 fn ended(state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
-    let reply = outcomes::outcome(record);
+    let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
+        Some(plan) if record.status == Status::Done => outcomes::done_so_far(record, plan),
+        _ => outcomes::outcome(record),
+    };
     state.context.outdated();
     state.log.add(record, outcomes::log_line(record), context.now);
     if let Some(name) = outcomes::experiment_of(record) {
@@ -110,6 +117,11 @@ fn ended(state: &mut AgentState, record: &ActionRecord, context: &Context) -> Re
         state.on_card = None;
     }
     reply
+}
+
+/// Whether it is a request that nothing here can serve.
+fn is_unsupported(state: &AgentState) -> bool {
+    state.turn.analysis.as_ref().is_some_and(|analysis| analysis.capability == Some(Capability::Unsupported))
 }
 
 /// The answer where no words have to be found: what failed, and what a tool returned to a documented question.
@@ -153,7 +165,7 @@ impl Node<AgentState> for Respond {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[]
+        &[Analyze::NAME]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
@@ -162,11 +174,16 @@ impl Node<AgentState> for Respond {
         let reply = match &context.ended {
             Some(record) => {
                 let reply = ended(&mut state, record, context);
-                match self.registry.actions.get(record.name.as_str()) {
+                let reply = match self.registry.actions.get(record.name.as_str()) {
                     Some(action) => action.report(record, reply),
                     None => reply,
-                }
+                };
+                return Ok(match record.status {
+                    Status::Done => go_on(state, reply, bill, context.now),
+                    _ => close(state, reply, bill),
+                });
             }
+            None if is_unsupported(&state) => replies::unsupported(),
             None => match settled(&state, self.mind.finds_words(&state), context) {
                 Some(reply) => reply,
                 None => {
@@ -175,6 +192,10 @@ impl Node<AgentState> for Respond {
                 }
             },
         };
-        Ok(close(state, reply, bill))
+        if !state.turn.reads.is_empty() && state.turn.reads.iter().all(|read| read.failed.is_some()) {
+            return Ok(close(state, reply, bill)); // what comes next may need what could not be read
+        }
+        let reply = replies::at_place(reply, state.plan());
+        Ok(go_on(state, reply, bill, context.now))
     }
 }

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    grammar,
+    capability, grammar,
     situation::{IntentType, Situation},
-    talk,
+    steps, talk,
     wish::{Understood, Wish},
 };
 use crate::model::{Block, KnownBlock, Purpose, Request, Response, Usage};
@@ -34,7 +34,7 @@ fn call(content: &mut Vec<Block>, name: &str, input: Value) {
 
 fn analysis(understood: &Understood, situation: &Situation) -> Value {
     let intent = match &understood.wish {
-        Wish::Talk(_) | Wish::Term(_) | Wish::Unclear { .. } => IntentType::DirectAnswer,
+        Wish::Talk(_) | Wish::Term(_) | Wish::Unclear { .. } | Wish::Unsupported => IntentType::DirectAnswer,
         Wish::Read { .. } | Wish::Change { .. } | Wish::Update(_) | Wish::Drop => IntentType::NeedsInfo,
     };
     let mut analysis = json!({
@@ -43,6 +43,13 @@ fn analysis(understood: &Understood, situation: &Situation) -> Value {
         "user_request_summary": situation.said.trim(),
         "reasoning": reason(&understood.wish),
     });
+    if let Some(capability) = capability::of(&understood.wish, situation) {
+        analysis["capability"] = json!(capability);
+    }
+    let steps = steps::steps(situation);
+    if !steps.is_empty() {
+        analysis["steps"] = json!(steps);
+    }
     if let Wish::Unclear { question, options } = &understood.wish {
         analysis["question"] = json!(question);
         analysis["options"] = json!(options);
@@ -58,6 +65,7 @@ fn reason(wish: &Wish) -> String {
         Wish::Change { action, .. } => format!("asks for {action}"),
         Wish::Update(_) => "continues or corrects what is being worked out".to_owned(),
         Wish::Drop => "does not want it any more".to_owned(),
+        Wish::Unsupported => "cannot be done here".to_owned(),
         Wish::Unclear { .. } => "fits no phrase".to_owned(),
     }
 }
@@ -71,7 +79,7 @@ fn gather(content: &mut Vec<Block>, wish: Wish) {
         }
         Wish::Update(params) => update(content, params),
         Wish::Drop => call(content, "drop_draft", json!({})),
-        Wish::Talk(_) | Wish::Term(_) | Wish::Unclear { .. } => {}
+        Wish::Talk(_) | Wish::Term(_) | Wish::Unclear { .. } | Wish::Unsupported => {}
     }
 }
 
@@ -85,7 +93,12 @@ fn respond(content: &mut Vec<Block>, wish: Wish, situation: &Situation) {
     let (words, steps) = match wish {
         Wish::Talk(talk) => talk::say(talk, situation),
         Wish::Term(term) => (term.meaning.to_owned(), [].as_slice()),
-        Wish::Read { .. } | Wish::Change { .. } | Wish::Update(_) | Wish::Drop | Wish::Unclear { .. } => {
+        Wish::Read { .. }
+        | Wish::Change { .. }
+        | Wish::Update(_)
+        | Wish::Drop
+        | Wish::Unclear { .. }
+        | Wish::Unsupported => {
             let words = match situation.errors.first() {
                 Some(error) => error.clone(),
                 None => talk::LOST.to_owned(),

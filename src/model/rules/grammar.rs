@@ -4,7 +4,7 @@
 //! question. So a person may ask something else in between, and an answer is never taken for a request it contains.
 
 use super::{
-    answers, bulk, changes, doubts, participants, questions,
+    answers, bulk, capability, changes, doubts, participants, questions,
     situation::Situation,
     testing,
     wish::{Talk, Understood, Wish},
@@ -24,6 +24,7 @@ pub(super) fn understand(situation: &Situation) -> Understood {
         .or_else(|| doubts::refusal(words, situation))
         .or_else(|| doubts::whether(words, situation))
         .or_else(|| answers::correction(words, situation))
+        .or_else(|| capability::unsupported(words))
         .or_else(|| testing::test(words, situation))
         .or_else(|| participants::participant(words))
         .or_else(|| bulk::several(words))

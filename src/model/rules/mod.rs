@@ -4,7 +4,7 @@
 //! them apart. It serves the playground, the tests that need no script, and every outage. It never guesses: what it does
 //! not understand gets a low confidence, and a few examples of what it does.
 //!
-//! A request becomes a [`wish::Wish`] in [`grammar`]; [`RulesModel`] turns the wish into calls or words. It reads nothing
+//! A message is divided into requests in [`steps`]; a request becomes a [`wish::Wish`] in [`grammar`]; [`RulesModel`] turns the wish into calls or words. It reads nothing
 //! but the [`situation::Situation`] and knows no platform: which experiments there are is for the tools it calls to say.
 //! To teach it a phrase, add a row to the table in `tests.rs`, then a pattern to the module whose doc comment fits.
 //!
@@ -14,6 +14,7 @@
 mod answers;
 mod bulk;
 mod calls;
+mod capability;
 mod changes;
 mod clauses;
 mod design;
@@ -27,6 +28,7 @@ mod names;
 mod participants;
 mod questions;
 pub mod situation;
+mod steps;
 mod talk;
 mod testing;
 #[cfg(test)]
@@ -37,7 +39,7 @@ mod words;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use self::situation::Situation;
+use self::situation::{Capability, Situation};
 use super::{Error, Model, Request, Response};
 
 /// The grammar, as a model.
@@ -68,6 +70,11 @@ pub fn documented_read(situation: &Situation) -> Option<(&'static str, Value)> {
         wish::Wish::Read { tool, arguments } => Some((tool, Value::Object(arguments))),
         _ => None,
     }
+}
+
+/// The capability that these words ask for, as far as the grammar can tell.
+pub fn capability(situation: &Situation) -> Option<Capability> {
+    capability::of(&grammar::understand(situation).wish, situation)
 }
 
 /// How to ask for the change that these words only consider, as in “should I start Math Hints?”

@@ -48,10 +48,13 @@ pub struct Situation {
 }
 
 /// What a message was found to mean.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
     /// Whether anything has to be looked up or changed.
     pub intent_type: IntentType,
+    /// What it needs; talk needs nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capability: Option<Capability>,
     /// From 0 to 1; below 0.7 the person is asked.
     pub confidence: f64,
     /// The request in one sentence, complete in itself.
@@ -66,13 +69,51 @@ pub struct Analysis {
     /// What the person may have meant, each as a full request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// Several requests in one message, in the order in which they are to be done, each a full request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+}
+
+impl Analysis {
+    /// Of one of several requests: that it is one was found out with the whole message.
+    pub fn of_step(request: &str) -> Self {
+        Self {
+            intent_type: IntentType::NeedsInfo,
+            confidence: 1.0,
+            user_request_summary: request.to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+/// What a request needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capability {
+    /// What words mean, and what changes take.
+    Terminology,
+    /// Whether the platform answers, and its version.
+    VersionCheck,
+    /// Which experiments there are, and what contexts offer them.
+    ListExperiments,
+    /// One experiment.
+    ExperimentDetails,
+    /// Changes of experiments, and what was changed.
+    ExperimentManagement,
+    /// What a user would get, and a user's way through an experiment.
+    UserSimulation,
+    /// Tests with simulated users.
+    Testing,
+    /// Nothing here serves it.
+    Unsupported,
 }
 
 /// Whether a message can be answered at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentType {
     /// General knowledge and talk: nothing to look up.
+    #[default]
     DirectAnswer,
     /// Facts of the platform, or a change.
     NeedsInfo,

@@ -18,6 +18,7 @@ fn line(understood: &Understood) -> String {
         Wish::Change { action, params } => format!("{action} {}", json!(params)),
         Wish::Update(params) => format!("update {}", json!(params)),
         Wish::Drop => "drop".to_owned(),
+        Wish::Unsupported => "unsupported".to_owned(),
         Wish::Unclear { options, .. } if options.is_empty() => "unclear".to_owned(),
         Wish::Unclear { options, .. } => format!("unclear: {}", options.join(" | ")),
     }

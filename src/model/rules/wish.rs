@@ -29,6 +29,8 @@ pub(super) enum Wish {
     Update(Map<String, Value>),
     /// The draft is not wanted any more.
     Drop,
+    /// Understood, and nothing that can be done here.
+    Unsupported,
     /// Not understood, or in several ways: then these are the ways.
     Unclear {
         /// What to ask.

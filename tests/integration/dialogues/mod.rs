@@ -14,6 +14,7 @@ mod scripted;
 mod search;
 mod several;
 mod status;
+mod steps;
 mod testing;
 mod trouble;
 mod update;

@@ -213,3 +213,50 @@ async fn a_model_that_comes_back_is_used_in_the_next_turn() {
     assert_snapshot!(thread.heard(), @"You are welcome!");
     finish(bot, model).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_requests_cost_one_analysis_and_one_call_each() {
+    let (bot, model) = bot_with_model().await;
+    let mut found = analysis("needs_info");
+    found["capability"] = json!("experiment_management");
+    found["steps"] = json!(["start Math Hints", "show Math Hints in short"]);
+    model.will_call("analyze_user_request", found);
+    starts_math_hints(&model);
+
+    let mut thread = bot.user("ana").says("could we get math hints going, and have a glance at it?").await;
+    assert!(thread.heard().contains("Step 1 of 2. When it is done: show Math Hints in short."), "{}", thread.last());
+    assert_eq!(model.requests().len(), 2);
+
+    model.will_call("get_experiment_details", json!({ "experiment_id": "Math Hints", "form": "short" }));
+    model.will_say("That is all.");
+    thread.clicks("bo", "Start experiment").await;
+    assert_snapshot!(thread.last(), @"
+    Step 2 of 2
+    *Math Hints* is enrolling (running) in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.
+    [Stop] [In detail]
+    ");
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_here_can_do_is_declined_with_what_can_be_done() {
+    let (bot, model) = bot_with_model().await;
+    let mut found = analysis("direct_answer");
+    found["capability"] = json!("unsupported");
+    model.will_call("analyze_user_request", found);
+
+    let mut thread = bot.user("ana").says("could you get us some coffee?").await;
+    assert_snapshot!(thread.heard(), @"
+    I cannot do that. What I can do here:
+    • *Words*: _what is a decision point?_
+    • *Version and health*: _is UpGrade running?_
+    • *Lists*: _list the running experiments_
+    • *Details*: _show Math Hints_
+    • *Changes, each approved on a card*: _start Math Hints_
+    • *Users*: _what condition would u1 get in assign-prog?_
+    • *Tests*: _test the balance of Math Hints with 200 users_
+    [List experiments] [What can you do?]
+    ");
+    assert_eq!(model.requests().len(), 1);
+    finish(bot, model).await;
+}

@@ -1,0 +1,177 @@
+//! Several requests in one message, done in order.
+//!
+//! A plan belongs to the turn that works on it and waits with it: for the answer to a question, or for a decision on a
+//! card. It stands beside the turn and not in it, so that a message in between can let it go, and an answer to a question
+//! can take it up in a turn of its own. What does not succeed ends the plan, and what was not done is said.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    history::shorten,
+    state::{AgentState, Turn},
+};
+use crate::{clock::Timestamp, model::rules::situation::Draft};
+
+/// How many requests of one message are done.
+pub const MOST_STEPS: usize = 8;
+/// How many plans wait at a time.
+const KEPT: usize = 6;
+/// The longest request or result that is kept, in characters.
+const LONGEST: usize = 300;
+
+/// What is to be done, and how far it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Plan {
+    /// The turn that works on it.
+    pub turn: u64,
+    /// What it waits for.
+    pub waits_for: WaitsFor,
+    /// The step in hand, counted from 1.
+    pub step_counter: usize,
+    /// How many there are.
+    pub total_steps: usize,
+    /// How those before it came out.
+    pub step_results: Vec<StepResult>,
+    /// The requests after it, in order.
+    pub ahead: Vec<String>,
+    /// How many more the message held than are done in one go.
+    pub left_out: usize,
+}
+
+/// What a plan waits for between two steps of the graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitsFor {
+    /// Nothing: it is being worked on.
+    #[default]
+    Nothing,
+    /// The answer to a question about a draft.
+    Answer,
+    /// A decision on a card.
+    Card,
+}
+
+/// How a step came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// Which one, counted from 1.
+    pub step: usize,
+    /// What was asked for.
+    pub request: String,
+    /// What was said to it, shortened.
+    pub result: String,
+}
+
+impl Plan {
+    /// Where it is, such as `Step 2 of 3`.
+    pub fn place(&self) -> String {
+        format!("Step {} of {}", self.step_counter, self.total_steps)
+    }
+}
+
+/// Requests in one line.
+pub fn in_order(requests: &[String]) -> String {
+    let requests: Vec<_> = requests.iter().map(|request| shorten(request, 120)).collect();
+    let words = requests.join("; ");
+    if words.ends_with(['.', '!', '?', '…']) { words } else { format!("{words}.") }
+}
+
+impl AgentState {
+    /// The plan of this turn, if its message held several requests.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.plans.iter().find(|plan| plan.turn == self.turn.number)
+    }
+
+    /// The same to be changed.
+    pub fn plan_mut(&mut self) -> Option<&mut Plan> {
+        let number = self.turn.number;
+        self.plans.iter_mut().find(|plan| plan.turn == number)
+    }
+
+    /// Whether another request follows the one in hand.
+    pub fn goes_on(&self) -> bool {
+        self.plan().is_some_and(|plan| !plan.ahead.is_empty())
+    }
+
+    /// Begins a plan: the first of these requests is the one in hand from now on.
+    pub fn begin_plan(&mut self, steps: &[String]) {
+        let mut ahead = steps.iter().take(MOST_STEPS).map(|step| shorten(step, super::state::LONGEST_MESSAGE));
+        let Some(first) = ahead.next() else { return };
+        let ahead: Vec<String> = ahead.collect();
+        self.turn.said = first;
+        self.drop_plan();
+        self.plans.push(Plan {
+            turn: self.turn.number,
+            step_counter: 1,
+            total_steps: 1 + ahead.len(),
+            ahead,
+            left_out: steps.len().saturating_sub(MOST_STEPS),
+            ..Plan::default()
+        });
+        let over = self.plans.len().saturating_sub(KEPT);
+        self.plans.drain(..over);
+    }
+
+    /// The answer to a question, or a correction of a card, goes on with the plan that waits there.
+    pub fn take_up_plan(&mut self, of_turn: u64) {
+        let number = self.turn.number;
+        let waits = |plan: &Plan| plan.turn == of_turn && plan.waits_for != WaitsFor::Nothing;
+        let Some(place) = self.plans.iter().position(waits).filter(|_| of_turn != number) else { return };
+        let mut plan = self.plans.remove(place);
+        if let Some(new) = self.drop_plan() {
+            plan.total_steps += new.ahead.len();
+            plan.ahead.extend(new.ahead);
+        }
+        self.plans.push(Plan { turn: number, waits_for: WaitsFor::Nothing, ..plan });
+    }
+
+    /// Whether `change` goes on with the draft: it is the same change to the same thing.
+    pub fn continues_draft(&self, change: &Draft) -> bool {
+        let same = |draft: &Draft, key: &str| match (draft.params.get(key), change.params.get(key)) {
+            (Some(before), Some(now)) => before == now,
+            _ => true,
+        };
+        let draft = self.draft.as_ref().filter(|draft| draft.action == change.action);
+        draft.is_some_and(|draft| same(draft, "name") && same(draft, "experiment"))
+    }
+
+    /// Notes how the step in hand came out and takes up the next one, if there is one.
+    pub fn next_step(&mut self, result: &str, now: Timestamp) {
+        let request = shorten(&self.turn.said, LONGEST);
+        let Some(plan) = self.plan_mut().filter(|plan| !plan.ahead.is_empty()) else { return };
+        plan.waits_for = WaitsFor::Nothing;
+        plan.step_results.push(StepResult { step: plan.step_counter, request, result: shorten(result, LONGEST) });
+        let said = plan.ahead.remove(0);
+        plan.step_counter += 1;
+        // After a card others may have spoken: what is done now comes after that.
+        let newest = self.newest_turn();
+        let number = if newest > self.turn.number { newest + 1 } else { self.turn.number };
+        if let Some(plan) = self.plan_mut() {
+            plan.turn = number;
+        }
+        let Turn { by, without_model, .. } = std::mem::take(&mut self.turn);
+        self.turn = Turn { number, said, by, at: now, without_model, ..Turn::default() };
+    }
+
+    /// The plan of this turn is over.
+    pub fn drop_plan(&mut self) -> Option<Plan> {
+        let place = self.plans.iter().position(|plan| plan.turn == self.turn.number)?;
+        Some(self.plans.remove(place))
+    }
+
+    /// Plans of other turns whose question is no longer open, or that broke off: they are over, too.
+    pub fn left_behind(&mut self) -> Vec<String> {
+        let (number, newest) = (self.turn.number, self.draft_turn);
+        let asked = self.draft.is_some();
+        let is_over = |plan: &mut Plan| {
+            plan.turn != number
+                && match plan.waits_for {
+                    WaitsFor::Nothing => true,
+                    WaitsFor::Answer => !asked || newest != plan.turn,
+                    WaitsFor::Card => false,
+                }
+        };
+        self.plans.extract_if(.., is_over).flat_map(|plan| plan.ahead).collect()
+    }
+}
