@@ -153,6 +153,20 @@ pub fn unsupported() -> Reply {
         .choice("What can you do?", "what can you do?")
 }
 
+/// The same card is open already.
+pub fn card_is_open(title: &str, approve: &str, reject: &str) -> Reply {
+    Reply::text(
+        Text::new()
+            .plain("A card for exactly this is open already: ")
+            .bold(title)
+            .plain(" Press ")
+            .bold(approve)
+            .plain(" or ")
+            .bold(reject)
+            .plain(" on it."),
+    )
+}
+
 /// The draft is gone.
 pub fn dropped() -> Reply {
     Reply::text("All right, I let that go. Nothing was changed.")

@@ -16,7 +16,10 @@ use super::{
     respond::Respond,
 };
 use crate::{
-    graph::node::{Ask, Context, Node, NodeError, Step},
+    graph::{
+        action::{ActionRecord, Proposal},
+        node::{Ask, Context, Node, NodeError, Step},
+    },
     reply::{Reply, Text},
 };
 
@@ -26,6 +29,14 @@ pub(in super::super) struct Confirm;
 impl Confirm {
     /// Its name.
     pub(in super::super) const NAME: &'static str = "confirm";
+}
+
+/// Whether a card asks for exactly this already. What is in small print may differ.
+fn is_same(open: &ActionRecord, action: &str, proposal: &Proposal) -> bool {
+    let card = &proposal.card;
+    open.name == action
+        && open.parameters == proposal.parameters
+        && (&open.card.title, &open.card.facts) == (&card.title, &card.facts)
 }
 
 #[async_trait]
@@ -38,12 +49,16 @@ impl Node<AgentState> for Confirm {
         &[Respond::NAME]
     }
 
-    async fn run(&self, mut state: AgentState, _context: &Context) -> Result<Step<AgentState>, NodeError> {
+    async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         let turn = &mut state.turn;
         let (Some(mut proposal), Some(change), Some(by)) = (turn.proposal.take(), turn.change.clone(), turn.by.clone())
         else {
             return Ok(close(state, replies::nothing_to_do(), Bill::default()));
         };
+        if let Some(open) = context.open.iter().find(|open| is_same(open, &change.action, &proposal)) {
+            let reply = replies::card_is_open(&open.card.title, &open.card.approve, &open.card.reject);
+            return Ok(close(state, reply, Bill::default()));
+        }
         turn.phase = Phase::Confirming;
         if turn.without_model {
             proposal.card.notes.push(Text::from(replies::WITHOUT_MODEL));

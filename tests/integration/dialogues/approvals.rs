@@ -422,3 +422,13 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     assert_eq!(bot.upgrade.effects().len(), 0);
     bot.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_request_twice_is_one_card() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    thread.says("bo", "please start the Math Hints experiment").await;
+    assert_snapshot!(thread.heard(), @"A card for exactly this is open already: *Start “Math Hints”?* Press *Start experiment* or *Don't start* on it.");
+    bot.finish().await;
+}

@@ -161,8 +161,8 @@ async fn it_listens_in_its_own_threads_and_nowhere_else() {
 
     elsewhere.says("ana", "@countersign is UpGrade running?").await;
     assert!(elsewhere.heard().contains("6.5.0"), "a mention opens it");
-    elsewhere.says("bo", "start Math Hints").await;
-    assert!(elsewhere.heard().contains("[Start experiment]"), "no mention is needed any more");
+    elsewhere.says("bo", "list experiments").await;
+    assert!(elsewhere.heard().contains("6 experiments"), "no mention is needed any more");
     bot.finish().await;
 }
 
