@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use countersign::{
-    app::evaluate::{self, Case},
+    app::{
+        evaluate::{self, Case},
+        stand_in,
+    },
     config::Config,
     sandbox::model::SandboxModel,
 };
@@ -18,6 +21,18 @@ fn cases() -> Vec<Case> {
 async fn the_grammar_understands_every_utterance() {
     let config = Config::load(None, &Default::default()).unwrap();
     let score = evaluate::run(&config, &cases()).await.unwrap();
+    assert_eq!(score.understood(), score.lines.len(), "{score}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_answers_as_the_grammar_does_understands_as_much() {
+    let model = SandboxModel::start(0).await.unwrap();
+    model.answers_by(stand_in::answer);
+    let mut config = Config::load(None, &Default::default()).unwrap();
+    config.model.base_url = model.url();
+    config.model.api_key = Some(model.api_key().into());
+    let score = evaluate::run(&config, &cases()).await.unwrap();
+    assert_eq!(model.violations(), Vec::<String>::new());
     assert_eq!(score.understood(), score.lines.len(), "{score}");
 }
 
