@@ -1,11 +1,15 @@
 //! The command line: reads flags and settings, runs one thing, and says clearly what is wrong.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, parser::ValueSource};
 use countersign::{
     app::{
-        self, Bot, check,
+        self, Bot, check, evaluate,
         stdout::{say, told},
         telemetry,
     },
@@ -44,6 +48,12 @@ enum Command {
     Serve,
     /// Asks Slack, store, model and platform once, and says how they are.
     Check,
+    /// Asks the model about a set of utterances, prints what it understood otherwise than expected, and a score.
+    Evaluate {
+        /// The utterances and what should be understood, as JSON.
+        #[arg(value_name = "FILE", default_value = "tests/fixtures/evaluation.json")]
+        cases: PathBuf,
+    },
     /// Runs the stand-ins for Slack and UpGrade alone, to try `serve` against.
     Sandbox(app::sandbox::Options),
     /// Lists the threads, or tells what happened in one (TEAM/CHANNEL/TS), as JSON.
@@ -112,6 +122,7 @@ async fn run(arguments: Arguments) -> ExitCode {
                     wrong => settings_are_wrong(&wrong.join("\n")),
                 },
                 Command::Check => report(&check::run(&config).await),
+                Command::Evaluate { cases } => finish(evaluate(&config, &cases).await),
                 Command::Trace { thread } => finish(trace(&config, thread).await),
                 Command::Playground(_) | Command::Sandbox(_) => unreachable!("handled above"),
             }
@@ -125,6 +136,12 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
     tracing::info!(address = %bot.address()?, "Listening");
     bot.run(stop).await
+}
+
+async fn evaluate(config: &Config, cases: &Path) -> anyhow::Result<()> {
+    telemetry::log("error", LogFormat::Text);
+    let score = evaluate::run(config, &evaluate::cases(cases)?).await?;
+    Ok(say(score)?)
 }
 
 async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> {

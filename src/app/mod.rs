@@ -5,6 +5,7 @@
 
 pub mod bot;
 pub mod check;
+pub mod evaluate;
 pub mod http;
 pub mod parts;
 pub mod playground;

@@ -168,8 +168,12 @@ pub fn card_is_open(title: &str, approve: &str, reject: &str) -> Reply {
 }
 
 /// The draft is gone.
-pub fn dropped() -> Reply {
-    Reply::text("All right, I let that go. Nothing was changed.")
+pub fn dropped(card_is_open: bool) -> Reply {
+    let reply = Reply::text("All right, I let that go. Nothing was changed.");
+    match card_is_open {
+        true => reply.hint("The open card stays as it is."),
+        false => reply,
+    }
 }
 
 /// The model named an action that does not exist.

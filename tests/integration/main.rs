@@ -8,6 +8,7 @@ mod deploy;
 mod dialogues;
 mod durability;
 mod engine;
+mod evaluation;
 mod page;
 mod stores;
 mod support;

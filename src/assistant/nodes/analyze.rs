@@ -111,7 +111,14 @@ impl Node<AgentState> for Analyze {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Analyzing;
-        if rules::without_a_wish(&view::situation(&state, context)).is_some() {
+        let situation = view::situation(&state, context);
+        if rules::without_a_wish(&situation).is_some() {
+            state.turn.analysis = Some(Analysis {
+                confidence: 1.0,
+                capability: rules::capability(&situation),
+                user_request_summary: state.turn.said.clone(),
+                ..Analysis::default()
+            });
             return Ok(Step::go(state, Respond::NAME));
         }
         let mut bill = Bill::default();

@@ -150,7 +150,7 @@ impl Node<AgentState> for Gather {
             exchange::append(&mut state.turn.exchange, response, results);
         }
         if heard.dropped {
-            return Ok(close(state, replies::dropped(), bill));
+            return Ok(close(state, replies::dropped(!context.open.is_empty()), bill));
         }
         shelf::put_away(&*self.shelf, &mut state).await;
         let complete = heard.parameters && !heard.mistaken && !heard.read;

@@ -78,21 +78,22 @@ impl Approvals {
         Err(Error::ActionMoved { id: record.id.clone(), current: Some(Box::new(record)) })
     }
 
-    /// Somebody typed a plain yes, no or never mind. Never mind withdraws the one open card of the person who asked for
+    /// Somebody typed a plain yes, no or never mind. A no while a question is open is the answer to that, since it was
+    /// asked last. Never mind withdraws the one open card of the person who asked for
     /// it; whatever else it may mean is for the assistant to say.
     pub async fn on_typed(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
         let saved = self.store.load(&typed.thread).await?;
         if !typed.addressed && saved.is_none() {
             return Ok(Answer::Nothing); // two people agreeing about something else
         }
+        let is_drafting = is_drafting(saved);
         let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         let open = self.store.actions(&filter).await?;
         let record = match open.as_slice() {
             [] => return self.pass_on(typed, seq).await,
-            [own] if typed.means == Pressed::Withdraw && own.requested_by == typed.by && !is_drafting(saved) => {
-                own.clone()
-            }
+            [own] if typed.means == Pressed::Withdraw && own.requested_by == typed.by && !is_drafting => own.clone(),
             _ if typed.means == Pressed::Withdraw => return self.pass_on(typed, seq).await,
+            _ if typed.means == Pressed::Reject && is_drafting => return self.pass_on(typed, seq).await,
             [one] => one.clone(),
             several => return Ok(Answer::Refused(replies::which_card(several))),
         };

@@ -165,7 +165,7 @@ fn corrected(draft: &Draft, words: &[Word]) -> Option<String> {
 
 /// The answer to the open question; it may give other things along with it.
 pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
-    let draft = situation.draft.as_ref()?;
+    let Some(draft) = &situation.draft else { return of_card(words, situation, asks) };
     let Some(asked) = &draft.asked else { return retold(words, draft, asks) };
     let key = asked.parameter.as_str();
     let words = skip(
@@ -181,12 +181,30 @@ pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Optio
         if asks || long {
             return None;
         }
+        let key = rather(key, &found.rest);
         params.insert(key.to_owned(), value(key, &found.rest));
     }
     if params.is_empty() || (asks && key != "description") {
         return None;
     }
     Some(Understood { wish: Wish::Update(params), confidence: 0.9 })
+}
+
+/// Parts of a description and nothing else, while a card is open: they change what is on it.
+fn of_card(words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
+    situation.on_card.as_ref()?;
+    let parts = clauses(words);
+    (parts.rest.is_empty() && !parts.params.is_empty() && !asks).then(|| Wish::Update(parts.params).into())
+}
+
+/// The parameter that an answer gives, if it is plainly not the one that was asked for.
+fn rather<'a>(asked: &'a str, words: &[Word]) -> &'a str {
+    let slash = words.iter().any(|word| word.text.contains('/'));
+    match (asked, words) {
+        ("decision_points" | "conditions" | "context" | "weights", [one]) if one.is("individual") => "unit",
+        ("decision_points", _) if !slash && clauses::list(words).0.len() > 1 => "conditions",
+        _ => asked,
+    }
 }
 
 fn plain_name(words: &[Word]) -> clauses::Clauses {

@@ -60,7 +60,7 @@ pub(super) fn unsupported(words: &[Word]) -> Option<Understood> {
     let rest = after(words, NEVER)?;
     // “Play” alone may be the name of something.
     let says_something = !rest.is_empty() || lower(words).contains(' ');
-    says_something.then(|| Understood { wish: Wish::Unsupported, confidence: 0.9 })
+    says_something.then_some(Understood { wish: Wish::Unsupported, confidence: 0.9 })
 }
 
 #[cfg(test)]

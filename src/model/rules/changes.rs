@@ -26,6 +26,10 @@ pub(super) const VERBS: &[(&str, &str)] = &[
     ("activate", "start"),
     ("enroll", "start"),
     ("kick off", "start"),
+    ("turn on", "start"),
+    ("switch on", "start"),
+    ("go live with", "start"),
+    ("enable", "start"),
     ("resume", "resume"),
     ("restart", "resume"),
     ("unpause", "resume"),
@@ -34,6 +38,11 @@ pub(super) const VERBS: &[(&str, &str)] = &[
     ("stop", "stop"),
     ("halt", "stop"),
     ("pause", "pause"),
+    ("suspend", "pause"),
+    ("turn off", "stop"),
+    ("switch off", "stop"),
+    ("disable", "stop"),
+    ("deactivate", "stop"),
     ("cancel", "cancel"),
     ("abort", "cancel"),
     ("archive", "archived"),
@@ -184,6 +193,13 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
         params.insert((*key).to_owned(), field(key, to));
         return Some(Wish::change(UPDATE, params).into());
     }
+    // `change Math Hints's weights to 70/30`, `change Math Hints weights to 70/30`
+    for (phrases, key) in fields {
+        let Some(whose) = phrases.split('|').find_map(|phrase| before(about, phrase)) else { continue };
+        named(&mut params, &whose, situation);
+        params.insert((*key).to_owned(), field(key, to));
+        return Some(Wish::change(UPDATE, params).into());
+    }
     // `set X to running`
     let known = [
         "running",
@@ -210,6 +226,24 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
         }
         _ => None,
     }
+}
+
+/// The words before a phrase at the end, without the mark of whose it is.
+fn before(words: &[Word], phrase: &str) -> Option<Vec<Word>> {
+    let length = phrase.split(' ').count();
+    let (whose, field) = words.split_at_checked(words.len().checked_sub(length)?)?;
+    if whose.is_empty() || lower(field) != phrase || field.iter().any(|word| word.quoted) {
+        return None;
+    }
+    let mut whose = whose.to_vec();
+    if let Some(last) = whose.last_mut().filter(|last| !last.quoted) {
+        for mark in ["'s", "’s"] {
+            if let Some(stem) = last.text.strip_suffix(mark) {
+                (last.text, last.lower) = (stem.to_owned(), stem.to_lowercase());
+            }
+        }
+    }
+    Some(whose)
 }
 
 /// The words before and after the first “to”.
@@ -257,6 +291,7 @@ fn update(words: &[Word], situation: &Situation) -> Option<Understood> {
     let end =
         (1..rest.len()).find(|&i| rest[i].any(&["with", ",", "so", "by", "using"]) || clauses::begins_part(&rest[i..]));
     let (about, parts) = rest.split_at(end.unwrap_or(rest.len()));
+    let about = without_last(about, &["to", "at", "as", "into"]);
     if about.is_empty() {
         return None;
     }
@@ -285,6 +320,16 @@ fn ending(words: &[Word], situation: &Situation) -> Option<Understood> {
 }
 
 fn status(words: &[Word], situation: &Situation) -> Option<Understood> {
+    // `get Math Hints going`
+    if let Some((last, about)) = after(words, "get|bring").and_then(|rest| rest.split_last())
+        && last.any(&["going", "started", "running", "live"])
+        && !about.is_empty()
+    {
+        let mut params = Map::new();
+        named(&mut params, about, situation);
+        params.insert("status".to_owned(), "start".into());
+        return Some(Wish::change(STATUS, params).into());
+    }
     let exact = VERBS.iter().find_map(|(verb, status)| Some((after(words, verb)?, *status, 0.95)));
     let (rest, status, confidence) = match exact {
         Some(found) => found,

@@ -186,7 +186,8 @@ fn weights(words: &[Word]) -> Taken<'_> {
 
 /// The text if it is a ratio of numbers, without its signs.
 pub(super) fn ratio(text: &str) -> Option<String> {
-    let parts: Vec<&str> = text.split(['/', ':', '-']).map(|part| part.trim_end_matches('%')).collect();
+    let mark = ['/', ':', '-'].into_iter().find(|mark| text.contains(*mark))?;
+    let parts: Vec<&str> = text.split(mark).map(|part| part.trim_end_matches('%')).collect();
     if parts.len() == 3 && parts[0].len() == 4 {
         return None; // a date
     }

@@ -43,6 +43,15 @@ fn vocabulary(words: &[Word], situation: &Situation, form: Option<&str>) -> Opti
         "are there in the context|are there in|are available in|are in|are used in|are possible in|can i use in|can be used in|are available for|\
          does the context|does the|does|do|has|is in|in the context|in context|of the context|for the context|in|of|for|does context|of context|for context",
     );
+    // `Math Hints's conditions`
+    let opened = skip(skip(&words[..place], SHOWING), ASKING);
+    let whose = opened.split_last().and_then(|(last, others)| {
+        let name = last.text.strip_suffix("'s").or_else(|| last.text.strip_suffix("’s"))?;
+        Some(others.iter().map(|word| word.text.as_str()).chain([name]).collect::<Vec<_>>().join(" "))
+    });
+    if let Some(name) = whose {
+        return Some(Wish::read(DETAILS, [("experiment_id", Some(name)), ("form", form.map(str::to_owned))]));
+    }
     let named = match named {
         Some(named) => named,
         None if place >= 1 && words[place - 1].text.contains('-') => &words[place - 1..place],
@@ -52,7 +61,22 @@ fn vocabulary(words: &[Word], situation: &Situation, form: Option<&str>) -> Opti
     };
     let named = without_last(
         named,
-        &["have", "has", "offer", "offers", "support", "use", "context", "there", "available", "got"],
+        &[
+            "have",
+            "has",
+            "offer",
+            "offers",
+            "support",
+            "use",
+            "context",
+            "there",
+            "available",
+            "got",
+            "compare",
+            "compares",
+            "test",
+            "tests",
+        ],
     );
     let in_experiment = words.iter().any(|word| word.any(&["experiment", "study", "weights", "payloads", "tags"]));
     if !in_experiment && names::looks_like_context(named) {
@@ -165,12 +189,48 @@ fn form(words: &[Word]) -> (&[Word], Option<&'static str>) {
 }
 
 fn about(words: &[Word], situation: &Situation, form: Option<&str>) -> Option<Wish> {
+    if words[0].any(&["get", "bring"]) && words.last()?.any(&["going", "started", "running", "live"]) {
+        return None; // that is a change
+    }
     if let Some(named) = after(
         words,
         "show me the context|show the context|show context|describe the context|describe context|explain context|explain the context|tell me about context|tell me about the context|what does context|context",
     ) {
         let named = without_last(named, &["offer", "have", "metadata"]);
         return names::looks_like_context(named).then(|| Wish::read(METADATA, [("context", Some(text(named)))]));
+    }
+    if let Some(named) = after(
+        words,
+        "how many users|how many people|how many participants|how many students|how many learners|how big is|who is",
+    )
+    .and_then(|rest| {
+        after(skip(rest, "who|that"), "are enrolled in|enrolled in|is enrolled in|are there in|are in|in|joined|take part in|are taking part in|does|did")
+    }) {
+        let named = without_last(named, &["have", "has", "enrolled", "enroll", "got", "so", "far"]);
+        return (!named.is_empty()).then(|| of_experiment(named, situation, form)).flatten();
+    }
+    if let Some(named) = after(words, "how is|how was|how did we set up") {
+        let bare = without_last(named, &["set", "up", "configured", "designed", "built"]);
+        if bare.len() < named.len() {
+            return of_experiment(bare, situation, Some("full"));
+        }
+    }
+    let shown = skip(skip(words, SHOWING), "the|more|some|all the|all|its");
+    if let Some(named) = after(
+        shown,
+        "details for|details of|details on|details about|detail of|info for|info on|info about|information for|information on|information about",
+    ) {
+        return of_experiment(named, situation, form);
+    }
+    if let Some(named) = after(words, "what about|how about") {
+        return of_experiment(named, situation, form);
+    }
+    // `what is Math Hints?`, where it is no word of the platform
+    if let Some(named) = after(words, "what is|what was")
+        && (named.iter().any(|word| word.quoted)
+            || named.len() > 1 && named.iter().all(|word| word.text.starts_with(char::is_uppercase)))
+    {
+        return of_experiment(named, situation, form);
     }
     if let Some(named) = after(
         words,

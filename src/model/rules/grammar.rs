@@ -8,7 +8,7 @@ use super::{
     situation::Situation,
     testing,
     wish::{Talk, Understood, Wish},
-    words::{Word, polite, words},
+    words::{Word, lower, polite, words},
 };
 
 /// What a message is understood to be.
@@ -30,8 +30,49 @@ pub(super) fn understand(situation: &Situation) -> Understood {
         .or_else(|| bulk::several(words))
         .or_else(|| request(&all, words, situation, asks))
         .or_else(|| answers::answer(words, situation, asks))
+        .or_else(|| respelt(words, situation, asks))
         .or_else(|| (situation.said.trim() == "?").then(|| Wish::Talk(Talk::Help).into()))
         .unwrap_or_else(Understood::nothing)
+}
+
+/// The same with its first word as it was meant, where that is one slip of the finger away.
+fn respelt(words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
+    const FIRST: &[&str] = &[
+        "create",
+        "delete",
+        "update",
+        "change",
+        "rename",
+        "remove",
+        "list",
+        "show",
+        "explain",
+        "describe",
+        "simulate",
+        "initialize",
+        "find",
+        "what",
+        "which",
+        "test",
+        "enroll",
+        "schedule",
+        "archive",
+        "cancel",
+        "start",
+        "stop",
+    ];
+    let (first, rest) = words.split_first()?;
+    if first.quoted || first.lower.len() < 4 || rest.is_empty() {
+        return None;
+    }
+    let meant = FIRST.iter().find(|meant| strsim::damerau_levenshtein(meant, &first.lower) == 1)?;
+    let mut respelt = words.to_vec();
+    respelt[0].lower = (*meant).to_owned();
+    let found = testing::test(&respelt, situation)
+        .or_else(|| participants::participant(&respelt))
+        .or_else(|| bulk::several(&respelt))
+        .or_else(|| request(&respelt, &respelt, situation, asks))?;
+    Some(Understood { confidence: found.confidence.min(0.8), ..found })
 }
 
 /// A whole request. While a question is open, a bare name is more likely its answer than a wish to see something.
@@ -42,6 +83,11 @@ fn request(all: &[Word], words: &[Word], situation: &Situation, asks: bool) -> O
         .or_else(|| changes::change(words, situation))?;
     let waiting = situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
     match found.wish {
+        Wish::Talk(Talk::NothingAsked)
+            if waiting && situation.open_cards.is_empty() && questions::not_yet(&lower(words)) =>
+        {
+            Some(Understood::nothing()) // no answer either: the question stands
+        }
         Wish::Talk(Talk::NothingAsked) if waiting => None,
         Wish::Talk(Talk::NothingAsked) if !situation.open_cards.is_empty() => Some(Wish::Talk(Talk::CardWaits).into()),
         Wish::Term(_) if waiting && !asks && words.len() == 1 => None,

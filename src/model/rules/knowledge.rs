@@ -183,6 +183,14 @@ fn help(words: &[Word]) -> Option<Wish> {
 
 /// `what is a weight?`
 fn term(words: &[Word]) -> Option<Wish> {
+    // `explain what decision points are`
+    if let Some((last, asked)) =
+        after(words, "explain to me what|explain what|tell me what|do you know what|you know what|know what")
+            .and_then(|asked| asked.split_last())
+        && last.any(&["is", "are", "means", "mean", "does"])
+    {
+        return glossary::find(&text(asked)).map(explain);
+    }
     let asked = after(
         words,
         "what is meant by|what is the meaning of|what is the definition of|what is|what are|what does|what do|what|define|explain to me|explain|\

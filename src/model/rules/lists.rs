@@ -62,7 +62,11 @@ pub(super) fn list(words: &[Word]) -> Option<Wish> {
     let plain = lower(words);
     let asks = after(words, SHOWING).is_some()
         || after(words, ASKING).is_some()
-        || after(words, "the|all|any|every|my|our|running|newest|latest|oldest|recent").is_some();
+        || after(
+            words,
+            "the|all|any|every|my|our|running|newest|latest|oldest|recent|we have|you have|i have|there are",
+        )
+        .is_some();
     let place = words.iter().position(|word| word.any(&THINGS));
     if plain.contains("experiment names")
         || plain.contains("names of the experiments")
@@ -72,7 +76,8 @@ pub(super) fn list(words: &[Word]) -> Option<Wish> {
     }
     match place {
         Some(place) if asks || place == 0 || words[..place].iter().any(is_status) => {}
-        None if plain == "list" || plain == "list all" || stands(words) || was_made(words) => {}
+        None if matches!(plain.as_str(), "list" | "list all" | "show all" | "show everything" | "list everything") => {}
+        None if stands(words) || was_made(words) => {}
         _ => return None,
     }
     Some(Wish::Read { tool: LIST, arguments: clauses(words, place) })
@@ -81,9 +86,10 @@ pub(super) fn list(words: &[Word]) -> Option<Wish> {
 /// `what is running in assign-prog?`, `anything paused?`
 fn stands(words: &[Word]) -> bool {
     let asked = after(
-        words,
-        "what is|what are|which are|which is|is anything|is something|anything|list|show|show me|show all|list all",
+        skip(words, "show me|show us|tell me|show|check"),
+        "what is|what are|which are|which is|is anything|is something|anything|what else is|list|all|list all",
     );
+    let asked = asked.or_else(|| after(words, "show me all|show all|show me|show"));
     let Some((first, rest)) = asked.and_then(|rest| skip(rest, "currently|still").split_first()) else { return false };
     let goes_on =
         |word: &Word| word.any(&["in", "for", "at", "right", "now", "currently", "tagged", "with", "page", ","]);

@@ -26,6 +26,8 @@ mod lists;
 mod membership;
 mod names;
 mod participants;
+#[cfg(test)]
+mod phrasings;
 mod questions;
 pub mod situation;
 mod steps;

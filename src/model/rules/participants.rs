@@ -44,8 +44,16 @@ fn init(words: &[Word]) -> Option<Wish> {
         let one = rest.get(1).is_none_or(|next| next.any(&["in", "within", "with", "working", "and", ","]));
         (one && words[0].any(&["initialize", "initialise", "init"]) && !rest.first()?.is("it")).then_some(rest)
     };
-    let (user, rest) = skip(named.or_else(bare)?, "called|named|with id|id").split_first()?;
-    let mut params = Map::from_iter([("user".to_owned(), Value::from(user.text.clone()))]);
+    let rest = skip(named.or_else(bare)?, "called|named|with id|id");
+    let mut params = Map::new();
+    // `initialize a user in assign-prog`: who is still to be asked.
+    let rest = match rest.split_first() {
+        Some((user, rest)) if !user.any(&["in", "within", "with", "for", "and", ",", "who"]) => {
+            params.insert("user".to_owned(), user.text.clone().into());
+            rest
+        }
+        _ => rest,
+    };
     let (context, rest) = context(rest);
     params.extend(context.map(|context| ("context".to_owned(), context.into())));
     let mut rest = skip(&rest, ",").to_vec();
@@ -148,12 +156,21 @@ fn assignments(words: &[Word]) -> Option<Wish> {
     if let Some(rest) = about {
         return skip(rest, "the user|user|participant|student").first().and_then(read);
     }
-    let rest = after(&words, "what condition|which condition|what conditions|which conditions|what|which")?;
-    let rest = after(rest, "would|will|does|did|do|is|should|has")?;
+    let asked = skip(&words, "tell me|show me|find out|do you know|you know|know|check|see");
+    let rest = after(asked, "what condition|which condition|what conditions|which conditions|what|which")?;
+    let turned; // `what condition user u1 would get`
+    let rest = match after(rest, "would|will|does|did|do|is|should|has") {
+        Some(rest) => rest,
+        None => {
+            let place = rest.iter().position(|word| word.any(&["would", "will", "gets", "sees"]))?;
+            turned = rest.iter().filter(|word| !word.any(&["would", "will"])).cloned().collect::<Vec<_>>();
+            (1..=3).contains(&place).then_some(turned.as_slice())?
+        }
+    };
     let (user, rest) = skip(rest, "the user|user|participant|student").split_first()?;
     let verb = rest.first();
     let asks = match verb {
-        Some(verb) => verb.any(&["get", "see", "have", "receive", "be", "got", "assigned", "gotten"]),
+        Some(verb) => verb.any(&["get", "gets", "see", "sees", "have", "receive", "be", "got", "assigned", "gotten"]),
         None => {
             context.is_some()
                 && words.iter().any(|word| word.any(&["condition"]))
@@ -163,6 +180,6 @@ fn assignments(words: &[Word]) -> Option<Wish> {
     let looks_like_user = !user.any(&["it", "the", "that", "experiment", "this", "we", "you", "i", "a"]);
     let about_user = words.iter().any(|word| word.any(&["would", "will", "user", "participant", "student"]))
         || (words.iter().any(|word| word.is("condition")) && user.text.chars().any(|c| c.is_ascii_digit()))
-        || rest.first().is_some_and(|verb| verb.any(&["get", "see", "receive"]));
+        || rest.first().is_some_and(|verb| verb.any(&["get", "gets", "see", "sees", "receive"]));
     (asks && looks_like_user && about_user).then(|| read(user)).flatten()
 }

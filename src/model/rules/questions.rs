@@ -81,7 +81,7 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
         "how does approval work" | "how do approvals work" | "who can approve" | "what happens when i approve" => {
             Talk::Approval
         }
-        plain if agrees_or_not(plain) => Talk::NothingAsked,
+        plain if agrees_or_not(plain) || not_yet(plain) => Talk::NothingAsked,
         _ => return None,
     };
     Some(Wish::Talk(talk))
@@ -125,49 +125,82 @@ fn agrees_or_not(plain: &str) -> bool {
     YES.contains(&plain) || NO.contains(&plain) || THUMBS.iter().any(|thumb| plain.starts_with(thumb))
 }
 
+/// Whether it puts off a decision.
+pub(super) fn not_yet(plain: &str) -> bool {
+    const ALONE: &[&str] = &[
+        "not yet",
+        "later",
+        "maybe later",
+        "wait",
+        "hold on",
+        "one moment",
+        "let me think",
+        "i will think about it",
+        "tomorrow",
+    ];
+    const LATER: &[&str] = &["not now", "not", "not yet", "later", "tomorrow", "wait", "not today"];
+    let but = ["yes but ", "ok but ", "okay but ", "sure but ", "no but ", "fine but "].into_iter();
+    let qualified = but.into_iter().filter_map(|start| plain.strip_prefix(start)).any(|rest| LATER.contains(&rest));
+    ALONE.contains(&plain) || qualified
+}
+
 fn log(words: &[Word]) -> Option<Wish> {
     let asked = lower(without_last(words, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]));
     let asked = asked.trim_end_matches(" so far");
-    let fits = matches!(
-        asked,
-        "what have we accomplished"
-            | "what have we done"
-            | "what did we do"
-            | "what did we accomplish"
-            | "what did you do"
-            | "what have you done"
-            | "what did you change"
-            | "what have you changed"
-            | "what was changed"
-            | "what was done"
-            | "what has been done"
-            | "what changed"
-            | "what has changed"
-            | "what happened"
-            | "what has happened"
-            | "show the log"
-            | "show log"
-            | "show history"
-            | "show the history"
-            | "history"
-            | "execution log"
-            | "show the execution log"
-            | "log"
-            | "what have we changed"
-            | "what did we change"
-            | "recap"
-            | "summarize what we did"
-            | "summarise what we did"
-            | "summary of changes"
-            | "show changes"
-            | "show the changes"
-            | "who approved what"
-    );
+    const WHO: &str = "who approved|who rejected|who turned down|who started|who stopped|who changed|who created|who deleted|who did|who asked for";
+    let fits = after(words, WHO).is_some()
+        || strsim::damerau_levenshtein(asked, "what have we accomplished") <= 2
+        || matches!(
+            asked,
+            "what have we achieved"
+                | "what did we achieve"
+                | "what did we get done"
+                | "what have we got done"
+                | "what we did"
+                | "show me what we did"
+                | "tell me what we did"
+                | "summarize this thread"
+                | "summarise this thread"
+                | "summarize the thread"
+                | "what happened here"
+                | "what have we done"
+                | "what did we do"
+                | "what did we accomplish"
+                | "what did you do"
+                | "what have you done"
+                | "what did you change"
+                | "what have you changed"
+                | "what was changed"
+                | "what was done"
+                | "what has been done"
+                | "what changed"
+                | "what has changed"
+                | "what happened"
+                | "what has happened"
+                | "show the log"
+                | "show log"
+                | "show history"
+                | "show the history"
+                | "history"
+                | "execution log"
+                | "show the execution log"
+                | "log"
+                | "what have we changed"
+                | "what did we change"
+                | "recap"
+                | "summarize what we did"
+                | "summarise what we did"
+                | "summary of changes"
+                | "show changes"
+                | "show the changes"
+                | "who approved what"
+        );
     fits.then(|| Wish::read(LOG, []))
 }
 
 fn health(words: &[Word]) -> Option<Wish> {
-    let asked = lower(skip(words, "check if|check whether|tell me if|check|do a|run a|run"));
+    let asked =
+        lower(skip(skip(words, "check if|check whether|tell me if|check|do a|run a|run"), "a quick|quick|a|the"));
     let about = |subject: &str| {
         let state = [
             "running",
@@ -188,7 +221,10 @@ fn health(words: &[Word]) -> Option<Wish> {
         asks.is_some_and(|rest| state.contains(&rest.trim_start_matches(" is").trim()))
     };
     let version = (asked.contains("version")
-        && (asked.contains("upgrade") || asked.contains("server") || words.len() <= 4))
+        && (asked.contains("upgrade")
+            || asked.contains("server")
+            || asked.contains("platform")
+            || (words.len() <= 6 && !asked.contains("experiment"))))
         && (asked.starts_with("what")
             || asked.starts_with("which")
             || asked.starts_with("version")

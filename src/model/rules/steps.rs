@@ -257,7 +257,10 @@ fn quoted(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::situation::Situation, steps};
+    use super::{
+        super::situation::{Asked, Draft, Situation},
+        steps,
+    };
 
     #[track_caller]
     fn check(said: &str, expected: &[&str]) {
@@ -291,6 +294,24 @@ mod tests {
         check("start “Stop and Go” and show “Math Hints”", &["start “Stop and Go”", "show “Math Hints”"]);
         check("what is a weight and what is a condition?", &["what is a weight", "what is a condition?"]);
         check("stop Math Hints and delete it", &["stop Math Hints", "delete it"]);
+    }
+
+    #[test]
+    fn an_answer_may_bring_what_follows() {
+        let draft = Draft { action: "create_experiment".into(), params: Default::default(), asked: None };
+        let of_card = Situation {
+            said: "weights to 70/30 and start it".to_owned(),
+            on_card: Some(draft.clone()),
+            ..Situation::default()
+        };
+        assert_eq!(steps(&of_card), ["weights to 70/30", "start it"]);
+        let asked = Some(Asked { parameter: "context".into(), ..Asked::default() });
+        let of_draft = Situation {
+            said: "assign-prog, and then start it".to_owned(),
+            draft: Some(Draft { asked, ..draft }),
+            ..Situation::default()
+        };
+        assert_eq!(steps(&of_draft), ["assign-prog", "start it"]);
     }
 
     #[test]

@@ -79,7 +79,7 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
     let typed = typed.trim_start_matches(['(', '[', '*', '_']);
     let word = typed.trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
     let tail = typed[word.len()..].to_owned();
-    let lower = word.to_lowercase().replace('’', "'");
+    let lower = respelt(word.to_lowercase().replace('’', "'"));
     match lower
         .strip_suffix("'s")
         .filter(|stem| ["what", "who", "how", "where", "it", "that", "let", "which"].contains(stem))
@@ -89,7 +89,24 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
             found.push(Word::new(if stem == "let" { "us" } else { "is" }, false));
         }
         None if word.is_empty() => {}
+        None if ["whats", "hows", "whos", "wheres"].contains(&lower.as_str()) => {
+            found.push(Word::new(lower.trim_end_matches('s'), false));
+            found.push(Word { tail, ..Word::new("is", false) });
+        }
         None => found.push(Word { text: word.to_owned(), lower, quoted: false, tail }),
+    }
+}
+
+/// The word that everything is about, with a slip of the finger.
+fn respelt(word: String) -> String {
+    const SLIPS: [&str; 4] = ["expirement", "expirements", "experement", "experements"];
+    let near = |right: &str| word.len() > 7 && strsim::damerau_levenshtein(&word, right) == 1;
+    let singular = !word.ends_with('s');
+    match () {
+        () if word == "experiment" || word == "experiments" => word,
+        () if singular && (near("experiment") || SLIPS.contains(&word.as_str())) => "experiment".to_owned(),
+        () if !singular && (near("experiments") || SLIPS.contains(&word.as_str())) => "experiments".to_owned(),
+        () => word,
     }
 }
 
@@ -166,7 +183,9 @@ pub(super) fn lower(words: &[Word]) -> String {
 
 /// The same without greetings and politeness around it.
 pub(super) fn polite(mut words: &[Word]) -> &[Word] {
-    const BEFORE: &str = "please|pls|hey|hi|hello|ok|okay|so|now|then|and|well|also|countersign|bot|can you|could you|would you|will you|\
+    const BEFORE: &str = "please|pls|plz|hey there|hi there|hey|hi|hello|yo|hm|hmm|um|uh|ok|okay|so|now|then|and|well|also|countersign|bot|\
+        is it possible to|would it be possible to|would you be able to|are you able to|i was wondering if you could|would you be so kind as to|\
+        can you|could you|would you|will you|can u|could u|would u|will u|\
         can we|could we|can i|could i|may i|i want to|i would like to|i'd like to|i need to|we need to|we want to|i want you to|\
         let us|lets|go ahead and|just|permanently|,|i want|i'd like|i need|i would like|do|kindly";
     while let Some(rest) = after(words, BEFORE).filter(|rest| !rest.is_empty()) {

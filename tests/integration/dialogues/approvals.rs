@@ -406,7 +406,10 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     thread.says("ana", "create an experiment called Foo").await;
     thread.heard();
     thread.says("ana", "forget it").await;
-    assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
+    assert_snapshot!(thread.heard(), @"
+    All right, I let that go. Nothing was changed.
+    The open card stays as it is.
+    ");
     thread.says("ana", "@countersign cancel that").await;
     assert_snapshot!(thread.heard(), @"
     *Start “Math Hints”?*
@@ -430,5 +433,22 @@ async fn the_same_request_twice_is_one_card() {
     thread.heard();
     thread.says("bo", "please start the Math Hints experiment").await;
     assert_snapshot!(thread.heard(), @"A card for exactly this is open already: *Start “Math Hints”?* Press *Start experiment* or *Don't start* on it.");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answers_the_question_that_was_asked_last() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.says("ana", "create experiment Foo in assign-prog").await;
+    thread.heard();
+    thread.says("ana", "no").await;
+    assert_snapshot!(thread.heard(), @"
+    All right, I let that go. Nothing was changed.
+    The open card stays as it is.
+    ");
+    thread.says("ana", "yes but not now").await;
+    assert_snapshot!(thread.heard(), @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
+    assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;
 }

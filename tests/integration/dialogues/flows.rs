@@ -62,6 +62,10 @@ const FLOWS: &[Flow] = &[
         ],
     ),
     flow("Start", &[Says("start the Math Hints experiment"), Clicks("Start experiment")]),
+    flow(
+        "Start, then show, in one message",
+        &[Says("start Math Hints and then show it in short"), Clicks("Start experiment")],
+    ),
     flow("Start, rejected", &[Says("start the Math Hints experiment"), Clicks("Don't start")]),
     flow("Change weights", &[Says("set the weights of Math Hints to 70/30"), Clicks("Update experiment")]),
     flow("Archive several", &[Says("archive all completed experiments"), Clicks("Archive 1 experiment")]),

@@ -156,10 +156,10 @@ async fn a_step_that_fails_is_the_end_of_it() {
     *Decision points*  SelectSection / absolute_value_plot_equality
     Step 1 of 2. When it is done: show it.
     Approved by @bo · ‹time›
-    ❌ UpGrade refused: `a web page came instead of an answer (status 400); is the address right?`. Nothing was changed.
+    ❌ UpGrade refused: a web page came instead of an answer (status 400); is the address right?. Nothing was changed; ask again with that corrected.
     digest `‹id›`
     ---
-    @ana, @bo *Start “Math Hints”* did not work. UpGrade refused: `a web page came instead of an answer (status 400); is the address right?`. Nothing was changed.
+    @ana, @bo *Start “Math Hints”* did not work. UpGrade refused: a web page came instead of an answer (status 400); is the address right?. Nothing was changed; ask again with that corrected.
     I did not go on to: show it.
     [Try again]
     ");

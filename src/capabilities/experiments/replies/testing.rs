@@ -234,7 +234,7 @@ pub fn gave_up(test: &Test, tally: &Tally, error: &Error) -> Text {
 pub fn trouble(error: &Error) -> Text {
     match error {
         Error::Unavailable { .. } | Error::NoAnswer { .. } => Text::from("UpGrade does not answer at the moment."),
-        Error::Auth => Text::from("UpGrade does not accept my credentials any more."),
+        Error::Auth | Error::SignIn(_) => Text::from("UpGrade does not accept my credentials any more."),
         Error::NotFound { .. } => Text::from("UpGrade does not know the experiment or a user of the test any more."),
         Error::Invalid { problems } => not_accepted(&problems.join("; ")),
         Error::Refused { reason } | Error::Faulted { reason } | Error::Decode { reason } => not_accepted(reason),

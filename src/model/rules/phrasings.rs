@@ -1,0 +1,108 @@
+//! The documented phrases as people really type them: politely, in other words, with slips of the finger.
+
+use serde_json::json;
+
+use super::{
+    situation::{Asked, Draft, Situation},
+    tests::{check, open_card, params},
+};
+
+#[test]
+fn politeness_other_words_and_slips() {
+    let shown = r#"read get_experiment_details {"experiment_id":"Math Hints"}"#;
+    let start = r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#;
+    let weights = r#"update_experiment {"experiment":"Math Hints","weights":"70/30"}"#;
+    let full = r#"read get_experiment_details {"experiment_id":"Math Hints","form":"full"}"#;
+    let u1 = r#"get_decision_point_assignments {"context":"assign-prog","user":"u1"}"#;
+    check(
+        &Situation::default(),
+        &[
+            ("whats a weight?", r#"read explain_upgrade_concept {"concept":"weight"}"#),
+            ("do you know what a segment is?", "term segment"),
+            ("could you tell me what conditions are?", r#"read explain_upgrade_concept {"concept":"condition"}"#),
+            ("tell me what is running", r#"read get_all_experiments {"status":"enrolling"}"#),
+            ("which version is deployed here?", "read check_upgrade_health"),
+            ("can you do a quick health check", "read check_upgrade_health"),
+            ("list all expirements", "read get_all_experiments"),
+            ("lsit all experiments", "read get_all_experiments"),
+            ("do we have any experiments in assign-prog?", r#"read get_all_experiments {"context":"assign-prog"}"#),
+            ("show everything", "read get_all_experiments"),
+            ("could you show me the details for Math Hints?", shown),
+            ("what about Math Hints?", shown),
+            ("how many users are enrolled in Math Hints?", shown),
+            ("how many users does Math Hints have?", shown),
+            ("how many people in Math Hints", shown),
+            ("what is “Math Hints”?", shown),
+            ("what are Math Hints's conditions?", shown),
+            ("which conditions does Math Hints compare?", shown),
+            ("shwo Math Hints", shown),
+            ("how is Math Hints set up?", full),
+            ("hey, can u start Math Hints pls", start),
+            ("get Math Hints going", start),
+            ("turn on Math Hints", start),
+            ("would you be able to start the Math Hints experiement?", start),
+            ("turn off Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"stop"}"#),
+            ("delte Math Hints", r#"delete_experiment {"experiment":"Math Hints"}"#),
+            (
+                "creat an experiment called Foo in assign-prog",
+                r#"create_experiment {"context":"assign-prog","name":"Foo"}"#,
+            ),
+            ("update Math Hints to 70/30", weights),
+            ("change Math Hints's weights to 70/30", weights),
+            ("change the Math Hints weights to 70/30", weights),
+            (
+                "set the weights of Math Hints to -10/110",
+                r#"update_experiment {"experiment":"Math Hints","weights":"-10/110"}"#,
+            ),
+            ("can you tell me what condition user u1 would get in assign-prog?", u1),
+            ("which condition will u1 see in assign-prog?", u1),
+            (
+                "initialize a user in assign-prog with group classId 5B",
+                r#"init_experiment_user {"context":"assign-prog","group":{"classId":["5B"]}}"#,
+            ),
+            ("who approved that?", "read get_execution_log"),
+            ("what have we acomplished?", "read get_execution_log"),
+            ("show me what we did", "read get_execution_log"),
+        ],
+    );
+}
+
+#[test]
+fn what_answers_another_question_is_taken() {
+    let asked = |parameter: &str| Situation {
+        draft: Some(Draft {
+            action: "create_experiment".into(),
+            params: params(json!({ "name": "Foo", "context": "assign-prog" })),
+            asked: Some(Asked { parameter: parameter.into(), ..Asked::default() }),
+        }),
+        ..Situation::default()
+    };
+    check(
+        &asked("decision_points"),
+        &[
+            ("individual", r#"update {"unit":"individual"}"#),
+            ("control and variant", r#"update {"conditions":["control","variant"]}"#),
+            ("conditions control, variant", r#"update {"conditions":["control","variant"]}"#),
+            ("60/40", r#"update {"weights":"60/40"}"#),
+            ("yes but not now", "unclear"),
+        ],
+    );
+    let on_card = Situation {
+        on_card: Some(Draft {
+            action: "create_experiment".into(),
+            params: params(json!({ "name": "Foo" })),
+            asked: None,
+        }),
+        open_cards: vec![open_card("Create “Foo”?")],
+        ..Situation::default()
+    };
+    check(
+        &on_card,
+        &[
+            ("weights to 70/30", r#"update {"weights":"70/30"}"#),
+            ("yes but not now", "talk cardwaits"),
+            ("maybe later", "talk cardwaits"),
+            ("hold on", "talk cardwaits"),
+        ],
+    );
+}
