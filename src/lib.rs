@@ -32,7 +32,7 @@
 //! | [`capabilities`] | what the assistant can do: tools that read, actions that change | [`capabilities::experiments`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`conversation`] | joins Slack and the engine: dispatch, workers, desk, approvals, outbox, rendering | [`conversation`] |
-//! | [`sandbox`] | stand-ins for Slack, UpGrade and a model, as real servers, for tests and the playground | |
+//! | [`sandbox`] | stand-ins for Slack, UpGrade, Google and a model, as real servers, for tests and the playground | |
 //! | [`playground`] | the page: a workspace in the browser | |
 //! | [`app`] | the composition root; it alone knows everything | [`app::bot`] |
 //!

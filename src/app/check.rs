@@ -13,6 +13,7 @@ use crate::{
     clock::SystemClock,
     config::{Config, SlackMode, StoreKind},
     model::{Message, Purpose, Request, ToolChoice},
+    services::upgrade::{error::Error, sign_in::SignIn},
     slack::{client::SlackClient, refusal::Refusal},
     store::sqlite::OpenError,
 };
@@ -121,10 +122,31 @@ async fn model(config: &Config) -> Result<String, String> {
 }
 
 async fn upgrade(config: &Config) -> Result<String, String> {
-    let health = parts::upgrade(config).map_err(|error| format!("{error:#}"))?.health().await;
-    health
-        .map(|health| format!("{} {}", health.name, health.version))
-        .map_err(|error| format!("{error}, at {} (UPGRADE_API_URL)", config.upgrade.api_url))
+    let client = parts::upgrade(config, Arc::new(SystemClock)).map_err(|error| format!("{error:#}"))?;
+    let at = |error: Error| match error {
+        Error::SignIn(_) => error.to_string(),
+        error => format!("{error}, at {} (UPGRADE_API_URL)", config.upgrade.api_url),
+    };
+    let health = client.health().await.map_err(at)?;
+    let (how, refused) = match client.sign_in() {
+        SignIn::Nobody => (
+            "without signing in".to_owned(),
+            "wants a token; set UPGRADE_SERVICE_ACCOUNT or UPGRADE_AUTH_TOKEN".to_owned(),
+        ),
+        SignIn::Token(_) => {
+            ("with UPGRADE_AUTH_TOKEN".to_owned(), "does not accept UPGRADE_AUTH_TOKEN; renew it".to_owned())
+        }
+        SignIn::ServiceAccount(account) => {
+            let name = account.account();
+            let refused = format!("does not accept {name}; it must know it as a service account of its own");
+            (format!("as {name}, with tokens from {}", account.endpoint()), refused)
+        }
+    };
+    match client.signed_in().await {
+        Ok(()) => Ok(format!("{} {}, {how}", health.name, health.version)),
+        Err(Error::Auth) => Err(format!("{} {} answers, but {refused}", health.name, health.version)),
+        Err(error) => Err(at(error)),
+    }
 }
 
 fn actions(config: &Config) -> Result<String, String> {

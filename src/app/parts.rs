@@ -15,7 +15,10 @@ use crate::{
         anthropic::{self, AnthropicModel},
         rules::RulesModel,
     },
-    services::upgrade::{UpgradeConfig, client::UpgradeClient},
+    services::{
+        google::ServiceAccount,
+        upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
+    },
     slack::client::SlackClient,
     store::{redis::RedisStore, sqlite::SqliteStore},
 };
@@ -61,16 +64,27 @@ pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
 }
 
 /// The platform that the settings name.
-pub fn upgrade(config: &Config) -> anyhow::Result<Arc<UpgradeClient>> {
+pub fn upgrade(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<UpgradeClient>> {
     let base_url = config.upgrade.api_url.parse().context("upgrade.api_url is no address")?;
-    let settings =
-        UpgradeConfig { base_url, token: config.upgrade.auth_token.clone(), timeout: config.upgrade.timeout };
+    let settings = UpgradeConfig { base_url, sign_in: sign_in(config, clock)?, timeout: config.upgrade.timeout };
     Ok(Arc::new(UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?))
+}
+
+/// How to sign in to the platform.
+pub fn sign_in(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<SignIn> {
+    let settings = &config.upgrade;
+    let Some(path) = &settings.service_account else {
+        return Ok(settings.auth_token.clone().map_or(SignIn::Nobody, SignIn::Token));
+    };
+    let token_uri = settings.token_uri.as_deref().map(str::parse).transpose();
+    let token_uri = token_uri.context("upgrade.token_uri is no address")?;
+    let account = ServiceAccount::read(path, token_uri, settings.timeout, clock);
+    Ok(SignIn::ServiceAccount(Arc::new(account.context("upgrade.service_account")?)))
 }
 
 /// What the assistant can do, if every rule in the settings is for something of it.
 pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Registry> {
-    let registry = capabilities::registry(upgrade(config)?, clock);
+    let registry = capabilities::registry(upgrade(config, clock.clone())?, clock);
     for name in config.approvals.actions.keys() {
         if !registry.actions.contains_key(name.as_str()) {
             let likeness = |known: &str| strsim::normalized_damerau_levenshtein(known, name);

@@ -71,6 +71,7 @@ pub async fn run(
     config.slack.app_token = Some(SecretString::from(world.slack.app_token().to_owned()));
     config.upgrade.api_url = world.upgrade.url();
     config.upgrade.auth_token = None;
+    config.upgrade.service_account = None;
     config.store.kind = Some(crate::config::StoreKind::Sqlite);
     config.store.path = data.join(STORE_FILE);
 

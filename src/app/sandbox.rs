@@ -6,7 +6,9 @@ use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
 use super::{stand_in, stdout::say};
-use crate::sandbox::{model::SandboxModel, slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade};
+use crate::sandbox::{
+    google::SandboxGoogle, model::SandboxModel, slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade,
+};
 
 /// The file of the workspace in a data folder.
 pub const SLACK_FILE: &str = "slack.json";
@@ -32,6 +34,9 @@ pub struct Options {
     /// Send events to this address as HTTP requests instead of Socket Mode.
     #[arg(long, value_name = "URL")]
     events_url: Option<String>,
+    /// Let UpGrade ask for the tokens of a service account, and write its key file here.
+    #[arg(long, value_name = "FILE")]
+    service_account: Option<PathBuf>,
     /// Keep both worlds in this folder.
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -55,6 +60,8 @@ pub struct World {
     pub upgrade: SandboxUpgrade,
     /// The language model, if one was asked for.
     pub model: Option<SandboxModel>,
+    /// What mints the tokens it asks for, if it asks for any, and where the key for them lies.
+    google: Option<(SandboxGoogle, PathBuf)>,
 }
 
 impl World {
@@ -64,7 +71,7 @@ impl World {
     ///
     /// If a port is taken, or a folder cannot be made or a file not be read.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
-        let Options { slack_port, upgrade_port, model_port, events_url, data, ledger } = options;
+        let Options { slack_port, upgrade_port, model_port, events_url, service_account, data, ledger } = options;
         for folder in [&data, &ledger].into_iter().flatten() {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         }
@@ -82,8 +89,13 @@ impl World {
             ..slack::Options::default()
         })
         .await?;
+        let google = match service_account {
+            Some(path) => Some((google_with_key_at(&path).await?, path)),
+            None => None,
+        };
         let upgrade = SandboxUpgrade::start(upgrade::Options {
             port: upgrade_port,
+            minted: google.as_ref().map(|(google, _)| google.tokens()),
             seed: true,
             persist: data.as_ref().map(|data| data.join(UPGRADE_FILE)),
             ledger_file: ledger.as_ref().map(|folder| folder.join("upgrade.jsonl")),
@@ -100,7 +112,7 @@ impl World {
                 Some(model)
             }
         };
-        Ok(Self { slack, upgrade, model })
+        Ok(Self { slack, upgrade, model, google })
     }
 
     /// Ends them and keeps what is to be kept.
@@ -111,6 +123,13 @@ impl World {
             model.stop().await;
         }
     }
+}
+
+async fn google_with_key_at(path: &Path) -> anyhow::Result<SandboxGoogle> {
+    let google = SandboxGoogle::start().await.context("the stand-in for Google cannot start")?;
+    let key = format!("{:#}\n", google.key_file());
+    std::fs::write(path, key).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(google)
 }
 
 /// Runs until `stop`.
@@ -128,6 +147,9 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     if let Some(model) = &world.model {
         say(format_args!("ANTHROPIC_BASE_URL={}", model.url()))?;
         say(format_args!("ANTHROPIC_API_KEY={}", model.api_key()))?;
+    }
+    if let Some((_, path)) = &world.google {
+        say(format_args!("UPGRADE_SERVICE_ACCOUNT={}", path.display()))?;
     }
     stop.cancelled().await;
     world.stop().await;

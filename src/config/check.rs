@@ -51,8 +51,26 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         "workers.sweep_every",
         format!("found {sweep:?}; right would be between 10ms and the lease, {:?}", workers.lease),
     );
+    sign_in(config, &mut expect);
     approvals(config, &mut expect);
     found
+}
+
+/// There is one way to sign in to the platform.
+fn sign_in(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
+    let settings = &config.upgrade;
+    expect(
+        settings.service_account.is_none() || settings.auth_token.is_none(),
+        "upgrade.service_account",
+        "UPGRADE_AUTH_TOKEN is set as well; right would be one of them".to_owned(),
+    );
+    if let Some(uri) = &settings.token_uri {
+        let good = url::Url::parse(uri).is_ok_and(|uri| matches!(uri.scheme(), "http" | "https"));
+        let what = format!("found `{uri}`; right would be an address that begins with https://");
+        expect(good, "upgrade.token_uri", what);
+        let what = "it says where the tokens of a service account come from, but upgrade.service_account is not set";
+        expect(settings.service_account.is_some(), "upgrade.token_uri", what.to_owned());
+    }
 }
 
 fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {

@@ -19,6 +19,7 @@ const USUAL_NAMES: &[(&str, &str)] = &[
     ("SLACK_API_URL", "slack.api_url"),
     ("ANTHROPIC_BASE_URL", "model.base_url"),
     ("UPGRADE_API_URL", "upgrade.api_url"),
+    ("UPGRADE_SERVICE_ACCOUNT", "upgrade.service_account"),
     ("PORT", "server.port"),
 ];
 

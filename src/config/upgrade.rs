@@ -1,6 +1,6 @@
 //! `[upgrade]`: the experiment platform.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -14,7 +14,11 @@ pub struct Upgrade {
     /// How long a call may take, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
-    /// `UPGRADE_AUTH_TOKEN`, where the platform wants one.
+    /// The key file of a Google service account that signs in; also `UPGRADE_SERVICE_ACCOUNT`.
+    pub service_account: Option<PathBuf>,
+    /// Where its tokens come from, if not from where the key file says.
+    pub token_uri: Option<String>,
+    /// `UPGRADE_AUTH_TOKEN`, a token that does not expire.
     #[serde(skip)]
     pub auth_token: Option<SecretString>,
 }

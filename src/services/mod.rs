@@ -2,5 +2,6 @@
 //!
 //! What they share is in [`http`]: how a call is sent, and whether a call without an answer can have arrived.
 
+pub mod google;
 pub mod http;
 pub mod upgrade;

@@ -123,6 +123,16 @@ fn somebody_must_be_able_to_approve() {
 }
 
 #[test]
+fn there_is_one_way_to_sign_in() {
+    let both = problems("[upgrade]\nservice_account = \"key.json\"", &[("UPGRADE_AUTH_TOKEN", "t")]);
+    assert_eq!(both, "upgrade.service_account: UPGRADE_AUTH_TOKEN is set as well; right would be one of them");
+    insta::assert_snapshot!(problems("[upgrade]\ntoken_uri = \"oauth2.example\"", &[]), @"
+    upgrade.token_uri: found `oauth2.example`; right would be an address that begins with https://
+    upgrade.token_uri: it says where the tokens of a service account come from, but upgrade.service_account is not set
+    ");
+}
+
+#[test]
 fn secrets_do_not_show() {
     let environment = [("SLACK_BOT_TOKEN", "xoxb-secret"), ("REDIS_URL", "redis://:secret@127.0.0.1")];
     let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();

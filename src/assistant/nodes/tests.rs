@@ -18,7 +18,7 @@ use crate::{
         rules::{RulesModel, documented_read, situation::Situation},
     },
     reply::Text,
-    services::upgrade::{UpgradeConfig, client::UpgradeClient},
+    services::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
 };
 
 fn by_bo(verdict: Verdict) -> Vec<Decision> {
@@ -242,7 +242,7 @@ async fn what_did_not_come_about_can_be_asked_for_again() {
 async fn the_grammar_speaks_the_language_of_the_capabilities() {
     let config = UpgradeConfig {
         base_url: "http://127.0.0.1:9/api".parse().unwrap(),
-        token: None,
+        sign_in: SignIn::Nobody,
         timeout: Duration::from_secs(1),
     };
     let registry = experiments::registry(Arc::new(UpgradeClient::new(config).unwrap()), Arc::new(SystemClock));

@@ -11,11 +11,14 @@ use crate::{
     capabilities::ToolError,
     graph::action::{ErrorKind, PrepareError, Refusal},
     reply::Reply,
-    services::upgrade::{
-        client::UpgradeClient,
-        context::{ContextMetadata, Contexts},
-        error::Error,
-        experiment::{Experiment, Named},
+    services::{
+        google,
+        upgrade::{
+            client::UpgradeClient,
+            context::{ContextMetadata, Contexts},
+            error::Error,
+            experiment::{Experiment, Named},
+        },
     },
 };
 
@@ -23,7 +26,8 @@ use crate::{
 pub fn kind(error: &Error) -> ErrorKind {
     match error {
         Error::NotFound { .. } => ErrorKind::NotFound,
-        Error::Auth => ErrorKind::Auth,
+        Error::Auth | Error::SignIn(google::Error::Refused { .. }) => ErrorKind::Auth,
+        Error::SignIn(google::Error::Unreachable { .. }) => ErrorKind::Network,
         Error::Invalid { .. } => ErrorKind::Validation,
         Error::Refused { .. } | Error::Faulted { .. } | Error::Decode { .. } => ErrorKind::Api,
         Error::Unavailable { .. } | Error::NoAnswer { .. } => ErrorKind::Network,
@@ -35,6 +39,7 @@ pub fn read_failed(error: &Error) -> Reply {
     match error {
         Error::Unavailable { reason } | Error::NoAnswer { reason } => refusals::platform_down(reason),
         Error::Auth => refusals::not_accepted(),
+        Error::SignIn(error) => refusals::cannot_sign_in(error),
         Error::NotFound { reason }
         | Error::Refused { reason }
         | Error::Faulted { reason }
@@ -45,7 +50,7 @@ pub fn read_failed(error: &Error) -> Reply {
 
 /// A failed read, for a tool.
 pub fn tool_error(error: &Error) -> ToolError {
-    let transient = matches!(error, Error::Unavailable { .. });
+    let transient = matches!(error, Error::Unavailable { .. } | Error::SignIn(google::Error::Unreachable { .. }));
     ToolError { kind: kind(error), reply: read_failed(error), transient }
 }
 

@@ -35,6 +35,7 @@ use self::{
     ledger::Entry,
     server::Shared,
 };
+use super::google::Tokens;
 use crate::clock::{Clock, SystemClock};
 
 /// Which server is played.
@@ -64,6 +65,8 @@ pub struct Options {
     pub version: Version,
     /// The administration token to ask for; none means the server asks for no token at all.
     pub token: Option<String>,
+    /// The access tokens to ask for in place of `token`: those that were minted there.
+    pub minted: Option<Arc<Tokens>>,
     /// The port on 127.0.0.1; 0 means a free one.
     pub port: u16,
     /// Whether a fresh world starts with the experiments of the playground.
@@ -81,6 +84,7 @@ impl Default for Options {
         Self {
             version: Version::default(),
             token: None,
+            minted: None,
             port: 0,
             seed: false,
             persist: None,

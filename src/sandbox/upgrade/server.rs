@@ -210,7 +210,7 @@ async fn answer(
         let mut world = shared.world();
         let before = world.revision;
         let response = match call {
-            Ok(call) => respond(&mut world, &call, shared.options.token.as_deref()),
+            Ok(call) => respond(&mut world, &call, &shared.options),
             Err(failure) => refuse(&failure, &world, &path, &Value::Null),
         };
         entry.effect = world.revision != before;
@@ -290,14 +290,20 @@ fn read(headers: &HeaderMap, entry: &Entry, path: &str, query: Option<&str>, bod
     })
 }
 
-fn respond(world: &mut World, call: &Call, token: Option<&str>) -> Response {
+fn respond(world: &mut World, call: &Call, options: &Options) -> Response {
     let Some((gate, handler)) = routes::find(call, world.version) else {
         let failure = Failure::no_route(&call.method, &call.path);
         return refuse(&failure, world, &call.path, &call.body);
     };
     let sent = call.authorization.as_deref().map(|sent| sent.strip_prefix("Bearer ").unwrap_or(sent));
-    world.authenticated = token.is_some();
-    let outcome = if gate == Gate::Admin && token.is_some() && sent != token {
+    let (token, minted) = (options.token.as_deref(), options.minted.as_deref());
+    world.authenticated = token.is_some() || minted.is_some();
+    let welcome = match (minted, sent) {
+        (Some(minted), Some(sent)) => minted.accepts(sent),
+        (Some(_), None) => false,
+        (None, sent) => token.is_none() || sent == token,
+    };
+    let outcome = if gate == Gate::Admin && !welcome {
         Err(Failure::unauthorized(&call.method, &call.path))
     } else {
         handler(world, call)

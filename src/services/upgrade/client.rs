@@ -20,17 +20,21 @@ use super::{
     experiment::{Condition, Experiment, ExperimentId, Named},
     lists::Side,
     participants::{Assignment, Enrolled, Enrollment, EnrollmentDetail, Introduction, Mark, Marked},
+    sign_in::SignIn,
     status::Status,
     version::Version,
 };
-use crate::{services::http, status_line};
+use crate::{
+    services::http::{self, Lost},
+    status_line,
+};
 
 /// Talks to one UpGrade server.
 #[derive(Debug)]
 pub struct UpgradeClient {
     client: Client,
     base: String,
-    token: Option<SecretString>,
+    sign_in: SignIn,
     timeout: std::time::Duration,
     version: Mutex<Option<Version>>,
 }
@@ -62,16 +66,33 @@ impl UpgradeClient {
     ///
     /// [`Error::Unavailable`] if there is no TLS to be had on this machine.
     pub fn new(config: UpgradeConfig) -> Result<Self, Error> {
-        let UpgradeConfig { base_url, token, timeout } = config;
+        let UpgradeConfig { base_url, sign_in, timeout } = config;
         let client = http::client(&base_url, timeout)
             .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;
         let base = base_url.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { client, base, token, timeout, version: Mutex::default() })
+        Ok(Self { client, base, sign_in, timeout, version: Mutex::default() })
     }
 
-    /// The longest any call may take.
+    /// The longest any call may take, the sign-in before it included.
     pub fn timeout(&self) -> std::time::Duration {
-        self.timeout
+        match self.sign_in {
+            SignIn::Nobody | SignIn::Token(_) => self.timeout,
+            SignIn::ServiceAccount(_) => self.timeout * 2,
+        }
+    }
+
+    /// How it proves who asks.
+    pub fn sign_in(&self) -> &SignIn {
+        &self.sign_in
+    }
+
+    /// Asks for something that only those get who are signed in.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Auth`] if we are not.
+    pub async fn signed_in(&self) -> Result<(), Error> {
+        self.read::<Value>(Method::GET, "/version", As::Admin, None).await.map(|_| ())
     }
 
     /// What the server says of itself; needs no credentials.
@@ -361,7 +382,7 @@ impl UpgradeClient {
         self.send(Kind::Write, method, path, who, body).await
     }
 
-    /// One attempt.
+    /// One attempt, signed in where that is needed.
     async fn send(
         &self,
         kind: Kind,
@@ -370,15 +391,42 @@ impl UpgradeClient {
         who: As<'_>,
         body: Option<&Value>,
     ) -> Result<Value, Error> {
-        let mut request = self.client.request(method, format!("{}{path}", self.base));
-        match who {
-            As::Anyone => {}
-            As::Admin => {
-                if let Some(token) = &self.token {
-                    request = request.bearer_auth(token.expose_secret());
-                }
+        let call = |token| self.call(kind, method.clone(), path, who, token, body);
+        if !matches!(who, As::Admin) {
+            return call(None).await;
+        }
+        let signed = async {
+            let token = self.sign_in.token().await?;
+            match call(token.clone()).await {
+                // Refused at the door: nothing happened, so a change may be sent once more as well.
+                Err(Error::Auth) => match self.sign_in.instead_of(token.as_ref()).await? {
+                    None => Err(Error::Auth),
+                    other => call(other).await,
+                },
+                result => result,
             }
-            As::User(user) => request = request.header("User-Id", user),
+        };
+        let late = |_| Err(unanswered(kind, Lost::NoAnswer { reason: "no answer in time".into(), timed_out: true }));
+        let whole = self.timeout() + std::time::Duration::from_millis(100); // a call that is late says so itself
+        tokio::time::timeout(whole, signed).await.unwrap_or_else(late)
+    }
+
+    /// One request.
+    async fn call(
+        &self,
+        kind: Kind,
+        method: Method,
+        path: &str,
+        who: As<'_>,
+        token: Option<SecretString>,
+        body: Option<&Value>,
+    ) -> Result<Value, Error> {
+        let mut request = self.client.request(method, format!("{}{path}", self.base));
+        if let As::User(user) = who {
+            request = request.header("User-Id", user);
+        }
+        if let Some(token) = token {
+            request = request.bearer_auth(token.expose_secret());
         }
         if let Some(body) = body {
             request = request.json(body);

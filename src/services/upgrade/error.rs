@@ -1,5 +1,7 @@
 //! What became of a call that did not simply succeed, by what the caller does next.
 
+use crate::services::google;
+
 /// Why a call to UpGrade has no plain answer.
 ///
 /// No variant carries what was sent: the server echoes requests in its errors, and they name participants.
@@ -14,6 +16,9 @@ pub enum Error {
     /// Our token, or the lack of one, is not accepted. Nothing changed.
     #[error("UpGrade does not accept our credentials")]
     Auth,
+    /// There is no token to sign in with. Nothing was sent.
+    #[error("cannot sign in to UpGrade: {0}")]
+    SignIn(google::Error),
     /// What was sent is not valid. Nothing changed.
     #[error("UpGrade finds the request invalid: {}", problems.join("; "))]
     Invalid {

@@ -14,21 +14,23 @@ pub mod experiment;
 pub mod lists;
 pub mod participants;
 mod problems;
+pub mod sign_in;
 pub mod status;
 pub mod version;
 
 use std::time::Duration;
 
-use secrecy::SecretString;
 use url::Url;
+
+use self::sign_in::SignIn;
 
 /// Where UpGrade is and how to ask.
 #[derive(Clone, Debug)]
 pub struct UpgradeConfig {
     /// The address with its prefix, such as `http://host/api`.
     pub base_url: Url,
-    /// What goes into `Authorization: Bearer`; nothing for a server that asks for none.
-    pub token: Option<SecretString>,
+    /// How to prove who asks.
+    pub sign_in: SignIn,
     /// The longest any call may take; [`UpgradeConfig::TIMEOUT`] is a good value.
     pub timeout: Duration,
 }

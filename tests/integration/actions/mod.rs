@@ -27,7 +27,7 @@ use countersign::{
     ids::{ApprovalId, ThreadId},
     reply::{Card, Reply},
     sandbox::upgrade::{Options, SandboxUpgrade, Version},
-    services::upgrade::{UpgradeConfig, client::UpgradeClient},
+    services::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
 };
 use serde_json::Value;
 
@@ -47,8 +47,11 @@ impl Bench {
         let token = Some("token".to_owned());
         let upgrade =
             SandboxUpgrade::start(Options { version, token, ..Options::default() }).await.expect("a free port");
-        let config =
-            UpgradeConfig { base_url: upgrade.url().parse().expect("a URL"), token: Some("token".into()), timeout };
+        let config = UpgradeConfig {
+            base_url: upgrade.url().parse().expect("a URL"),
+            sign_in: SignIn::Token("token".into()),
+            timeout,
+        };
         let registry = registry(Arc::new(UpgradeClient::new(config).expect("a client")), Arc::new(SystemClock));
         Self { upgrade, registry }
     }

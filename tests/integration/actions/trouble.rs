@@ -168,7 +168,7 @@ async fn a_token_that_is_not_accepted_is_said_plainly() {
     let bench = Bench::start(Version::V6_5).await;
     let config = countersign::services::upgrade::UpgradeConfig {
         base_url: bench.upgrade.url().parse().unwrap(),
-        token: None,
+        sign_in: countersign::services::upgrade::sign_in::SignIn::Nobody,
         timeout: Duration::from_secs(5),
     };
     let client = countersign::services::upgrade::client::UpgradeClient::new(config).unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::services::upgrade::{UpgradeConfig, client::UpgradeClient};
+use countersign::services::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -10,8 +10,11 @@ use crate::support::{bot::TestBot, thread::Thread};
 
 /// Puts an experiment with everything on the platform.
 async fn full_experiment(bot: &TestBot) {
-    let settings =
-        UpgradeConfig { base_url: bot.upgrade.url().parse().unwrap(), token: None, timeout: Duration::from_secs(5) };
+    let settings = UpgradeConfig {
+        base_url: bot.upgrade.url().parse().unwrap(),
+        sign_in: SignIn::Nobody,
+        timeout: Duration::from_secs(5),
+    };
     let list = |name: &str, users: &[&str]| {
         let users: Vec<_> = users.iter().map(|user| json!({ "userId": user })).collect();
         json!([{ "segment": { "type": "private", "name": name, "listType": "Individual",

@@ -5,6 +5,7 @@ use std::{
     process::{Command, Output},
 };
 
+use countersign::sandbox::{google::SandboxGoogle, upgrade, upgrade::SandboxUpgrade};
 use serde_json::Value;
 
 use super::{
@@ -60,6 +61,36 @@ fn a_rule_for_no_action_is_refused() {
         .env("COUNTERSIGN__STORE__PATH", folder.path().join("b.sqlite"));
     let served = said(&serve.env("PORT", "0").output().unwrap());
     assert!(served.contains(refused), "{served}");
+}
+
+/// The platform asks for the tokens of a service account; the key is right, wrong, or not where it should be.
+#[tokio::test(flavor = "multi_thread")]
+async fn how_the_bot_signs_in_is_tried_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let google = SandboxGoogle::start().await.unwrap();
+    let minted = Some(google.tokens());
+    let upgrade = SandboxUpgrade::start(upgrade::Options { minted, ..upgrade::Options::default() }).await.unwrap();
+    let key = folder.path().join("key.json");
+    std::fs::write(&key, google.key_file().to_string()).unwrap();
+    let looks = |name: &str, value: &Path| {
+        let mut check = check_alone(&folder.path().join("threads.sqlite"));
+        let said = said(&check.env("UPGRADE_API_URL", upgrade.url()).env(name, value).output().unwrap());
+        let line = said.lines().find(|line| line.contains(" upgrade ")).unwrap_or_default().to_owned();
+        line.replace(&folder.path().display().to_string(), "…")
+    };
+    let said = [
+        looks("UPGRADE_SERVICE_ACCOUNT", &key),
+        looks("UPGRADE_SERVICE_ACCOUNT", &folder.path().join("none.json")),
+        looks("UPGRADE_AUTH_TOKEN", Path::new("old")),
+        looks("NOTHING", Path::new("")),
+    ];
+    insta::assert_snapshot!(said.join("\n"), @"
+    ok    upgrade  A/B Testing Backend 6.5.0, as countersign@sandbox.iam.gserviceaccount.com, with tokens from 127.0.0.1
+    wrong upgrade  upgrade.service_account: cannot read the key file …/none.json: No such file or directory (os error 2)
+    wrong upgrade  A/B Testing Backend 6.5.0 answers, but does not accept UPGRADE_AUTH_TOKEN; renew it
+    wrong upgrade  A/B Testing Backend 6.5.0 answers, but wants a token; set UPGRADE_SERVICE_ACCOUNT or UPGRADE_AUTH_TOKEN
+    ");
+    assert_eq!(google.tokens().count(), 1);
 }
 
 #[test]

@@ -62,6 +62,7 @@ pub(super) fn not_done(error: &Error) -> Text {
     match error {
         Error::NotFound { reason } => outcomes::not_found(reason),
         Error::Auth => outcomes::not_accepted(),
+        Error::SignIn(error) => outcomes::cannot_sign_in(error),
         Error::Invalid { problems } => outcomes::invalid(problems),
         Error::Refused { reason } => outcomes::refused(reason),
         Error::Faulted { reason } => outcomes::tripped(reason),

@@ -3,10 +3,13 @@
 use super::refusals::typed;
 use crate::{
     reply::Text,
-    services::upgrade::{
-        answer::says_nothing,
-        error::Error,
-        participants::{Assignment, Marked},
+    services::{
+        google,
+        upgrade::{
+            answer::says_nothing,
+            error::Error,
+            participants::{Assignment, Marked},
+        },
     },
 };
 
@@ -42,6 +45,20 @@ pub fn not_accepted() -> Text {
     Text::from(
         "UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token.",
     )
+}
+
+/// There is nothing to sign in with.
+pub fn cannot_sign_in(error: &google::Error) -> Text {
+    let text = Text::new().plain("I could not sign in to UpGrade (").plain(error.to_string());
+    text.plain(format!("), so nothing was changed. {}", sign_in_advice(error)))
+}
+
+/// What to do when there is nothing to sign in with.
+pub fn sign_in_advice(error: &google::Error) -> &'static str {
+    match error {
+        google::Error::Refused { .. } => "Whoever runs me has to look at my key for it.",
+        google::Error::Unreachable { .. } => "Ask again in a minute, or tell whoever runs me.",
+    }
 }
 
 /// The platform finds it invalid.
@@ -140,6 +157,7 @@ pub fn part_failed(error: &Error) -> Text {
     let why = match error {
         Error::Auth => "it does not accept my credentials any more".to_owned(),
         Error::Invalid { problems } => problems.join("; "),
+        Error::SignIn(error) => format!("no sign-in, as {error}"),
         Error::NotFound { reason }
         | Error::Refused { reason }
         | Error::Faulted { reason }

@@ -1,12 +1,15 @@
 //! Why something is not done, and what can be done instead.
 
-use super::super::rules;
+use super::{super::rules, outcomes};
 use crate::{
     glossary::Term,
     reply::{Reply, Text},
-    services::upgrade::{
-        experiment::{Named, View},
-        status::Status,
+    services::{
+        google,
+        upgrade::{
+            experiment::{Named, View},
+            status::Status,
+        },
     },
 };
 
@@ -34,6 +37,12 @@ pub fn platform_down(reason: &str) -> Reply {
 pub fn not_accepted() -> Reply {
     Reply::text("UpGrade does not accept my credentials, so I can neither read nor change anything.")
         .hint("Whoever runs me has to renew the access token.")
+}
+
+/// There is nothing to sign in with.
+pub fn cannot_sign_in(error: &google::Error) -> Reply {
+    let text = Text::new().plain("I cannot sign in to UpGrade (").plain(error.to_string());
+    Reply::text(text.plain("), so I can neither read nor change anything.")).hint(outcomes::sign_in_advice(error))
 }
 
 /// The platform answered a question of ours with an error.

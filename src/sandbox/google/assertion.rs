@@ -1,0 +1,71 @@
+//! What a service account hands in for a token, checked as Google checks it and refused in its words.
+
+use base64::{
+    Engine as _,
+    alphabet::URL_SAFE,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD},
+};
+use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
+use serde_json::Value;
+
+use super::{ACCOUNT, KEY};
+
+/// Clocks may differ by this much, in seconds.
+const SKEW: i64 = 300;
+/// No assertion is good for longer, in seconds.
+const LONGEST: i64 = 3600;
+
+/// Base64 as in a JWT; padding is unusual but read.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// The error and the words with which an assertion is refused.
+type Refusal = (&'static str, &'static str);
+
+/// Whether `jwt` is an assertion of the account for `endpoint` that is good at `now`.
+pub(super) fn check(jwt: &str, endpoint: &str, now: i64) -> Result<(), Refusal> {
+    let malformed = ("invalid_grant", "Bad Request");
+    let parts: Vec<&str> = jwt.split('.').collect();
+    let [header, claims, signature] = parts[..] else { return Err(malformed) };
+    let json = |part: &str| -> Option<Value> { serde_json::from_slice(&LENIENT.decode(part).ok()?).ok() };
+    let header = json(header).ok_or(malformed)?;
+    let claims = json(claims).ok_or(malformed)?;
+    let signature = LENIENT.decode(signature).map_err(|_| malformed)?;
+    if header["alg"] != "RS256" {
+        return Err(("invalid_grant", "Invalid JWT: Failed audience or algorithm check."));
+    }
+    if claims["iss"] != ACCOUNT {
+        return Err(("invalid_grant", "Invalid grant: account not found"));
+    }
+    let signed = &jwt[..jwt.rfind('.').unwrap_or_default()];
+    let key = RsaKeyPair::from_pkcs8(KEY).map_err(|_| malformed)?;
+    let public = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, key.public().as_ref());
+    if public.verify(signed.as_bytes(), &signature).is_err() {
+        return Err(("invalid_grant", "Invalid JWT Signature."));
+    }
+    if claims["aud"] != endpoint {
+        return Err(("invalid_grant", "Invalid JWT: Failed audience check."));
+    }
+    let (Some(iat), Some(exp)) = (claims["iat"].as_i64(), claims["exp"].as_i64()) else { return Err(malformed) };
+    if exp <= now - SKEW || iat > now + SKEW || exp - iat > LONGEST {
+        return Err((
+            "invalid_grant",
+            "Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. \
+             Check your iat and exp values in the JWT claim.",
+        ));
+    }
+    let scope = claims["scope"].as_str().unwrap_or_default();
+    if !scope.split(' ').any(|scope| scope == "https://www.googleapis.com/auth/cloud-platform") {
+        return Err(("invalid_scope", "Invalid OAuth scope or ID token audience provided."));
+    }
+    Ok(())
+}
+
+/// A key as it stands in a key file.
+pub(super) fn pem(key: &[u8]) -> String {
+    let body = STANDARD.encode(key);
+    let lines: Vec<_> = body.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
+    format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", lines.join("\n"))
+}

@@ -1,0 +1,201 @@
+//! The stand-in for Google's token endpoint: a real HTTP server that mints access tokens for one service account.
+//!
+//! It believes an assertion as Google does: signed with the account's key, made out to this endpoint, for a scope, neither old
+//! nor from the future, and no longer than an hour. What is wrong is said in Google's words. The key lies beside this file;
+//! nothing but a sandbox believes it.
+//!
+//! Start at [`SandboxGoogle`]; a stand-in UpGrade can ask its [`Tokens`] which tokens are good.
+
+mod assertion;
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Form, Json, Router,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+    routing::post,
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::{Clock, SystemClock, Timestamp};
+
+/// The one account there is.
+pub const ACCOUNT: &str = "countersign@sandbox.iam.gserviceaccount.com";
+/// The account's key, as PKCS #8.
+const KEY: &[u8] = include_bytes!("key.der");
+/// What is asked for with an assertion.
+const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/// The tokens that were minted, and until when they are good.
+#[derive(Debug)]
+pub struct Tokens {
+    clock: Arc<dyn Clock>,
+    minted: Mutex<HashMap<String, Timestamp>>,
+}
+
+impl Tokens {
+    /// Whether a token was minted here and is still good.
+    pub fn accepts(&self, token: &str) -> bool {
+        self.minted().get(token).is_some_and(|end| self.clock.now() < *end)
+    }
+
+    /// How many were minted so far.
+    pub fn count(&self) -> usize {
+        self.minted().len()
+    }
+
+    /// Makes every token invalid, as when the account's sessions are ended.
+    pub fn revoke(&self) {
+        self.minted().values_mut().for_each(|end| *end = Timestamp(0));
+    }
+
+    fn mint(&self, life: Duration) -> String {
+        let token = format!("ya29.sandbox-{}", uuid::Uuid::new_v4().simple());
+        self.minted().insert(token.clone(), self.clock.now() + life);
+        token
+    }
+
+    fn minted(&self) -> std::sync::MutexGuard<'_, HashMap<String, Timestamp>> {
+        self.minted.lock().expect("nobody panics with the lock")
+    }
+}
+
+/// How the endpoint behaves.
+#[derive(Clone, Debug, Default)]
+pub enum Mood {
+    /// It checks and mints.
+    #[default]
+    Well,
+    /// It says no, with this error and these words.
+    Refuses(&'static str, &'static str),
+    /// It takes the request and never answers.
+    Silent,
+    /// Something before it answers with a web page.
+    Away,
+}
+
+#[derive(Debug)]
+struct Shared {
+    tokens: Arc<Tokens>,
+    endpoint: String,
+    /// How long tokens live, and what happens next.
+    conduct: Mutex<(Duration, Mood)>,
+    stop: CancellationToken,
+}
+
+/// A running stand-in. Dropping it stops the server.
+#[derive(Debug)]
+pub struct SandboxGoogle {
+    shared: Arc<Shared>,
+}
+
+impl SandboxGoogle {
+    /// Starts a server on a free port.
+    ///
+    /// # Errors
+    ///
+    /// If there is no free port.
+    pub async fn start() -> std::io::Result<Self> {
+        Self::start_at(0, Arc::new(SystemClock)).await
+    }
+
+    /// The same on a port of one's own choice, with a clock.
+    ///
+    /// # Errors
+    ///
+    /// If the port is taken.
+    pub async fn start_at(port: u16, clock: Arc<dyn Clock>) -> std::io::Result<Self> {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
+        let address: SocketAddr = listener.local_addr()?;
+        let stop = CancellationToken::new();
+        let shared = Arc::new(Shared {
+            tokens: Arc::new(Tokens { clock, minted: Mutex::default() }),
+            endpoint: format!("http://{address}/token"),
+            conduct: Mutex::new((Duration::from_secs(3599), Mood::Well)),
+            stop: stop.clone(),
+        });
+        let router = Router::new().route("/token", post(token)).with_state(shared.clone());
+        tokio::spawn(async move {
+            let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
+            if let Err(error) = served {
+                tracing::error!(%error, "the sandbox Google stopped");
+            }
+        });
+        Ok(Self { shared })
+    }
+
+    /// Where tokens are minted.
+    pub fn endpoint(&self) -> &str {
+        &self.shared.endpoint
+    }
+
+    /// The tokens minted here.
+    pub fn tokens(&self) -> Arc<Tokens> {
+        self.shared.tokens.clone()
+    }
+
+    /// The account's key file, as one downloads it.
+    pub fn key_file(&self) -> Value {
+        json!({
+            "type": "service_account",
+            "project_id": "sandbox",
+            "private_key_id": "0123456789abcdef",
+            "private_key": assertion::pem(KEY),
+            "client_email": ACCOUNT,
+            "client_id": "100000000000000000001",
+            "token_uri": self.shared.endpoint,
+        })
+    }
+
+    /// How long tokens live that are minted from now on.
+    pub fn tokens_live(&self, life: Duration) {
+        self.conduct().0 = life;
+    }
+
+    /// How the endpoint behaves from now on.
+    pub fn is(&self, mood: Mood) {
+        self.conduct().1 = mood;
+    }
+
+    fn conduct(&self) -> std::sync::MutexGuard<'_, (Duration, Mood)> {
+        self.shared.conduct.lock().expect("nobody panics with the lock")
+    }
+}
+
+impl Drop for SandboxGoogle {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+    }
+}
+
+async fn token(State(shared): State<Arc<Shared>>, Form(form): Form<HashMap<String, String>>) -> Response {
+    let (life, mood) = shared.conduct.lock().expect("nobody panics with the lock").clone();
+    let no = |error: &str, words: &str| {
+        (StatusCode::BAD_REQUEST, Json(json!({ "error": error, "error_description": words }))).into_response()
+    };
+    match mood {
+        Mood::Well => {}
+        Mood::Refuses(error, words) => return no(error, words),
+        Mood::Silent => shared.stop.cancelled().await,
+        Mood::Away => return (StatusCode::BAD_GATEWAY, "<html>Bad Gateway</html>").into_response(),
+    }
+    if form.get("grant_type").map(String::as_str) != Some(GRANT) {
+        return no("unsupported_grant_type", "Invalid grant_type");
+    }
+    let sent = form.get("assertion").map(String::as_str).unwrap_or_default();
+    match assertion::check(sent, &shared.endpoint, shared.tokens.clock.now().seconds()) {
+        Err((error, words)) => no(error, words),
+        Ok(()) => {
+            let token = shared.tokens.mint(life);
+            Json(json!({ "access_token": token, "expires_in": life.as_secs(), "token_type": "Bearer" })).into_response()
+        }
+    }
+}
