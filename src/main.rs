@@ -2,9 +2,13 @@
 
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, parser::ValueSource};
 use countersign::{
-    app::{self, Bot, check, stdout::say, telemetry},
+    app::{
+        self, Bot, check,
+        stdout::{say, told},
+        telemetry,
+    },
     clock::SystemClock,
     config::{Config, LogFormat, environment},
     conversation::trace::Traces,
@@ -51,7 +55,10 @@ enum Command {
 
 fn main() -> ExitCode {
     rustls::crypto::ring::default_provider().install_default().ok(); // every https client of the process uses it
-    let arguments = Arguments::parse();
+    let arguments = match arguments() {
+        Ok(arguments) => arguments,
+        Err(wrong) => wrong.exit(),
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(&format!("cannot start: {error}")),
@@ -59,6 +66,27 @@ fn main() -> ExitCode {
     let ended = runtime.block_on(run(arguments));
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     ended
+}
+
+/// What was typed, if all of it is for the command that was named: nothing is ignored silently.
+fn arguments() -> Result<Arguments, clap::Error> {
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches)?;
+    let wrong = |what: String| Err(Arguments::command().error(clap::error::ErrorKind::ArgumentConflict, what));
+    let typed = |flag: &&str| matches.value_source(flag) == Some(ValueSource::CommandLine);
+    let before = ["port", "data", "reset"].into_iter().find(typed);
+    if let (Some(flag), Some(command)) = (before, matches.subcommand_name()) {
+        return wrong(match command {
+            "playground" => format!("--{flag} belongs behind the command: countersign playground --{flag} …"),
+            command => format!("--{flag} is for the playground and means nothing to `{command}`"),
+        });
+    }
+    match (&arguments.config, matches.subcommand_name().unwrap_or("playground")) {
+        (Some(_), command @ ("playground" | "sandbox")) => {
+            wrong(format!("--config means nothing to `{command}`: it reads no settings file"))
+        }
+        _ => Ok(arguments),
+    }
 }
 
 async fn run(arguments: Arguments) -> ExitCode {
@@ -79,7 +107,10 @@ async fn run(arguments: Arguments) -> ExitCode {
                 Err(problems) => return settings_are_wrong(&problems.to_string()),
             };
             match command {
-                Command::Serve => finish(serve(config).await),
+                Command::Serve => match check::settings(&config) {
+                    wrong if wrong.is_empty() => finish(serve(config).await),
+                    wrong => settings_are_wrong(&wrong.join("\n")),
+                },
                 Command::Check => report(&check::run(&config).await),
                 Command::Trace { thread } => finish(trace(&config, thread).await),
                 Command::Playground(_) | Command::Sandbox(_) => unreachable!("handled above"),
@@ -139,7 +170,7 @@ fn signalled() -> CancellationToken {
 fn finish(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}")),
+        Err(error) => fail(&told(&error)),
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use secrecy::SecretString;
 
-use super::parts;
+use super::{parts, stdout::told};
 use crate::{
     clock::SystemClock,
     config::{Config, SlackMode, StoreKind},
@@ -39,17 +39,38 @@ pub async fn run(config: &Config) -> Vec<Line> {
     ]
 }
 
+/// What is wrong with the settings as far as that can be told without asking anybody; all of it.
+pub fn settings(config: &Config) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut note = |result: Result<(), anyhow::Error>| wrong.extend(result.err().map(|error| told(&error)));
+    note(parts::slack(config).map(drop));
+    note(way_in(config).map_err(anyhow::Error::msg));
+    note(parts::redis_url(config).map(drop));
+    note(parts::models(config).map(drop));
+    note(parts::capabilities(config, Arc::new(SystemClock)).map(drop));
+    wrong
+}
+
 async fn slack(config: &Config) -> Result<String, String> {
-    let client = parts::slack(config).map_err(|error| format!("{error:#}"))?;
-    let account = client.auth_test().await.map_err(|error| format!("{error}, at {}", config.slack.api_url))?;
+    let client = parts::slack(config).map_err(|error| told(&error))?;
+    let account =
+        client.auth_test().await.map_err(|error| format!("{error} (SLACK_API_URL is {})", config.slack.api_url))?;
     Ok(format!("{} ({}), as {}", account.team_name, account.team, account.identity.user))
 }
 
 async fn events(config: &Config) -> Result<String, String> {
+    way_in(config)?;
+    match (config.slack_mode(), &config.slack.app_token) {
+        (SlackMode::Socket, Some(token)) => socket_mode(config, token).await,
+        _ => Ok(format!("by HTTP on {}:{}", config.server.address, config.server.port)),
+    }
+}
+
+/// Whether there is what the way in needs.
+fn way_in(config: &Config) -> Result<(), String> {
     match (config.slack_mode(), &config.slack.app_token, &config.slack.signing_secret) {
-        (SlackMode::Socket, Some(token), _) => socket_mode(config, token).await,
+        (SlackMode::Socket, Some(_), _) | (SlackMode::Http, _, Some(_)) => Ok(()),
         (SlackMode::Socket, None, _) => Err("slack.mode is \"socket\", but SLACK_APP_TOKEN is not set".to_owned()),
-        (SlackMode::Http, _, Some(_)) => Ok(format!("by HTTP on {}:{}", config.server.address, config.server.port)),
         (SlackMode::Http, _, None) => {
             Err("set SLACK_APP_TOKEN (xapp-…) for Socket Mode, or SLACK_SIGNING_SECRET for HTTP".to_owned())
         }
@@ -61,7 +82,7 @@ async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String
     let client = SlackClient::new(&config.api_url, app_token, config.timeout).map_err(|error| error.to_string())?;
     client.connections_open().await.map_err(|error| match Refusal::of(&error) {
         Some(refusal) => refusal.to_string(),
-        None => format!("{error}, at {}", config.api_url),
+        None => format!("{error} (SLACK_API_URL is {})", config.api_url),
     })?;
     Ok("by Socket Mode".to_owned())
 }
@@ -75,7 +96,7 @@ async fn store(config: &Config) -> Result<String, String> {
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) => {
             return Ok(format!("{} is in use by a running Countersign", config.store.path.display()));
         }
-        Err(error) => return Err(format!("{error:#}")),
+        Err(error) => return Err(told(&error)),
     };
     let durability = store.durability().await.map_err(|error| error.to_string())?;
     if durability.problems.is_empty() {
@@ -101,7 +122,7 @@ fn store_to_be_made(path: &Path) -> Result<String, String> {
 }
 
 async fn model(config: &Config) -> Result<String, String> {
-    let (model, _) = parts::models(config).map_err(|error| format!("{error:#}"))?;
+    let (model, _) = parts::models(config).map_err(|error| told(&error))?;
     if !model.is_remote() {
         return Ok("none (ANTHROPIC_API_KEY is not set): the documented phrases are understood".to_owned());
     }
@@ -117,15 +138,15 @@ async fn model(config: &Config) -> Result<String, String> {
     };
     match model.respond(&question).await {
         Ok(_) => Ok(format!("{} answers", model.name())),
-        Err(error) => Err(format!("{}: {error}", model.name())),
+        Err(error) => Err(format!("{}: {error} (ANTHROPIC_BASE_URL is {})", model.name(), config.model.base_url)),
     }
 }
 
 async fn upgrade(config: &Config) -> Result<String, String> {
-    let client = parts::upgrade(config, Arc::new(SystemClock)).map_err(|error| format!("{error:#}"))?;
+    let client = parts::upgrade(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
     let at = |error: Error| match error {
         Error::SignIn(_) => error.to_string(),
-        error => format!("{error}, at {} (UPGRADE_API_URL)", config.upgrade.api_url),
+        error => format!("{error} (UPGRADE_API_URL is {})", config.upgrade.api_url),
     };
     let health = client.health().await.map_err(at)?;
     let (how, refused) = match client.sign_in() {
@@ -150,7 +171,7 @@ async fn upgrade(config: &Config) -> Result<String, String> {
 }
 
 fn actions(config: &Config) -> Result<String, String> {
-    let registry = parts::capabilities(config, Arc::new(SystemClock)).map_err(|error| format!("{error:#}"))?;
+    let registry = parts::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
     let known = registry.actions.len();
     match config.approvals.actions.len() {
         0 => Ok(format!("{known}, all approved as [approvals] says")),

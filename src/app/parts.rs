@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::{
     capabilities::{self, Registry},
@@ -47,10 +47,17 @@ pub async fn store_to_read(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Re
     }
 }
 
+/// Where Redis is, if it is the store.
+pub fn redis_url(config: &Config) -> anyhow::Result<Option<&SecretString>> {
+    match (config.store_kind(), &config.store.redis_url) {
+        (StoreKind::Redis, None) => bail!("store.kind is \"redis\", but REDIS_URL is not set"),
+        (StoreKind::Redis, Some(url)) => Ok(Some(url)),
+        (StoreKind::Sqlite, _) => Ok(None),
+    }
+}
+
 async fn redis(config: &Config) -> anyhow::Result<Arc<dyn Store>> {
-    let Some(url) = &config.store.redis_url else {
-        bail!("store.kind is \"redis\", but REDIS_URL is not set");
-    };
+    let url = redis_url(config)?.expect("it is asked only if Redis is the store");
     let store = RedisStore::open(url.expose_secret(), config.store.allow_lossy).await;
     Ok(Arc::new(store.context("cannot open the Redis store")?))
 }

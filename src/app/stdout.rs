@@ -17,3 +17,15 @@ pub fn say(line: impl Display) -> io::Result<()> {
         told => told,
     }
 }
+
+/// An error with its causes, each said once: many of them repeat their own.
+pub fn told(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| {
+        let cause = cause.to_string();
+        match said.as_str() {
+            "" => cause,
+            before if before.contains(&cause) => said,
+            before => format!("{before}: {cause}"),
+        }
+    })
+}

@@ -64,6 +64,7 @@ impl Config {
         })();
         let Some(mut config) = config else { return Err(Problems(problems)) };
         config.add_secrets(environment);
+        problems.extend(broken_secrets(environment));
         problems.extend(check::problems(&config));
         if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
     }
@@ -127,6 +128,15 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tr
         }
     }
     builder.build().map_err(|error| fatal(&file.map_or("settings".to_owned(), |f| f.display().to_string()), &error))
+}
+
+/// Secrets that cannot be sent: copied with a line break, or two of them at once.
+fn broken_secrets(environment: &HashMap<String, String>) -> impl Iterator<Item = Problem> + '_ {
+    let broken = |value: &&String| value.trim().contains(|c: char| c.is_whitespace() || c.is_control());
+    SECRETS.iter().filter(move |(_, name)| environment.get(*name).filter(broken).is_some()).map(|(_, name)| Problem {
+        key: (*name).to_owned(),
+        what: "it has a line break or a blank in the middle; right would be one word".to_owned(),
+    })
 }
 
 fn unknown_sections(tree: &Tree) -> Vec<Problem> {

@@ -98,6 +98,18 @@ fn all_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
+fn a_secret_that_cannot_be_sent_is_told_without_it() {
+    let broken = problems("", &[("ANTHROPIC_API_KEY", "sk-\nant"), ("SLACK_BOT_TOKEN", "xoxb-fine\n")]);
+    assert_eq!(broken, "ANTHROPIC_API_KEY: it has a line break or a blank in the middle; right would be one word");
+}
+
+#[test]
+fn a_wrong_time_is_said_as_it_is_written() {
+    let wrong = "workers.lease: found 0s; right would be between 1s and 1h";
+    assert_eq!(problems("[workers]\nlease = \"0s\"", &[]), wrong);
+}
+
+#[test]
 fn somebody_must_be_able_to_approve() {
     insta::assert_snapshot!(problems(
         r#"

@@ -63,6 +63,41 @@ fn a_rule_for_no_action_is_refused() {
     assert!(served.contains(refused), "{served}");
 }
 
+#[test]
+fn serve_tells_all_that_is_missing_and_ends_as_check_does() {
+    let output = Command::new(COUNTERSIGN).arg("serve").env_clear().env("PORT", "0").output().unwrap();
+    insta::assert_snapshot!(said(&output), @"
+    The settings are wrong:
+      SLACK_BOT_TOKEN is not set; it begins with xoxb- and is on the app's page under OAuth & Permissions
+      set SLACK_APP_TOKEN (xapp-…) for Socket Mode, or SLACK_SIGNING_SECRET for HTTP
+    Every setting is explained in config/default.toml.
+    ");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn no_flag_is_ignored_silently() {
+    let says = |flags: &[&str]| {
+        let output = Command::new(COUNTERSIGN).args(flags).env_clear().output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flags:?}");
+        said(&output).lines().next().unwrap_or_default().to_owned()
+    };
+    let said = [
+        says(&["--port", "8099", "serve"]),
+        says(&["--reset", "playground"]),
+        says(&["--config", "x.toml", "playground"]),
+        says(&["--config", "x.toml"]),
+        says(&["sandbox", "--config", "x.toml"]),
+    ];
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: --port is for the playground and means nothing to `serve`
+    error: --reset belongs behind the command: countersign playground --reset …
+    error: --config means nothing to `playground`: it reads no settings file
+    error: --config means nothing to `playground`: it reads no settings file
+    error: --config means nothing to `sandbox`: it reads no settings file
+    ");
+}
+
 /// The platform asks for the tokens of a service account; the key is right, wrong, or not where it should be.
 #[tokio::test(flavor = "multi_thread")]
 async fn how_the_bot_signs_in_is_tried_and_named() {
