@@ -16,7 +16,10 @@ impl ActionRecord {
             Status::Proposed | Status::Pending => CardState::Open {
                 approval: self.approval.clone(),
                 asked_by: self.requested_by.clone(),
-                deciders: self.policy.deciders(),
+                deciders: match self.is_out_of_reach() {
+                    true => Text::from("nobody in this conversation"),
+                    false => self.policy.deciders(),
+                },
                 expires_at: self.expires_at,
                 digest: self.digest.short().to_owned(),
                 approved_by: self.approved_by(),
@@ -39,6 +42,15 @@ impl ActionRecord {
                 digest: self.digest.short().to_owned(),
             },
         }
+    }
+
+    /// Whether nobody can approve it where it was asked for: those who read the conversation may, but only who asked reads
+    /// it.
+    pub fn is_out_of_reach(&self) -> bool {
+        let Policy { approvers, own_request, needed, .. } = &self.policy;
+        let readers = |approver: &Approver| matches!(approver, Approver::Channel | Approver::Requester);
+        let alone = self.thread.channel.is_direct() && !approvers.is_empty() && approvers.iter().all(readers);
+        alone && (!own_request || *needed > 1)
     }
 
     /// How far it is, if it is made in portions.

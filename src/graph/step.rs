@@ -15,7 +15,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId},
-    reply::{Attachment, Reply},
+    reply::{Attachment, Reply, Text},
     status_line,
 };
 
@@ -198,7 +198,7 @@ impl<S: State> Engine<S> {
         let run = session.checkpoint.run.clone().unwrap_or_else(|| "none".into());
         let slot = session.checkpoint.voice.slot();
         session.checkpoint.voice.said += 1;
-        let record = ActionRecord {
+        let mut record = ActionRecord {
             format: ActionRecord::FORMAT,
             id: id.clone(),
             approval: approval.clone(),
@@ -225,6 +225,11 @@ impl<S: State> Engine<S> {
             outcome: None,
             undo: proposal.undo,
         };
+        if record.is_out_of_reach() {
+            record.card.warnings.push(Text::from(
+                "Another person has to approve this, and nobody else can read a direct message. Ask me in a channel.",
+            ));
+        }
         let turn = session.checkpoint.state.suspend();
         let suspended = Suspended { action: id.clone(), run, node: then.to_owned(), turn };
         session.checkpoint.suspended.insert(approval.clone(), suspended);

@@ -75,6 +75,12 @@ async fn the_requester_may_think_better_of_it() {
 async fn nobody_else_reads_a_direct_message() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").writes("delete Math Hints").await;
+    let card = thread.heard();
+    assert!(
+        card.contains("⚠️ Another person has to approve this, and nobody else can read a direct message."),
+        "{card}"
+    );
+    assert!(card.contains("nobody in this conversation may decide"), "{card}");
     thread.clicks("ana", "Delete for good").await;
     assert_snapshot!(thread.told("ana"), @"
     You asked for this, and it cannot be undone, so another person has to approve it.
