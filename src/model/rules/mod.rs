@@ -19,6 +19,7 @@ mod clauses;
 mod design;
 mod details;
 mod doubts;
+mod factors;
 mod grammar;
 mod knowledge;
 mod lists;

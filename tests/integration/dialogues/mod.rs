@@ -5,6 +5,7 @@ mod cautions;
 mod commands;
 mod create;
 mod delete;
+mod designs;
 mod details;
 mod flows;
 mod knowledge;

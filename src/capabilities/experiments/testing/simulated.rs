@@ -39,13 +39,22 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Visit {
     /// Enrolled, in this condition.
-    Enrolled(String),
+    Enrolled(Received),
     /// The experiment gave nothing: excluded, or the point belongs to another experiment too.
     NothingGiven,
     /// It did not happen.
     Failed(Error),
     /// The last request left and no answer came.
     Silent,
+}
+
+/// What the application was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The condition's code.
+    pub code: String,
+    /// The level of each factor, in a factorial design.
+    pub levels: Option<String>,
 }
 
 /// The name of the `number`th participant of a run, from 0.
@@ -73,7 +82,7 @@ pub async fn visit(client: &UpgradeClient, place: &Place, run: &str, number: u32
 /// Sends somebody to a place.
 pub async fn visit_as(client: &UpgradeClient, place: &Place, user: &str, introduction: &Introduction) -> Visit {
     match enter(client, place, user, introduction).await {
-        Ok(Some(code)) => leave_a_mark(client, place, user, code).await,
+        Ok(Some(given)) => leave_a_mark(client, place, user, given).await,
         Ok(None) => Visit::NothingGiven,
         Err(error) => Visit::Failed(error),
     }
@@ -85,22 +94,27 @@ async fn enter(
     place: &Place,
     user: &str,
     introduction: &Introduction,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Received>, Error> {
     let passes = |error: &Error| matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. });
     again(passes, || client.init_user(user, introduction)).await?;
     let given = again(passes, || client.assign(user, &place.context)).await?;
     let here = given.into_iter().filter(|a| a.site == place.site && a.target.as_deref() == Some(&place.target));
-    let mut ours = here.flat_map(|a| a.assigned_condition).filter(|c| c.experiment_id == Some(place.experiment));
-    Ok(ours.next().map(|condition| condition.condition_code))
+    let mut ours = here.filter_map(|assignment| {
+        let levels = assignment.levels();
+        let mut conditions = assignment.assigned_condition.into_iter();
+        let own = conditions.find(|condition| condition.experiment_id == Some(place.experiment))?;
+        Some(Received { code: own.condition_code, levels })
+    });
+    Ok(ours.next())
 }
 
 /// Marks the visit, which enrols. Repeated only if it did not leave.
-async fn leave_a_mark(client: &UpgradeClient, place: &Place, user: &str, code: String) -> Visit {
-    let given = MarkedCondition { condition_code: Some(code.clone()), experiment_id: Some(place.experiment) };
+async fn leave_a_mark(client: &UpgradeClient, place: &Place, user: &str, received: Received) -> Visit {
+    let given = MarkedCondition { condition_code: Some(received.code.clone()), experiment_id: Some(place.experiment) };
     let data = MarkData { site: place.site.clone(), target: place.target.clone(), assigned_condition: Some(given) };
     let mark = Mark { data, status: "condition applied".to_owned() };
     match again(|error| matches!(error, Error::Unavailable { .. }), || client.mark(user, &mark)).await {
-        Ok(_) => Visit::Enrolled(code),
+        Ok(_) => Visit::Enrolled(received),
         Err(Error::NoAnswer { .. }) => Visit::Silent,
         Err(error) => Visit::Failed(error),
     }
