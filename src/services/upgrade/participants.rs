@@ -36,14 +36,16 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// `feedback now, hints text (“Read this.”)`, if it is of a factorial design.
+    /// What the levels of a factorial design add to its condition's code: `hints text (“Read this.”)`.
     pub fn levels(&self) -> Option<String> {
         let factors = self.assigned_factor.as_ref()?.first()?;
-        let words = factors.iter().map(|(factor, assigned)| match &assigned.payload {
-            Some(payload) if payload.value != assigned.level => {
-                format!("{factor} {} (“{}”)", assigned.level, payload.value)
+        let code = self.assigned_condition.first().map_or("", |condition| &condition.condition_code);
+        let words = factors.iter().filter_map(|(factor, AssignedLevel { level, payload })| {
+            match payload.as_ref().filter(|payload| payload.value != *level) {
+                Some(payload) => Some(format!("{factor} {level} (“{}”)", payload.value)),
+                None if code.contains(&format!("{factor}={level}")) => None,
+                None => Some(format!("{factor} {level}")),
             }
-            _ => format!("{factor} {}", assigned.level),
         });
         Some(words.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
     }

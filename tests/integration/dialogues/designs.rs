@@ -243,10 +243,10 @@ async fn factors_are_asked_for_and_checked() {
     *Steps*  introduce the user, ask for the condition, record the visit
     ⚠️ The visit enrols the user, and the platform cannot take that back.
     Approved by @ana · ‹time›
-    ✅ `u1` got *hints=text; feedback=now* (feedback now, hints text) at SelectProblem / fraction_intro in “*Foo*” and is enrolled.
+    ✅ `u1` got *hints=text; feedback=now* at SelectProblem / fraction_intro in “*Foo*” and is enrolled.
     digest `‹id›`
     ---
-    @ana `u1` got *hints=text; feedback=now* (feedback now, hints text) at SelectProblem / fraction_intro in “*Foo*” and is enrolled.
+    @ana `u1` got *hints=text; feedback=now* at SelectProblem / fraction_intro in “*Foo*” and is enrolled.
     [Show details]
     ");
     bot.finish().await;
