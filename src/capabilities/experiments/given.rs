@@ -177,6 +177,47 @@ impl GivenPayloads {
     }
 }
 
+/// A factor of a factorial design.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GivenFactor {
+    /// What is varied, such as `hints`.
+    pub name: String,
+    /// Its values.
+    pub levels: Vec<GivenLevel>,
+}
+
+/// A level of a factor: `none`, `none=payload`, or its parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum GivenLevel {
+    /// `none`, or `none=payload`.
+    Words(String),
+    /// The parts.
+    Parts {
+        /// Its name.
+        name: String,
+        /// What the application is told with it. Without: its name.
+        #[serde(default)]
+        payload: Option<String>,
+        /// `string`, `json` or `csv`.
+        #[serde(default, rename = "type")]
+        kind: Option<String>,
+    },
+}
+
+impl GivenLevel {
+    /// Name, payload, and the payload's type, where they are given.
+    pub fn parts(&self) -> (String, Option<String>, Option<String>) {
+        match self {
+            Self::Words(words) => match words.split_once('=') {
+                Some((name, payload)) => (name.trim().to_owned(), Some(payload.trim().to_owned()), None),
+                None => (words.trim().to_owned(), None, None),
+            },
+            Self::Parts { name, payload, kind } => (name.trim().to_owned(), payload.clone(), kind.clone()),
+        }
+    }
+}
+
 /// Members of an inclusion or exclusion list: user ids and groups such as `classId:5B`, or by kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::services::upgrade::{
-    experiment::{Ending, Payload, PayloadContent, StatusChange, View},
+    experiment::{Condition, DecisionPoint, Ending, Factor, Level, Payload, PayloadContent, StatusChange, View},
     lists::{MemberList, Side},
+    participants::EnrollmentDetail,
     status::Status,
 };
 
@@ -25,6 +26,36 @@ pub struct Content {
     pub kind: String,
     /// The content, shortened.
     pub value: String,
+}
+
+/// What a factorial design varies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Varied {
+    /// The factor's name.
+    pub factor: String,
+    /// Its levels.
+    pub levels: Vec<Told>,
+}
+
+/// A level, and what the application is told with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// Its name.
+    pub level: String,
+    /// The content, shortened, if it is more than the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+}
+
+/// How many with one condition were at one decision point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtPoint {
+    /// The condition's code.
+    pub condition: String,
+    /// `site / target`.
+    pub decision_point: String,
+    /// Enrolled users.
+    pub users: u64,
 }
 
 /// A list of people who may or must not take part.
@@ -67,6 +98,31 @@ pub fn contents(view: &View) -> Vec<Content> {
         (content.decision_point.clone(), place)
     });
     contents
+}
+
+/// The factors with their levels.
+pub fn factors(view: &View) -> Vec<Varied> {
+    let told = |level: &Level| {
+        let payload = level.payload.as_ref().map(|payload| shorten(&payload.value));
+        Told { level: level.name.clone(), payload: payload.filter(|value| !value.is_empty() && *value != level.name) }
+    };
+    let varied = |f: &Factor| Varied { factor: f.name.clone(), levels: f.levels.iter().map(told).collect() };
+    view.factors.iter().map(varied).collect()
+}
+
+/// How many were where, by condition; the server counts by ids.
+pub fn enrolled_at(view: &View, enrolled: &EnrollmentDetail) -> Vec<AtPoint> {
+    let pairs = view.conditions.iter().flat_map(|c| view.decision_points.iter().map(move |point| (c, point)));
+    let count = |(condition, point): (&Condition, &DecisionPoint)| {
+        let of_condition = enrolled.conditions.iter().find(|counted| counted.id == condition.id);
+        let there = of_condition.and_then(|counted| counted.points.iter().find(|counted| counted.id == point.id));
+        AtPoint {
+            condition: condition.condition_code.clone(),
+            decision_point: point.words(),
+            users: there.map_or(0, |counted| counted.users),
+        }
+    };
+    pairs.map(count).collect()
 }
 
 fn shorten(value: &str) -> String {
@@ -134,5 +190,28 @@ mod tests {
         }), @r#"{"contents":[{"condition":"control","decision_point":"SelectSection / absolute_value_plot_equality","type":"string","value":"hints-off"},{"condition":"variant","decision_point":"SelectSection / absolute_value_plot_equality","type":"json","value":"{\"hints\":true}"}],"ends":"with 100 people enrolled","exclusion":[],"inclusion":[{"members":["student-1","student-2","schoolId: school-1"],"name":"Included","total":3}]}"#);
         let running = recorded("233-single-enrolling");
         assert_eq!(history(&running).last().unwrap().status, Status::Enrolling);
+    }
+
+    #[test]
+    fn enrolment_is_told_by_code_and_point() {
+        let recorded = std::fs::read(format!(
+            "{}/tests/fixtures/upgrade/6.5/454-stats-enrollment-detail.json",
+            env!("CARGO_MANIFEST_DIR")
+        ));
+        let recorded: Value = serde_json::from_slice(&recorded.unwrap()).unwrap();
+        let counted: EnrollmentDetail = serde_json::from_value(recorded["response"]["body"].clone()).unwrap();
+        let [one, other] = [&counted.conditions[0], &counted.conditions[1]];
+        let point = |at: usize| json!({ "id": one.points[at].id, "site": "chat", "target": format!("t{at}") });
+        let view = Experiment::from_value(json!({
+            "id": counted.id, "name": "Client run", "state": "running", "partitions": [point(0), point(1)],
+            "conditions": [
+                { "id": one.id, "conditionCode": "control", "assignmentWeight": 50, "order": 1 },
+                { "id": other.id, "conditionCode": "variant", "assignmentWeight": 50, "order": 2 },
+            ],
+        }));
+        let all = enrolled_at(&view.unwrap().view, &counted);
+        let words: Vec<_> =
+            all.iter().map(|at| format!("{} {} {}", at.condition, at.decision_point, at.users)).collect();
+        assert_eq!(words, ["control chat / t0 1", "control chat / t1 0", "variant chat / t0 1", "variant chat / t1 0"]);
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     rules,
-    setup::{self, Content, People, Turn},
+    setup::{self, AtPoint, Content, People, Turn, Varied},
 };
 use crate::services::upgrade::{
     experiment::{Experiment, ExperimentId, View},
@@ -85,6 +85,12 @@ pub struct Details {
     /// How many users came and may not take part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excluded_users: Option<u64>,
+    /// What it varies, in a factorial design.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub factors: Vec<Varied>,
+    /// How many were at which decision point, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub enrolled_at: Vec<AtPoint>,
     /// The contents for each condition and decision point, where they are more than the code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub payloads: Vec<Content>,
@@ -103,6 +109,15 @@ pub struct Details {
     /// How the lot is drawn, if it is not plainly by chance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment_algorithm: Option<String>,
+    /// What a stratified draw goes by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stratification_factor: Option<String>,
+    /// When it starts by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_on: Option<String>,
+    /// When it is to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_on: Option<String>,
     /// Its changes of status, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Turn>,
@@ -157,12 +172,20 @@ impl Details {
             enrolled_users: enrolled.map(|e| e.users),
             enrolled_groups: enrolled.map(|e| e.groups),
             excluded_users: enrolled.map(|e| e.users_excluded),
+            factors: setup::factors(view),
+            enrolled_at: match enrolled {
+                Some(enrolled) if view.decision_points.len() > 1 => setup::enrolled_at(view, enrolled),
+                _ => Vec::new(),
+            },
             payloads: setup::contents(view),
             inclusion_lists: setup::people(view, Side::Inclusion),
             exclusion_lists: setup::people(view, Side::Exclusion),
             exclude_if_reached: early.map(|point| point.words()).collect(),
             ends: setup::ends(view),
             assignment_algorithm: view.assignment_algorithm.clone().filter(|algorithm| algorithm != "random"),
+            stratification_factor: view.stratification_factor.clone().map(|f| f.stratification_factor_name),
+            start_on: view.start_on.clone().filter(|_| view.state == Status::Scheduled),
+            end_on: view.end_on.clone(),
             history: setup::history(view),
             next_statuses: rules::possible(view.state),
         }

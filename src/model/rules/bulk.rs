@@ -10,22 +10,31 @@ use super::{
     words::{Word, after, skip},
 };
 
-/// `schedule Math Hints for 2027-01-15 09:00`.
+/// `schedule Math Hints for 2027-01-15 09:00`, `move the start of Math Hints to Friday 9:00`, `start it tomorrow`.
 pub(super) fn schedule(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let rest = after(words, "schedule|reschedule").or_else(|| {
-        let rest = after(words, "start|launch")?;
-        rest.iter().position(|word| word.any(&["on", "at"])).filter(|&at| date(&rest[at + 1..]).is_some()).map(|_| rest)
-    })?;
-    let place = (0..rest.len()).find(|&i| rest[i].any(&["for", "on", "at", "to"]) && date(&rest[i + 1..]).is_some());
+    const VERBS: &str = "schedule|reschedule|postpone|delay|put off|bring forward|move the start of|move the start date of|\
+        change the start of|change the start date of|set the start of|set the start date of|shift the start of";
+    let place = |rest: &[Word]| {
+        (1..rest.len()).find(|&i| match after(&rest[i..], TO) {
+            Some(moment) => date(moment).is_some(),
+            None => date(&rest[i..]).is_some_and(|(_, more)| more.is_empty()), // in the middle it is part of a name
+        })
+    };
+    let rest = after(words, VERBS)
+        .or_else(|| after(words, "start|launch").filter(|rest| place(rest).is_some() && all_of(rest).is_none()))?;
+    let place = place(rest);
     let mut params = Map::new();
     let about = &rest[..place.unwrap_or(rest.len())];
     named(&mut params, skip(about, "the start of"), situation);
     params.insert("status".to_owned(), "scheduled".into());
-    if let Some((moment, _)) = place.and_then(|place| date(&rest[place + 1..])) {
+    if let Some((moment, _)) = place.and_then(|place| date(skip(&rest[place..], TO))) {
         params.insert("start_on".to_owned(), moment.into());
     }
     Some(Wish::change(STATUS, params).into())
 }
+
+/// What stands before a date.
+const TO: &str = "for|on|at|to|until";
 
 /// `archive all completed experiments from May in mathstream`, `stop “A”, “B” and “C”`.
 pub(super) fn several(words: &[Word]) -> Option<Understood> {
@@ -111,6 +120,19 @@ mod tests {
                     "start Math Hints on 2027-01-15 at 09:00",
                     r#"update_experiment_status {"experiment":"Math Hints","start_on":"2027-01-15 09:00","status":"scheduled"}"#,
                 ),
+                (
+                    "move the start of Math Hints to Friday 9:00",
+                    r#"update_experiment_status {"experiment":"Math Hints","start_on":"Friday 9:00","status":"scheduled"}"#,
+                ),
+                (
+                    "start Math Hints tomorrow at 9am",
+                    r#"update_experiment_status {"experiment":"Math Hints","start_on":"tomorrow 9am","status":"scheduled"}"#,
+                ),
+                (
+                    "postpone “Friday Quiz” until next Friday",
+                    r#"update_experiment_status {"experiment":"Friday Quiz","start_on":"Friday","status":"scheduled"}"#,
+                ),
+                ("start Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"start"}"#),
                 (
                     "take u1 off the exclusion list of Math Hints",
                     r#"update_experiment {"experiment":"Math Hints","remove_from_exclusion":["u1"]}"#,

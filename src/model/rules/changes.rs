@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     bulk,
     clauses::{self, clauses},
-    design, membership,
+    design, factors, membership,
     names::{self, Named},
     situation::{Draft, RecentChange, Situation},
     wish::{Talk, Understood, Wish},
@@ -55,12 +55,12 @@ pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood
     undo(words, situation)
         .or_else(|| membership::membership(words, situation))
         .or_else(|| create(words, situation))
+        .or_else(|| bulk::schedule(words, situation))
         .or_else(|| rename(words, situation))
         .or_else(|| set(words, situation))
         .or_else(|| update(words, situation))
         .or_else(|| delete(words, situation))
         .or_else(|| ending(words, situation))
-        .or_else(|| bulk::schedule(words, situation))
         .or_else(|| bulk::several(words))
         .or_else(|| status(words, situation))
 }
@@ -107,7 +107,9 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
     let rest = after(words, "create|make|set up|build|add|new|design|draft")?;
     let rest = skip(skip(rest, "me|us"), "a new|an|a|the|another|new");
     let grouped = after(rest, "group experiment").is_some();
-    const KINDS: &str = "group experiment|individual experiment|experiment|a/b test|ab test|study|test";
+    let factorial = after(rest, "factorial").is_some();
+    const KINDS: &str = "group experiment|individual experiment|factorial experiment|factorial design|factorial study|\
+        factorial test|experiment|a/b test|ab test|study|test";
     let (rest, said_so) = match after(rest, KINDS) {
         Some(rest) => (rest, true),
         None => (rest, false),
@@ -133,6 +135,9 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
     if grouped {
         params.entry("unit").or_insert_with(|| "group".into());
     }
+    if factorial {
+        params.entry("factors").or_insert_with(|| Value::Array(Vec::new())); // asked for
+    }
     Some(Wish::change(CREATE, params).into())
 }
 
@@ -154,7 +159,7 @@ fn split<'a>(words: &'a [Word], at: &[&str]) -> Option<(&'a [Word], &'a [Word])>
 
 /// `set the weights of X to 70/30`, `change the status of X to paused`, `set X to running`, `set X back to inactive`.
 fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust")?;
+    let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust|move")?;
     let (about, to) = first_split(rest)?;
     let about = skip(about, "the");
     let mut params = Map::new();
@@ -276,6 +281,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
             points.into()
         }
         "start_on" | "end_on" => design::date(words).map_or_else(|| text(words), |(moment, _)| moment).into(),
+        "factors" => factors::bare(words),
         "inclusion" | "exclusion" => design::who(&items()),
         "tags" => items().iter().map(|item| text(item)).collect::<Vec<_>>().into(),
         "consistency" | "post_rule" | "unit" => text(words).to_lowercase().into(),

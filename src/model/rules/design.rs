@@ -4,12 +4,14 @@ use serde_json::{Map, Value, json};
 
 use super::{
     clauses::{Taken, list, one, starts_clause},
+    factors::factors,
     words::{Word, after, skip, text},
 };
 
 /// One of them, if one begins here.
 pub(super) fn rare(words: &[Word]) -> Taken<'_> {
     payloads(words)
+        .or_else(|| factors(words))
         .or_else(|| reached(words))
         .or_else(|| within(words))
         .or_else(|| algorithm(words))
@@ -77,16 +79,17 @@ fn within(words: &[Word]) -> Taken<'_> {
     one("condition_order", "random", rest)
 }
 
-/// `algorithm stratified`.
+/// `algorithm stratified`, `stratified by grade`.
 fn algorithm(words: &[Word]) -> Taken<'_> {
-    if let Some(rest) = after(words, "stratified random sampling|stratified sampling") {
-        return one("algorithm", "stratified random sampling", rest);
+    const STRATIFIED: &str = "stratified random sampling|stratified sampling|stratified";
+    let named = after(words, "the algorithm|assignment algorithm|algorithm").map(|start| skip(start, "is|to|of|:"));
+    if let Some(rest) = after(named.unwrap_or(words), STRATIFIED) {
+        let mut params = vec![("algorithm".to_owned(), "stratified random sampling".into())];
+        let factor = after(rest, "by the factor|by factor|by").and_then(<[Word]>::split_first);
+        params.extend(factor.map(|(factor, _)| ("stratification_factor".to_owned(), factor.text.clone().into())));
+        return Some((params, factor.map_or(rest, |(_, rest)| rest)));
     }
-    let start = skip(after(words, "the algorithm|assignment algorithm|algorithm")?, "is|to|of|:");
-    if let Some(rest) = after(start, "stratified random sampling|stratified sampling|stratified") {
-        return one("algorithm", "stratified random sampling", rest);
-    }
-    let (value, rest) = start.split_first()?;
+    let (value, rest) = named?.split_first()?;
     one("algorithm", value.text.clone(), rest)
 }
 
@@ -140,18 +143,32 @@ fn dates(words: &[Word]) -> Taken<'_> {
     one(key, moment, rest)
 }
 
-/// `2027-01-15`, perhaps with a time.
+/// `2027-01-15`, `Friday` or `in 3 days`, perhaps with a time.
 pub(super) fn date(words: &[Word]) -> Option<(String, &[Word])> {
-    let (day, rest) = words.split_first()?;
+    const DAYS: &[&str] =
+        &["today", "tomorrow", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let words = skip(words, "next|this");
+    let (day, rest) = words.split_first().filter(|(day, _)| !day.quoted)?;
     let digits = day.text.chars().filter(char::is_ascii_digit).count();
-    if digits < 6 || !day.text.contains('-') {
-        return None;
-    }
-    let time = skip(rest, "at|,");
-    Some(match time.split_first() {
-        Some((clock, after)) if clock.text.contains(':') && clock.text.chars().any(|c| c.is_ascii_digit()) => {
-            (format!("{} {}", day.text, clock.text), skip(after, "utc"))
+    let (day, rest) = match rest {
+        [number, unit, rest @ ..]
+            if day.is("in") && number.text.parse::<u16>().is_ok() && unit.any(&["days", "day", "weeks", "week"]) =>
+        {
+            (format!("in {} {}", number.text, unit.text), rest)
         }
-        _ => (day.text.clone(), rest),
+        rest if day.any(DAYS) || (digits >= 6 && day.text.contains('-')) => (day.text.clone(), rest),
+        _ => return None,
+    };
+    let time = skip(rest, "at|,");
+    let Some((clock, after)) = time.split_first() else { return Some((day, rest)) };
+    let half = after.first().filter(|half| half.any(&["am", "pm"]));
+    let number = clock.lower.trim_end_matches(['a', 'p', 'm']);
+    let reads = number.chars().all(|c| c.is_ascii_digit() || c == ':') && number.chars().any(|c| c.is_ascii_digit());
+    let is_time = number.contains(':') || number.len() < clock.lower.len() || half.is_some() || time.len() < rest.len();
+    Some(match half {
+        _ if clock.any(&["noon", "midnight"]) => (format!("{day} {}", clock.lower), after),
+        Some(half) if reads => (format!("{day} {}{}", clock.text, half.lower), skip(&after[1..], "utc")),
+        _ if reads && is_time => (format!("{day} {}", clock.text), skip(after, "utc")),
+        _ => (day, rest),
     })
 }

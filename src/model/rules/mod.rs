@@ -20,6 +20,7 @@ mod clauses;
 mod design;
 mod details;
 mod doubts;
+mod factors;
 mod grammar;
 mod knowledge;
 mod lists;

@@ -195,6 +195,9 @@ pub(super) fn polite(mut words: &[Word]) -> &[Word] {
     let matters =
         |word: &Word| word.any(&["created", "create", "made", "added", "changed", "updated", "newest", "oldest"]);
     let endings = ["please", "pls", "thanks", "now", ",", "again", "thx", "today", "first"];
+    if words.iter().any(|word| word.is("factors")) {
+        return without_last(words, &["please", "pls", "thanks", "thx"]); // “now” may be a level
+    }
     without_last(words, if words.iter().any(matters) { &endings[..7] } else { &endings })
 }
 

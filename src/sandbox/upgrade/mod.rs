@@ -148,6 +148,11 @@ impl SandboxUpgrade {
         })
     }
 
+    /// Uploads a factor for stratified draws.
+    pub fn has_factor(&self, name: &str) {
+        self.shared.change(|world| world.stratification_factors.insert(name.to_owned()));
+    }
+
     /// The newest experiment of that name as `GET /experiments/single` shows it.
     pub fn experiment(&self, name: &str) -> Option<Value> {
         let world = self.shared.world();

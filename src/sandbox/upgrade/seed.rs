@@ -210,6 +210,7 @@ fn add(world: &mut World, plan: &Plan<'_>, today: Timestamp) -> String {
         points: vec![create::read_point(world, &point, fresh_id())],
         payloads: Vec::new(),
         factors: Vec::new(),
+        stratification_factor: None,
         queries: Vec::new(),
         logs: Vec::new(),
         inclusion: lists("Inclusion"),

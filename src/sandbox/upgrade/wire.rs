@@ -167,7 +167,8 @@ fn is_regular(segment: &Segment) -> bool {
 /// What `single` answers.
 pub(crate) fn single(experiment: &Experiment, world: &World) -> Value {
     let mut value = full(experiment, world, false);
-    value["stratificationFactor"] = Value::Null;
+    let factor = experiment.stratification_factor.as_ref();
+    value["stratificationFactor"] = factor.map_or(Value::Null, |name| json!({ "stratificationFactorName": name }));
     value
 }
 

@@ -41,6 +41,9 @@ pub(crate) struct World {
     pub(crate) group_exclusions: Vec<GroupExclusion>,
     pub(crate) audit: Vec<Audit>,
     pub(crate) metric_logs: u64,
+    /// The factors that were uploaded for stratified draws.
+    #[serde(default)]
+    pub(crate) stratification_factors: BTreeSet<String>,
 }
 
 /// A stored status. Which of them has another name on the wire depends on the version.
@@ -156,6 +159,9 @@ pub(crate) struct Experiment {
     pub(crate) points: Vec<Point>,
     pub(crate) payloads: Vec<Payload>,
     pub(crate) factors: Vec<Value>,
+    /// What a stratified draw goes by.
+    #[serde(default)]
+    pub(crate) stratification_factor: Option<String>,
     pub(crate) queries: Vec<Value>,
     pub(crate) logs: Vec<StateLog>,
     pub(crate) inclusion: Vec<List>,

@@ -61,6 +61,8 @@ impl Experiment {
         let mut view = View::deserialize(&raw)?;
         view.conditions.sort_by_key(|condition| condition.order);
         view.decision_points.sort_by_key(|point| point.order);
+        view.factors.sort_by_key(|factor| factor.order);
+        view.factors.iter_mut().for_each(|factor| factor.levels.sort_by_key(|level| level.order));
         Ok(Self { raw, view })
     }
 }
@@ -111,6 +113,9 @@ pub struct View {
     /// Its versions, in order.
     #[serde(default, deserialize_with = "or_default")]
     pub conditions: Vec<Condition>,
+    /// What a factorial design varies, in order.
+    #[serde(default, deserialize_with = "each_readable")]
+    pub factors: Vec<Factor>,
     /// Where it takes place, in order.
     #[serde(default, rename = "partitions", deserialize_with = "or_default")]
     pub decision_points: Vec<DecisionPoint>,
@@ -158,6 +163,11 @@ impl View {
         self.context.first().map_or("", String::as_str)
     }
 
+    /// Whether its conditions are combinations of the levels of factors.
+    pub fn is_factorial(&self) -> bool {
+        self.kind == "Factorial"
+    }
+
     /// Its lists of one kind.
     pub fn lists(&self, side: Side) -> &[MemberList] {
         match side {
@@ -185,6 +195,32 @@ pub struct Condition {
     /// Its place in the draw.
     #[serde(default)]
     pub order: i64,
+}
+
+/// A dimension that a factorial design varies.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Factor {
+    /// Its name.
+    pub name: String,
+    /// Its place in the list.
+    #[serde(default)]
+    pub order: i64,
+    /// Its values, in order.
+    #[serde(default, deserialize_with = "each_readable")]
+    pub levels: Vec<Level>,
+}
+
+/// A value of a factor.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Level {
+    /// Its name.
+    pub name: String,
+    /// Its place in the list.
+    #[serde(default)]
+    pub order: i64,
+    /// What the application is told with it.
+    #[serde(default, deserialize_with = "readable")]
+    pub payload: Option<PayloadContent>,
 }
 
 /// A place in the application where it asks.

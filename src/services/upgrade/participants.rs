@@ -30,6 +30,35 @@ pub struct Assignment {
     /// The condition; several only within subjects, where it is a queue.
     #[serde(default)]
     pub assigned_condition: Vec<AssignedCondition>,
+    /// In a factorial design, the level of each factor; one entry for each condition.
+    #[serde(default)]
+    pub assigned_factor: Option<Vec<BTreeMap<String, AssignedLevel>>>,
+}
+
+impl Assignment {
+    /// What the levels of a factorial design add to its condition's code: `hints text (“Read this.”)`.
+    pub fn levels(&self) -> Option<String> {
+        let factors = self.assigned_factor.as_ref()?.first()?;
+        let code = self.assigned_condition.first().map_or("", |condition| &condition.condition_code);
+        let words = factors.iter().filter_map(|(factor, AssignedLevel { level, payload })| {
+            match payload.as_ref().filter(|payload| payload.value != *level) {
+                Some(payload) => Some(format!("{factor} {level} (“{}”)", payload.value)),
+                None if code.contains(&format!("{factor}={level}")) => None,
+                None => Some(format!("{factor} {level}")),
+            }
+        });
+        Some(words.collect::<Vec<_>>().join(", ")).filter(|words| !words.is_empty())
+    }
+}
+
+/// The level of a factor, as the application receives it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct AssignedLevel {
+    /// Its name.
+    pub level: String,
+    /// The content handed over with it.
+    #[serde(default)]
+    pub payload: Option<Payload>,
 }
 
 /// A condition as the application receives it.
@@ -149,6 +178,20 @@ pub struct EnrollmentDetail {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConditionEnrollment {
     /// The condition's id; its code is not told here.
+    pub id: String,
+    /// Enrolled users.
+    pub users: u64,
+    /// Enrolled groups.
+    pub groups: u64,
+    /// By decision point.
+    #[serde(default, rename = "partitions")]
+    pub points: Vec<PointEnrollment>,
+}
+
+/// How many with one condition were at one decision point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PointEnrollment {
+    /// The point's id; its site and target are not told here.
     pub id: String,
     /// Enrolled users.
     pub users: u64,

@@ -134,7 +134,7 @@ async fn what_a_change_takes() {
     context | yes | The context (client application) it belongs to.
     decision points | yes | Where it takes place: one or several, each as site / target.
     name | yes | Its name.
-    algorithm | no | How the lot is drawn: random (default); others are refused.
+    algorithm | no | How the lot is drawn: random (default), or stratified random sampling by a factor that another experiment draws by already; others are refused.
     condition order | no | In which order people meet conditions, within subjects: random (default), random round robin or ordered round robin.
     conditions | no | What is compared: their codes, with weights if they differ. Without: the context's first two, half and half.
     consistency | no | Whose past decides: individual, group or experiment.
@@ -144,6 +144,7 @@ async fn what_a_change_takes() {
     ends after users | no | Enrolment ends by itself after so many users.
     exclude if reached | no | Whether people who were at the decision points before the start stay out. Default: no.
     exclusion | no | Who stays out by name: user ids, groups such as classId:5B.
+    factors | no | For a factorial experiment: what it varies, each with name and levels. The conditions are then all combinations; conditions names only some of them, such as hi…
     filter mode | no | Whether people on no list take part: includeAll (default) or excludeAll.
     group | no | The type of group, with unit group.
     inclusion | no | Who takes part by name: user ids, groups such as classId:5B.
@@ -151,6 +152,7 @@ async fn what_a_change_takes() {
     post rule | no | What people get once enrollment is complete: continue (default: keep their condition), assign <condition code>, or assign default.
     site | no | The site, if there is one decision point.
     start on | no | When it starts by itself, such as 2027-01-15 09:00 (UTC). Without: when somebody starts it.
+    stratification factor | no | What a stratified draw goes by.
     tags | no | Labels for finding it.
     target | no | The target, if there is one decision point.
     unit | no | Who draws a lot: individual (default), group, or within-subjects (each person meets several conditions).
@@ -196,7 +198,7 @@ async fn what_a_change_takes() {
     status | yes | What it is to become: enrolling (start, resume), enrollmentComplete (stop, pause), cancelled (cancel, final), archived (only what is cancelled), scheduled (sta…
     all | no | All experiments of a kind, instead of one.
     experiments | no | Several experiments, by name or id, instead of one.
-    start on | no | When it starts by itself, with scheduled: such as 2027-01-15 09:00 (UTC).
+    start on | no | When it starts by itself, with scheduled: such as 2027-01-15 09:00 or Friday 9:00 (UTC). To move the start of what is scheduled, give the new moment.
     Say it in one sentence, such as “start Math Hints”, or piece by piece: I ask for what is missing.
     ");
     thread.says("ana", "help me mark a decision point").await;

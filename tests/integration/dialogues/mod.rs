@@ -6,6 +6,7 @@ mod commands;
 mod consistency;
 mod create;
 mod delete;
+mod designs;
 mod details;
 mod flows;
 mod knowledge;

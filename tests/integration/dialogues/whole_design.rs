@@ -179,8 +179,8 @@ async fn what_cannot_be_done_is_refused_with_the_reason() {
         said.push(thread.heard());
     }
     assert_snapshot!(said.join("\n"), @"
-    I cannot use the algorithm “*stratified random sampling*”: it draws by a factor of the participants that has to be uploaded to UpGrade first, and I cannot see which there are.
-    Say random instead; that is also what I use if nobody says anything.
+    A stratified draw goes by a factor of the participants, such as their grade. UpGrade does not tell which factors were uploaded, so I only take one that another experiment draws by, and none does yet.
+    Say random instead, or set up the first one in UpGrade itself.
     I cannot use the algorithm “*ts_configurable*”: it needs a second system (Mooclet), which I do not know to be there.
     Say random instead; that is also what I use if nobody says anything.
     Within subjects everybody meets several conditions, so there is no consistency rule.

@@ -128,7 +128,8 @@ impl GetAssignments {
             let payload = assignment.assigned_condition.first().and_then(|condition| condition.payload.as_ref());
             json!({
                 "site": assignment.site, "target": assignment.target, "conditions": conditions,
-                "payload": payload.map(|payload| &payload.value), "experiment": experiment,
+                "payload": payload.map(|payload| &payload.value), "levels": assignment.levels(),
+                "experiment": experiment,
             })
         });
         let result = json!({ "user": user, "context": context, "assignments": result.collect::<Vec<_>>() });

@@ -1,10 +1,7 @@
 //! Choices between few values, as people say them: each is understood, or refused with the values there are.
 
-use jiff::{Timestamp, Zoned, civil, tz::TimeZone};
-
 use crate::{
     capabilities::experiments::{access, lookup, replies::refusals},
-    clock,
     graph::action::{ErrorKind, PrepareError},
     services::upgrade::experiment::Ending,
 };
@@ -85,28 +82,5 @@ pub(super) fn post_rule(rule: &str, name: &str, codes: &[String]) -> Result<Stri
             rule,
             &["continue", "assign and a condition", "assign default"],
         )),
-    }
-}
-
-/// A moment to come, as the platform writes it. Without a zone it is meant in UTC, without a time at midnight.
-pub(super) fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
-    let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
-    let words = given.trim().trim_end_matches("UTC").trim_end();
-    let civil = words.parse::<civil::DateTime>().or_else(|_| words.parse::<civil::Date>().map(civil::DateTime::from));
-    let in_utc = |moment: civil::DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned: Zoned| zoned.timestamp());
-    let Ok(moment) = words.parse::<Timestamp>().or_else(|_| civil.and_then(in_utc)) else {
-        return refuse(refusals::no_date(given));
-    };
-    match moment.as_millisecond() > now.millis() {
-        true => Ok(format!("{moment:.3}")),
-        false => refuse(refusals::past_date(&when(&format!("{moment:.3}")))),
-    }
-}
-
-/// A moment of the platform's, for people: `2027-01-15 09:00 UTC`.
-pub(super) fn when(moment: &str) -> String {
-    match moment.parse::<Timestamp>() {
-        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
-        Err(_) => moment.to_owned(),
     }
 }

@@ -18,19 +18,21 @@ use uuid::Uuid;
 use super::{
     Window, cannot_read_back, choices,
     design::{self, MeantPoint, PlannedCondition, PlannedPoint},
-    done, ended_badly, failed, given,
+    done, ended_badly, factorial, failed, given,
     lists::{self, Members},
-    missing,
+    missing, moment,
     plan::Plan,
-    stored,
+    stored, stratified,
     surroundings::Surroundings,
     unread,
 };
 use crate::{
     capabilities::experiments::{
         access,
-        given::{GivenCondition, GivenMembers, GivenPayloads, GivenPoint, GivenWeights, OneOrMany, equal_shares},
-        replies::{answers, outcomes, refusals},
+        given::{
+            GivenCondition, GivenFactor, GivenMembers, GivenPayloads, GivenPoint, GivenWeights, OneOrMany, equal_shares,
+        },
+        replies::{self, answers, outcomes, refusals},
     },
     clock::{Clock, Timestamp},
     graph::action::{
@@ -74,6 +76,10 @@ struct Given {
     /// What is compared: objects with `code` and `weight`, or codes. Without: the context's first two, half and half.
     #[serde(default)]
     conditions: Option<OneOrMany<GivenCondition>>,
+    /// For a factorial experiment: what it varies, each with `name` and `levels`. The conditions are then all
+    /// combinations; `conditions` names only some of them, such as `hints=none; feedback=now`.
+    #[serde(default)]
+    factors: Option<Vec<GivenFactor>>,
     /// Weights in percent, in the order of the conditions, or `70/30`.
     #[serde(default)]
     weights: Option<GivenWeights>,
@@ -97,9 +103,13 @@ struct Given {
     /// `ordered round robin`.
     #[serde(default)]
     condition_order: Option<String>,
-    /// How the lot is drawn: `random` (default); others are refused.
+    /// How the lot is drawn: `random` (default), or `stratified random sampling` by a factor that another experiment draws
+    /// by already; others are refused.
     #[serde(default)]
     algorithm: Option<String>,
+    /// What a stratified draw goes by.
+    #[serde(default)]
+    stratification_factor: Option<String>,
     /// What people get once enrolment is complete: `continue` (default: keep their condition),
     /// `assign <condition code>`, or `assign default`.
     #[serde(default)]
@@ -165,8 +175,11 @@ impl ActionKind for CreateExperiment {
         let (Some(name), Some((context, known)), []) = (given(asked.name.as_ref()), context, lacking.as_slice()) else {
             return Err(Refusal::Missing(lacking).into());
         };
-        let plan = plan(&asked, name, (context, known), self.1.now(), &mut defaults)?;
-        let others = Surroundings::of(self.0.all().await.map_err(access::unavailable)?, None);
+        let mut plan = plan(&asked, name, (context, known), self.1.now(), &mut defaults)?;
+        let all = self.0.all().await.map_err(access::unavailable)?;
+        let (algorithm, factor) = (given(asked.algorithm.as_ref()), given(asked.stratification_factor.as_ref()));
+        plan.stratification_factor = stratified::factor(&self.0, &all, algorithm, factor).await?;
+        let others = Surroundings::of(all, None);
         let card = plan.card(known, &defaults, &others);
         Ok(Proposal { parameters: json!(plan), preconditions: json!({}), card, undo: None })
     }
@@ -274,6 +287,10 @@ fn lacking(asked: &Given, context: Option<(&str, &ContextMetadata)>, contexts: V
         lacking.push(missing("decision_points", question, options.unwrap_or_default()));
     }
     match (&asked.conditions, context) {
+        _ if asked.factors.as_ref().is_some_and(Vec::is_empty) => {
+            lacking.push(missing("factors", replies::factorial::which_factors(), Vec::new()));
+        }
+        _ if asked.factors.is_some() => {} // combinations are no words of the context
         (Some(conditions), Some((context, known))) => {
             lacking.extend(design::unknown_conditions(conditions, &known.conditions, context));
         }
@@ -311,7 +328,9 @@ fn plan(
 ) -> Result<Plan, PrepareError> {
     let points = given_points(asked).expect("asked for if it is missing");
     let points = design::points(&points, context, known)?;
+    let factors = factorial::factors(asked.factors.as_deref().unwrap_or_default())?;
     let conditions = match &asked.conditions {
+        given if !factors.is_empty() => factorial::conditions(&factors, name, given.as_ref(), asked.weights.as_ref())?,
         Some(conditions) => design::conditions(conditions, asked.weights.as_ref(), &known.conditions)?,
         None => {
             let weights = asked.weights.as_ref().and_then(GivenWeights::list).unwrap_or_else(|| equal_shares(2));
@@ -324,7 +343,6 @@ fn plan(
             conditions
         }
     };
-    choices::algorithm(given(asked.algorithm.as_ref()))?;
     let unit = choices::choice("assignment unit", given(asked.unit.as_ref()), &choices::UNITS)?;
     let unit = unit.or_else(|| given(asked.group.as_ref()).map(|_| "group".to_owned()));
     let by = unit.as_deref().unwrap_or("individual").to_owned();
@@ -343,7 +361,7 @@ fn plan(
     let places: Vec<_> = points.iter().map(|point| format!("{} / {}", point.site, point.target)).collect();
     let payloads = asked.payloads.as_ref().map(GivenPayloads::all).unwrap_or_default();
     let ending = choices::ending(Ending::default(), asked.ends_after_users, asked.ends_after_groups);
-    let moment = |given: Option<&str>| given.map(|given| choices::moment(given, now)).transpose();
+    let moment = |given: Option<&str>| given.map(|given| moment::moment(given, now)).transpose();
     let (start_on, end_on) = (moment(given(asked.start_on.as_ref()))?, moment(given(asked.end_on.as_ref()))?);
     if start_on.is_some() && end_on.is_some() && start_on >= end_on {
         return Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()));
@@ -371,6 +389,8 @@ fn plan(
             None => or_default(None, "continue", "afterwards everyone keeps their condition".to_owned()),
         },
         tags: asked.tags.clone().unwrap_or_default(),
+        factors,
+        stratification_factor: None,
         payloads: design::payloads(&payloads, name, &codes, &places)?,
         ends_after_users: ending.user_count,
         ends_after_groups: ending.group_count,

@@ -1,21 +1,22 @@
-//! What an update can change: how a field reads now, how it will read, and how it is written into the whole object.
+//! What an update can change: how a field reads now, and how it will read. [`super::written`] puts it into the whole
+//! object.
 //!
 //! Fields are compared as plain values, the same before the change, after it, and when it is read back.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use uuid::Uuid;
+use serde_json::{Value, json};
 
 use super::{
     choices,
     design::{self, PlannedCondition, PlannedPoint},
     lists,
     lists::Members,
+    moment,
 };
 use crate::{
     capabilities::experiments::{given::GivenPayload, replies::answers, rules, summary},
     services::upgrade::{
-        experiment::{Ending, Experiment, ExperimentId, View},
+        experiment::{Ending, ExperimentId, View},
         lists::Side,
     },
 };
@@ -72,7 +73,7 @@ impl Changes {
     }
 
     /// When enrolment ends by itself; both counts are stored together.
-    fn ending(&self) -> Option<Ending> {
+    pub(super) fn ending(&self) -> Option<Ending> {
         let count = |count: u64| Some(count).filter(|count| *count > 0);
         let (users, groups) = (self.ends_after_users?, self.ends_after_groups?);
         Some(Ending { user_count: count(users), group_count: count(groups) })
@@ -246,7 +247,7 @@ impl Field {
                 design::payload_words(&own)
             }
             Self::Ending => choices::ending_words(serde_json::from_value(value.clone()).unwrap_or_default()),
-            Self::EndOn => choices::when(text),
+            Self::EndOn => moment::when(text),
             Self::Inclusion | Self::Exclusion => {
                 lists::words(&serde_json::from_value(value.clone()).unwrap_or_default())
             }
@@ -348,120 +349,12 @@ pub(super) fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// The whole object with the changes written in; everything else as the server told it.
-pub(super) fn apply(changes: &Changes, experiment: &Experiment) -> Value {
-    let mut raw = experiment.raw.clone();
-    let mut set = |key: &str, value: Value| raw[key] = value;
-    if let Some(name) = &changes.new_name {
-        set("name", json!(name));
-    }
-    if let Some(description) = &changes.description {
-        set("description", json!(description));
-    }
-    if let Some(tags) = &changes.tags {
-        set("tags", json!(tags));
-    }
-    if let Some(unit) = &changes.unit {
-        set("assignmentUnit", json!(unit));
-        set("group", json!(changes.group));
-        // One of the two must be there and the other must not.
-        let other = if unit == "within-subjects" { "consistencyRule" } else { "conditionOrder" };
-        set(other, Value::Null);
-    }
-    if let Some(order) = &changes.condition_order {
-        set("conditionOrder", json!(order));
-    }
-    if let Some(ending) = changes.ending() {
-        set("enrollmentCompleteCondition", if ending == Ending::default() { Value::Null } else { json!(ending) });
-    }
-    if let Some(moment) = &changes.end_on {
-        set("endOn", json!(moment));
-    }
-    if let Some(rule) = &changes.consistency {
-        set("consistencyRule", json!(rule));
-    }
-    if let Some(mode) = &changes.filter_mode {
-        set("filterMode", json!(mode));
-    }
-    if let Some(conditions) = &changes.conditions {
-        let old = list(&experiment.raw, "conditions");
-        let conditions = conditions.iter().enumerate().map(|(i, condition)| {
-            let mut object = kept(old, &condition.id.to_string());
-            object.insert("id".into(), json!(condition.id));
-            object.insert("conditionCode".into(), json!(condition.code));
-            object.insert("assignmentWeight".into(), json!(condition.weight));
-            object.insert("order".into(), json!(i + 1));
-            Value::Object(object)
-        });
-        set("conditions", conditions.collect());
-    }
-    if let Some(points) = &changes.decision_points {
-        let old = list(&experiment.raw, "partitions");
-        let points = points.iter().enumerate().map(|(i, point)| {
-            let mut object = kept(old, &point.id.to_string());
-            object.insert("id".into(), json!(point.id));
-            object.insert("site".into(), json!(point.site));
-            object.insert("target".into(), json!(point.target));
-            object.insert("order".into(), json!(i + 1));
-            object.insert("excludeIfReached".into(), json!(point.exclude_if_reached));
-            // A new point without this breaks the server.
-            object.entry("description").or_insert(json!(""));
-            Value::Object(object)
-        });
-        set("partitions", points.collect());
-    }
-    if let Some(rule) = &changes.post_rule {
-        design::write_post_rule(&mut raw, rule);
-    }
-    drop_orphans(&mut raw);
-    if let Some(payloads) = &changes.payloads {
-        write_payloads(&mut raw, payloads);
-    }
-    raw
-}
-
-fn write_payloads(raw: &mut Value, payloads: &[GivenPayload]) {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut all = list(raw, "conditionPayloads").to_vec();
-    for payload in payloads {
-        let condition = list(raw, "conditions").iter().find(|c| c["conditionCode"] == payload.condition);
-        let is_at =
-            |p: &&Value| payload.decision_point == Some(format!("{} / {}", text(&p["site"]), text(&p["target"])));
-        let (Some(condition), Some(point)) = (condition, list(raw, "partitions").iter().find(is_at)) else { continue };
-        let told = json!({ "type": payload.kind, "value": payload.value });
-        let same = |p: &&mut Value| p["parentCondition"] == condition["id"] && p["decisionPoint"] == point["id"];
-        match all.iter_mut().find(same) {
-            Some(there) => there["payload"] = told,
-            None => all.push(json!({
-                "id": Uuid::new_v4(), "parentCondition": condition["id"], "decisionPoint": point["id"], "payload": told,
-            })),
-        }
-    }
-    raw["conditionPayloads"] = Value::Array(all);
-}
-
-/// Payloads of conditions and points that are no longer there: references to nothing are 500. `PUT` wants the list.
-fn drop_orphans(raw: &mut Value) {
-    let ids = |key: &str| list(raw, key).iter().map(|item| item["id"].clone()).collect::<Vec<_>>();
-    let (conditions, points) = (ids("conditions"), ids("partitions"));
-    let payloads = list(raw, "conditionPayloads").iter().filter(|payload| {
-        conditions.contains(&payload["parentCondition"]) && points.contains(&payload["decisionPoint"])
-    });
-    raw["conditionPayloads"] = payloads.cloned().collect();
-}
-
-fn list<'a>(raw: &'a Value, key: &str) -> &'a [Value] {
-    raw[key].as_array().map_or(&[], Vec::as_slice)
-}
-
-/// The object of that id as it was, or an empty one.
-fn kept(old: &[Value], id: &str) -> Map<String, Value> {
-    old.iter().find(|item| item["id"] == id).and_then(Value::as_object).cloned().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use uuid::Uuid;
+
+    use super::{super::written::apply, *};
+    use crate::services::upgrade::experiment::Experiment;
 
     fn recorded(file: &str) -> Experiment {
         let path = format!("{}/tests/fixtures/upgrade/{file}.json", env!("CARGO_MANIFEST_DIR"));

@@ -17,12 +17,16 @@ pub mod update;
 
 mod choices;
 mod design;
+mod factorial;
 mod fields;
 mod lists;
+mod moment;
 mod plan;
 mod several;
+mod stratified;
 mod surroundings;
 mod wanted;
+mod written;
 
 use std::time::Duration;
 

@@ -7,8 +7,12 @@ use uuid::Uuid;
 use super::{
     choices,
     design::{self, PlannedCondition, PlannedPoint},
-    fact, lists,
+    fact,
+    factorial::{self, PlannedFactor},
+    lists,
     lists::Members,
+    moment,
+    stratified::STRATIFIED,
     surroundings::Surroundings,
 };
 use crate::{
@@ -48,6 +52,12 @@ pub(super) struct Plan {
     pub(super) filter_mode: String,
     pub(super) tags: Vec<String>,
     pub(super) conditions: Vec<PlannedCondition>,
+    /// Only in a factorial design.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) factors: Vec<PlannedFactor>,
+    /// What the draw goes by, unless it is plainly random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stratification_factor: Option<String>,
     pub(super) decision_points: Vec<PlannedPoint>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) payloads: Vec<GivenPayload>,
@@ -126,6 +136,11 @@ impl Plan {
         for (key, value) in optional.into_iter().filter(|(_, value)| !value.is_null()) {
             body[key] = value;
         }
+        factorial::write(&mut body, &self.factors);
+        if let Some(factor) = &self.stratification_factor {
+            body["assignmentAlgorithm"] = json!(STRATIFIED);
+            body["stratificationFactor"] = json!({ "stratificationFactorName": factor });
+        }
         if self.ending() != Ending::default() {
             body["enrollmentCompleteCondition"] = json!(self.ending());
         }
@@ -181,14 +196,19 @@ impl Plan {
             facts.push(fact("Description", self.description.as_str()));
         }
         facts.push(fact("Context", Text::new().code(&self.context)));
+        if !self.factors.is_empty() {
+            let conditions = self.conditions.iter().map(|condition| (condition.code.as_str(), condition.weight));
+            facts.extend(factorial::facts(&self.factors, conditions));
+        }
         let mut add = |label: &str, words: Option<String>| {
             facts.extend(words.filter(|words| !words.is_empty()).map(|words| fact(label, words)));
         };
         let some = |members: &Members| (!members.is_empty()).then(|| lists::words(members));
-        add("Conditions", Some(shares.collect::<Vec<_>>().join(", ")));
+        add("Conditions", self.factors.is_empty().then(|| shares.collect::<Vec<_>>().join(", ")));
         add("Payloads", Some(design::payload_words(&self.payloads)));
         add("Decision points", Some(points.collect::<Vec<_>>().join(", ")));
         add("Assigned", Some(answers::unit_words(&self.unit, self.group.as_deref())));
+        add("Drawn by", self.stratification_factor.as_ref().map(|factor| format!("{STRATIFIED}, by {factor}")));
         add("Order of conditions", self.condition_order.clone());
         add("Consistency", self.consistency.clone());
         add("Enrolment ends", (self.ending() != Ending::default()).then(|| choices::ending_words(self.ending())));
@@ -196,8 +216,8 @@ impl Plan {
         add("People on no list", Some(answers::filter_words(&self.filter_mode)));
         add("Inclusion list", some(&self.inclusion));
         add("Exclusion list", some(&self.exclusion));
-        add("Starts", self.start_on.as_deref().map(choices::when));
-        add("Ends", self.end_on.as_deref().map(choices::when));
+        add("Starts", self.start_on.as_deref().map(moment::when));
+        add("Ends", self.end_on.as_deref().map(moment::when));
         add("Tags", Some(self.tags.join(", ")));
         let at = self.decision_points.iter().map(|point| (point.site.as_str(), Some(point.target.as_str())));
         let mut warnings: Vec<_> =
@@ -208,11 +228,11 @@ impl Plan {
         if self.filter_mode == "includeAll" && !self.inclusion.is_empty() {
             warnings.push(cautions::everybody_takes_part());
         }
-        if known.conditions.is_empty() {
+        if known.conditions.is_empty() && self.factors.is_empty() {
             warnings.push(Text::from(format!("{} lists no conditions, so I could not check these.", self.context)));
         }
         let begins = match &self.start_on {
-            Some(moment) => format!("It starts by itself on {}.", choices::when(moment)),
+            Some(moment) => format!("It starts by itself on {}.", moment::when(moment)),
             None => "It is inactive until somebody starts it.".to_owned(),
         };
         let mut notes = Vec::new();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Window, cannot_read_back, change, choices, done, ended_badly, fact, failed, given, missing,
+    Window, cannot_read_back, change, done, ended_badly, fact, failed, given, missing, moment,
     several::{self, AllOf, GivenExperiment, Several},
     stored,
     surroundings::Surroundings,
@@ -58,7 +58,8 @@ struct Given {
     /// paused one back). Required.
     #[serde(default)]
     status: Option<String>,
-    /// When it starts by itself, with `scheduled`: such as `2027-01-15 09:00` (UTC).
+    /// When it starts by itself, with `scheduled`: such as `2027-01-15 09:00` or `Friday 9:00` (UTC). To
+    /// move the start of what is scheduled, give the new moment.
     #[serde(default)]
     start_on: Option<String>,
 }
@@ -145,7 +146,7 @@ impl ActionKind for UpdateStatus {
             ));
         }
         let start_on = match (to, given(asked.start_on.as_ref())) {
-            (Status::Scheduled, Some(moment)) => Some(choices::moment(moment, self.1.now())?),
+            (Status::Scheduled, Some(moment)) => Some(moment::moment(moment, self.1.now())?),
             (Status::Scheduled, None) => {
                 let question =
                     format!("When should “{}” start by itself? Such as 2027-01-15 09:00 (UTC).", experiment.name);
@@ -153,6 +154,11 @@ impl ActionKind for UpdateStatus {
             }
             _ => None,
         };
+        let ends = experiment.end_on.as_deref().and_then(|end| end.parse::<jiff::Timestamp>().ok());
+        let begins = start_on.as_deref().and_then(|start| start.parse::<jiff::Timestamp>().ok());
+        if begins.zip(ends).is_some_and(|(begins, ends)| begins >= ends) {
+            return Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()));
+        }
         if to == Status::Scheduled && experiment.state == to && experiment.start_on == start_on {
             return Err(access::refused(ErrorKind::Execution, refusals::already(&experiment.name, to)));
         }
@@ -267,14 +273,15 @@ fn undo(experiment: &View, to: Status) -> Option<Undo> {
     let (back, label) = match (experiment.state, to) {
         (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop it again"),
         (Status::Inactive, Status::Scheduled) => (Status::Inactive, "Undo: unschedule it"),
+        (Status::Scheduled, Status::Scheduled) => (Status::Scheduled, "Undo: back to the earlier date"),
         (Status::Enrolling, Status::EnrollmentComplete) => (Status::Enrolling, "Undo: resume it"),
         _ => return None,
     };
-    Some(Undo {
-        name: "update_experiment_status".to_owned(),
-        parameters: json!({ "experiment": experiment.id, "status": back }),
-        label: label.to_owned(),
-    })
+    let mut parameters = json!({ "experiment": experiment.id, "status": back });
+    if back == Status::Scheduled {
+        parameters["start_on"] = json!(experiment.start_on);
+    }
+    Some(Undo { name: "update_experiment_status".to_owned(), parameters, label: label.to_owned() })
 }
 
 /// Whether it starts now or later.
@@ -309,11 +316,17 @@ fn card(experiment: &View, to: Status, start_on: Option<&str>, enrolled: Option<
             "Don't archive",
             format!("Archived “{name}”: its results stay as they are."),
         ),
+        (Status::Scheduled, Status::Scheduled) => (
+            format!("Move the start of “{name}”?"),
+            "Move the start",
+            "Don't move it",
+            format!("Moved the start of “{name}” to {}.", start_on.map(moment::when).unwrap_or_default()),
+        ),
         (_, Status::Scheduled) => (
             format!("Schedule “{name}”?"),
             "Schedule experiment",
             "Don't schedule",
-            format!("Scheduled “{name}”: it starts on {}.", start_on.map(choices::when).unwrap_or_default()),
+            format!("Scheduled “{name}”: it starts on {}.", start_on.map(moment::when).unwrap_or_default()),
         ),
         (Status::EnrollmentComplete, Status::Inactive) => (
             format!("Set “{name}” back to inactive?"),
@@ -334,18 +347,19 @@ fn card(experiment: &View, to: Status, start_on: Option<&str>, enrolled: Option<
             format!("Cancelled “{name}”: it gives nobody a condition any more."),
         ),
     };
-    let mut facts = vec![
-        change("Status", experiment.state.display(), to.display()),
-        fact("Context", Text::new().code(experiment.context())),
-    ];
+    let status = match experiment.state == to {
+        true => fact("Status", to.display()),
+        false => change("Status", experiment.state.display(), to.display()),
+    };
+    let mut facts = vec![status, fact("Context", Text::new().code(experiment.context()))];
     let mut notes = Vec::new();
     match to {
         Status::Enrolling | Status::Scheduled => {
             if let Some(moment) = start_on {
                 let before = experiment.start_on.as_deref().filter(|_| experiment.state == Status::Scheduled);
                 facts.push(match before {
-                    Some(before) => change("Starts", choices::when(before), choices::when(moment)),
-                    None => fact("Starts", choices::when(moment)),
+                    Some(before) => change("Starts", moment::when(before), moment::when(moment)),
+                    None => fact("Starts", moment::when(moment)),
                 });
                 notes.push(Text::from("UpGrade starts it by itself, where its scheduler is set up."));
             }

@@ -13,11 +13,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Window, cannot_read_back, change, design, done, ended_badly, failed,
-    fields::{Changes, Field, apply, same},
+    fields::{Changes, Field, same},
     given, lists, missing, not_done, stored,
     surroundings::Surroundings,
     unread,
     wanted::{self, Given},
+    written::apply,
 };
 use crate::{
     capabilities::experiments::{

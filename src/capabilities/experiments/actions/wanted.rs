@@ -10,16 +10,20 @@ use super::{
     fields::{self, Changes},
     given, lists,
     lists::Members,
-    missing,
+    missing, moment, stratified,
 };
 use crate::{
     capabilities::experiments::{
         access,
         given::{GivenCondition, GivenMembers, GivenPayload, GivenPayloads, GivenPoint, GivenWeights, OneOrMany},
+        lookup,
+        replies::{self, refusals},
     },
     clock::Timestamp,
-    graph::action::{PrepareError, Refusal},
-    services::upgrade::{client::UpgradeClient, context::ContextMetadata, experiment::View, lists::Side},
+    graph::action::{ErrorKind, PrepareError, Refusal},
+    services::upgrade::{
+        client::UpgradeClient, context::ContextMetadata, experiment::View, lists::Side, status::Status,
+    },
 };
 
 /// What people give.
@@ -139,7 +143,7 @@ pub(super) async fn changes(
         false => Default::default(),
     };
     let known = contexts.remove(experiment.context()).unwrap_or_default();
-    choices::algorithm(given(asked.algorithm.as_ref()))?;
+    stratified::stays(given(asked.algorithm.as_ref()), experiment)?;
 
     let conditions = conditions(asked, experiment, &known)?;
     let decision_points = points(asked, experiment, &known)?;
@@ -199,7 +203,7 @@ pub(super) async fn changes(
         filter_mode: choices::choice("filter mode", given(asked.filter_mode.as_ref()), &choices::FILTER_MODES)?,
         ends_after_users: ending.map(|ending| ending.user_count.unwrap_or_default()),
         ends_after_groups: ending.map(|ending| ending.group_count.unwrap_or_default()),
-        end_on: given(asked.end_on.as_ref()).map(|moment| choices::moment(moment, now)).transpose()?,
+        end_on: end_on(asked, experiment, now)?,
         inclusion: members(
             (&asked.inclusion, &asked.add_to_inclusion, &asked.remove_from_inclusion),
             Side::Inclusion,
@@ -215,11 +219,35 @@ pub(super) async fn changes(
     })
 }
 
+/// When it is to end: not before it starts.
+fn end_on(asked: &Given, experiment: &View, now: Timestamp) -> Result<Option<String>, PrepareError> {
+    let end = given(asked.end_on.as_ref()).map(|given| moment::moment(given, now)).transpose()?;
+    let at = |moment: &Option<String>| moment.as_deref().and_then(|moment| moment.parse::<jiff::Timestamp>().ok());
+    let start = at(&experiment.start_on).filter(|_| experiment.state == Status::Scheduled);
+    match at(&end).zip(start) {
+        Some((end, start)) if end <= start => {
+            Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()))
+        }
+        _ => Ok(end),
+    }
+}
+
 fn conditions(
     asked: &Given,
     experiment: &View,
     known: &ContextMetadata,
 ) -> Result<Option<Vec<PlannedCondition>>, PrepareError> {
+    if experiment.is_factorial() {
+        let codes: Vec<_> = experiment.conditions.iter().map(|c| c.condition_code.clone()).collect();
+        let asked = asked.conditions.iter().flat_map(OneOrMany::all).map(|condition| match condition {
+            GivenCondition::Words(words) if lookup::pick(&codes, &words).is_some() => words,
+            condition => condition.parts().0,
+        });
+        if let Some(new) = asked.into_iter().find(|code| lookup::pick(&codes, code).is_none()) {
+            let refusal = replies::factorial::no_new_combination(&new, &experiment.name, &codes);
+            return Err(access::refused(ErrorKind::Validation, refusal));
+        }
+    }
     let planned = match (&asked.conditions, &asked.weights) {
         (Some(conditions), weights) => {
             let known_codes: Vec<_> = experiment.conditions.iter().map(|c| c.condition_code.clone()).collect();

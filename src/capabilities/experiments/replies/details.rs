@@ -7,7 +7,7 @@ use super::{
     super::{
         listing::Form,
         rules,
-        setup::{Content, People},
+        setup::{Content, People, Varied},
         summary::Details,
     },
     answers::{afterwards, capital, filter_words, json_file, people, shares, some_or_none, unit_words, unreadable},
@@ -80,6 +80,9 @@ fn normal(details: &Details) -> Reply {
         ("Conditions".to_owned(), Text::from(some_or_none(shares(&summary.conditions)))),
         ("Decision points".to_owned(), Text::from(some_or_none(summary.decision_points.join(", ")))),
     ];
+    if !details.factors.is_empty() {
+        facts.insert(2, ("Factors".to_owned(), Text::from(factors(&details.factors))));
+    }
     facts.extend(rules_of(details));
     let several = |count: usize, one: &str, many: &str| match count {
         1 => format!("1 {one}"),
@@ -95,6 +98,15 @@ fn normal(details: &Details) -> Reply {
         }
     }
     opening(details).and(Part::Facts(facts)).hint(Text::new().plain("Id ").code(summary.id.to_string()))
+}
+
+/// `hints (none, text) × feedback (now, later)`.
+fn factors(all: &[Varied]) -> String {
+    let words = all.iter().map(|varied| {
+        let levels: Vec<_> = varied.levels.iter().map(|told| told.level.as_str()).collect();
+        format!("{} ({})", varied.factor, levels.join(", "))
+    });
+    words.collect::<Vec<_>>().join(" × ")
 }
 
 /// The payloads, if they are few and short; otherwise how many there are.
@@ -117,11 +129,20 @@ fn rules_of(details: &Details) -> Vec<(String, Text)> {
         add("Consistency", rule);
     }
     if let Some(algorithm) = &details.assignment_algorithm {
-        add("Drawn by", algorithm);
+        match &details.stratification_factor {
+            Some(factor) => add("Drawn by", &format!("{algorithm}, by {factor}")),
+            None => add("Drawn by", algorithm),
+        }
     }
     if let Some(ends) = &details.ends {
         add("Pauses by itself", ends);
     }
+    for (label, at) in [("Starts", &details.start_on), ("Ends", &details.end_on)] {
+        if let Some(at) = at {
+            facts.push((label.to_owned(), moment(Some(at))));
+        }
+    }
+    let mut add = |label: &str, words: &str| facts.push((label.to_owned(), Text::from(words)));
     if let Some(users) = details.enrolled_users {
         let mut enrolled = people(users);
         if let Some(groups) = details.enrolled_groups.filter(|groups| *groups > 0) {
@@ -148,6 +169,14 @@ fn full(details: &Details) -> Reply {
     facts.push(("Created".to_owned(), moment(summary.created_at.as_deref())));
     facts.push(("Last changed".to_owned(), moment(summary.updated_at.as_deref())));
     let mut reply = opening(details).and(Part::Facts(facts));
+    if !details.factors.is_empty() {
+        let rows = details.factors.iter().flat_map(|varied| varied.levels.iter().map(move |told| (varied, told)));
+        let rows = rows.map(|(varied, told)| {
+            let payload = told.payload.as_ref().unwrap_or(&told.level);
+            [&varied.factor, &told.level, payload].map(|words| Text::new().code(words)).to_vec()
+        });
+        reply = reply.and(table(["Factor", "Level", "Payload"], rows.collect()));
+    }
     if !summary.conditions.is_empty() {
         let rows = summary.conditions.iter().map(|share| {
             let enrolled = share.enrolled.map_or("–".to_owned(), |users| users.to_string());
@@ -161,6 +190,13 @@ fn full(details: &Details) -> Reply {
     });
     if !summary.decision_points.is_empty() {
         reply = reply.and(Part::Text("Decision points:".into())).and(Part::List(points.collect()));
+    }
+    if !details.enrolled_at.is_empty() {
+        let rows = details.enrolled_at.iter().map(|at| {
+            let codes = [&at.decision_point, &at.condition].map(|words| Text::new().code(words));
+            codes.into_iter().chain([Text::from(at.users.to_string())]).collect()
+        });
+        reply = reply.and(table(["Decision point", "Condition", "Enrolled"], rows.collect()));
     }
     if !details.payloads.is_empty() {
         let rows = details.payloads.iter().map(|content| {

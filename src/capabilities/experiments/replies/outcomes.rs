@@ -211,6 +211,9 @@ pub fn assignments(user: &str, context: &str, given: &[(Assignment, Option<Strin
     for (i, (assignment, experiment)) in given.iter().enumerate() {
         let codes: Vec<_> = assignment.assigned_condition.iter().map(|c| c.condition_code.as_str()).collect();
         text = text.plain(if i == 0 { " gets " } else { "; " }).bold(codes.join(", then "));
+        if let Some(levels) = assignment.levels() {
+            text = text.plain(format!(" ({levels})"));
+        }
         text = text.plain(format!(" at {}", place(&assignment.site, assignment.target.as_deref())));
         if let Some(experiment) = experiment {
             text = text.plain(" (“").bold(experiment).plain("”)");

@@ -263,7 +263,7 @@ pub fn no_consistency_within_subjects() -> Reply {
 /// A way of drawing lots that cannot be used.
 pub fn algorithm(asked: &str) -> Reply {
     let why = if asked.contains("strat") {
-        "it draws by a factor of the participants that has to be uploaded to UpGrade first, and I cannot see which there are"
+        "it draws by a factor of the participants, which is chosen when an experiment is created"
     } else if asked.contains("ts") || asked.contains("mooclet") || asked.contains("adaptive") {
         "it needs a second system (Mooclet), which I do not know to be there"
     } else {
@@ -273,10 +273,33 @@ pub fn algorithm(asked: &str) -> Reply {
         .hint("Say random instead; that is also what I use if nobody says anything.")
 }
 
+/// A stratified draw by a factor that nobody draws by yet, or by none.
+pub fn no_such_factor(asked: Option<&str>, known: &[String]) -> Reply {
+    let text = match asked {
+        Some(asked) => Text::new().plain("I cannot draw by the factor “").bold(typed(asked)).plain("”. "),
+        None => Text::from("A stratified draw goes by a factor of the participants, such as their grade. "),
+    };
+    let why = "UpGrade does not tell which factors were uploaded, so I only take one that another experiment draws by";
+    match known {
+        [] => Reply::text(text.plain(format!("{why}, and none does yet.")))
+            .hint("Say random instead, or set up the first one in UpGrade itself."),
+        known => {
+            Reply::text(text.plain(format!("{why}: {}.", known.join(", ")))).hint("Say it again with one of these.")
+        }
+    }
+}
+
+/// What draws by a factor is not made to draw otherwise.
+pub fn stays_stratified(name: &str) -> Reply {
+    let text =
+        Text::new().plain("“").bold(name).plain("” draws by a factor of the participants, and I leave that as it is.");
+    Reply::text(text).hint("Change it in UpGrade itself, or create a new experiment.")
+}
+
 /// A date that cannot be read.
 pub fn no_date(asked: &str) -> Reply {
     Reply::text(Text::new().plain("I cannot read “").bold(typed(asked)).plain("” as a date."))
-        .hint("Write it as 2027-01-15 or 2027-01-15 09:00. I take it as UTC.")
+        .hint("Write it as 2027-01-15 09:00, or Friday 9:00. I take it as UTC.")
 }
 
 /// A date that is over.

@@ -9,7 +9,7 @@ use crate::{
             chart::{self, Row},
             fit::{self, Fit},
             journey::Journey,
-            simulated::{GROUP_SIZE, name},
+            simulated::{GROUP_SIZE, Received, name},
         },
     },
     ids::UserId,
@@ -113,9 +113,11 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
 }
 
 /// The user got a condition and is enrolled.
-pub fn went(journey: &Journey, code: &str) -> Text {
+pub fn went(journey: &Journey, received: &Received) -> Text {
     let place = super::outcomes::place(&journey.place.site, Some(&journey.place.target));
-    let text = Text::new().code(&journey.user).plain(" got ").bold(code).plain(format!(" at {place} in “"));
+    let levels = received.levels.as_ref().map_or_else(String::new, |levels| format!(" ({levels})"));
+    let text = Text::new().code(&journey.user).plain(" got ").bold(&received.code);
+    let text = text.plain(format!("{levels} at {place} in “"));
     text.bold(&journey.experiment_name).plain("” and is enrolled.")
 }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::simulated::{self, GROUP_SIZE, Place, Visit};
+use super::simulated::{self, GROUP_SIZE, Place, Received, Visit};
 use crate::{
     capabilities::experiments::{
         access,
@@ -100,7 +100,7 @@ pub struct Tally {
 impl Tally {
     fn count(&mut self, number: u32, of_groups: bool, visit: &Visit) {
         match visit {
-            Visit::Enrolled(code) => {
+            Visit::Enrolled(Received { code, .. }) => {
                 self.enrolled += 1;
                 if of_groups && !number.is_multiple_of(GROUP_SIZE) {
                     return; // the group has drawn already
@@ -206,7 +206,7 @@ impl Portions for TestBalance {
                 let known = already.get(&simulated::name(run, number)).cloned();
                 async move {
                     match known {
-                        Some(code) => (number, Visit::Enrolled(code)),
+                        Some(code) => (number, Visit::Enrolled(Received { code, levels: None })),
                         None => (number, simulated::visit(client, place, run, number).await),
                     }
                 }

@@ -289,7 +289,7 @@ impl TestConsistency {
 
     async fn sees(&self, test: &Test, phase: Phase, visitor: usize, who: &Visitor) -> Result<Sight, Error> {
         let got = simulated::ask(&self.0, &test.place, &who.user, &test.introduction(who)).await?;
-        Ok(Sight { phase, visitor, got })
+        Ok(Sight { phase, visitor, got: got.map(|received| received.code) })
     }
 
     /// One after the other, since the first of a group draws for the rest.

@@ -136,9 +136,9 @@ impl ActionKind for SimulateJourney {
         let introduction = Introduction { group: journey.group.clone(), working_group: journey.working_group.clone() };
         let visit = simulated::visit_as(&self.0, &journey.place, &journey.user, &introduction).await;
         let (condition, summary) = match visit {
-            Visit::Enrolled(code) => {
-                let summary = words::went(&journey, &code);
-                (Some(code), summary)
+            Visit::Enrolled(received) => {
+                let summary = words::went(&journey, &received);
+                (Some(received.code), summary)
             }
             Visit::NothingGiven => {
                 // Why is a help, not the outcome: without the experiment the rest is still true.

@@ -52,13 +52,22 @@ impl Place {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Visit {
     /// Enrolled, in this condition.
-    Enrolled(String),
+    Enrolled(Received),
     /// The experiment gave nothing: excluded, or the point belongs to another experiment too.
     NothingGiven,
     /// It did not happen.
     Failed(Error),
     /// The last request left and no answer came.
     Silent,
+}
+
+/// What the application was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The condition's code.
+    pub code: String,
+    /// The level of each factor, in a factorial design.
+    pub levels: Option<String>,
 }
 
 /// The name of the `number`th participant of a run, from 0.
@@ -96,8 +105,8 @@ pub fn member(kind: &str, group: &str) -> Introduction {
 /// Sends somebody to a place.
 pub async fn visit_as(client: &UpgradeClient, place: &Place, user: &str, introduction: &Introduction) -> Visit {
     match ask(client, place, user, introduction).await {
-        Ok(Some(code)) => match mark(client, place, user, Some(&code)).await {
-            Ok(()) => Visit::Enrolled(code),
+        Ok(Some(received)) => match mark(client, place, user, Some(&received.code)).await {
+            Ok(()) => Visit::Enrolled(received),
             Err(Error::NoAnswer { .. }) => Visit::Silent,
             Err(error) => Visit::Failed(error),
         },
@@ -116,13 +125,18 @@ pub async fn ask(
     place: &Place,
     user: &str,
     introduction: &Introduction,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Received>, Error> {
     let passes = |error: &Error| matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. });
     again(passes, || client.init_user(user, introduction)).await?;
-    let given = again(passes, || client.assign(user, &place.context)).await?;
+    let given = client.assign(user, &place.context).await?;
     let here = given.into_iter().filter(|a| a.site == place.site && a.target.as_deref() == Some(&place.target));
-    let mut ours = here.flat_map(|a| a.assigned_condition).filter(|c| c.experiment_id == Some(place.experiment));
-    Ok(ours.next().map(|condition| condition.condition_code))
+    let mut ours = here.filter_map(|assignment| {
+        let levels = assignment.levels();
+        let mut conditions = assignment.assigned_condition.into_iter();
+        let own = conditions.find(|condition| condition.experiment_id == Some(place.experiment))?;
+        Some(Received { code: own.condition_code, levels })
+    });
+    Ok(ours.next())
 }
 
 /// Marks the visit, which enrols whoever is given a condition. Repeated only if it did not leave.

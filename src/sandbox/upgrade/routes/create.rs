@@ -61,7 +61,7 @@ fn check(world: &World, body: &Value) -> Result<(), Failure> {
         ));
     }
     experiments::check_meaning(body)?;
-    experiments::check_row(body)?;
+    experiments::check_row(world, body)?;
     let state = body["state"].as_str().unwrap_or_default();
     if stored_state(state).is_none() {
         return Err(Failure::database(format!("invalid input value for enum experiment_state_enum: \"{state}\"")));
@@ -115,6 +115,7 @@ fn build(world: &World, body: &Value, id: &str, known: Option<&Experiment>) -> R
         points: Vec::new(),
         payloads: Vec::new(),
         factors,
+        stratification_factor: text(&body["stratificationFactor"], "stratificationFactorName"),
         queries: Vec::new(),
         logs: Vec::new(),
         inclusion: read_lists(world, body, "experimentSegmentInclusion", "Inclusion", id),

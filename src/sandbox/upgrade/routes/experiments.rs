@@ -103,15 +103,15 @@ pub(crate) fn check_meaning(body: &Value) -> Result<(), Failure> {
 }
 
 /// What the database refuses in the experiment's own row.
-pub(crate) fn check_row(body: &Value) -> Result<(), Failure> {
+pub(crate) fn check_row(world: &World, body: &Value) -> Result<(), Failure> {
     if let Some(id) = body["id"].as_str().filter(|id| !is_id(id)) {
         return Err(Failure::not_a_uuid(id));
     }
     if let Some(condition) = body["revertTo"].as_str().filter(|id| !is_id(id)) {
         return Err(Failure::not_a_uuid(condition));
     }
-    if body["stratificationFactor"]["stratificationFactorName"].is_string() {
-        // Nobody uploads factors here, so each one is unknown.
+    let factor = body["stratificationFactor"]["stratificationFactorName"].as_str();
+    if factor.is_some_and(|factor| !world.stratification_factors.contains(factor)) {
         return Err(Failure::database(
             "insert or update on table \"experiment\" violates foreign key constraint \
              \"FK_335189d91114f3a71ff18be6243\"",

@@ -24,7 +24,7 @@ pub(crate) fn update(world: &mut World, call: &Call) -> Outcome {
     };
     let mut row_body = body.clone();
     row_body["id"] = json!(id);
-    experiments::check_row(&row_body)?;
+    experiments::check_row(world, &row_body)?;
     if !body["conditionPayloads"].is_array() {
         return Err(Failure::trips("Cannot read properties of undefined (reading 'reduce')"));
     }

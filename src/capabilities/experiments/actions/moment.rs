@@ -1,0 +1,121 @@
+//! A moment to come, as people say it: `2027-01-15 09:00`, `Friday 9:00`, `tomorrow at noon`, `in 3 days`. All in UTC; the
+//! card shows what was understood.
+
+use jiff::{
+    Timestamp, ToSpan as _, Zoned,
+    civil::{self, Date, Time, Weekday},
+    tz::TimeZone,
+};
+
+use crate::{
+    capabilities::experiments::{access, period, replies::refusals},
+    clock,
+    graph::action::{ErrorKind, PrepareError},
+};
+
+const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// A moment to come, as the platform writes it. Without a zone it is meant in UTC, without a time at midnight.
+pub(super) fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
+    let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
+    let words = given.trim().trim_end_matches("UTC").trim_end();
+    let civil = words.parse::<civil::DateTime>().or_else(|_| words.parse::<Date>().map(civil::DateTime::from));
+    let civil = civil.ok().or_else(|| relative(&words.to_lowercase(), now));
+    let in_utc = |moment: civil::DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned: Zoned| zoned.timestamp()).ok();
+    let Some(moment) = words.parse::<Timestamp>().ok().or_else(|| civil.and_then(in_utc)) else {
+        return refuse(refusals::no_date(given));
+    };
+    match moment.as_millisecond() > now.millis() {
+        true => Ok(format!("{moment:.3}")),
+        false => refuse(refusals::past_date(&when(&format!("{moment:.3}")))),
+    }
+}
+
+/// A moment of the platform's, for people: `2027-01-15 09:00 UTC`.
+pub(super) fn when(moment: &str) -> String {
+    match moment.parse::<Timestamp>() {
+        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        Err(_) => moment.to_owned(),
+    }
+}
+
+/// A day seen from today, and perhaps a time.
+fn relative(words: &str, now: clock::Timestamp) -> Option<civil::DateTime> {
+    let words = words.replace(',', " ");
+    let words: Vec<&str> = words.split_whitespace().filter(|word| !matches!(*word, "on" | "at" | "next")).collect();
+    let today = period::day(now);
+    let (days, time) = match words.as_slice() {
+        ["in", number, unit, time @ ..] => {
+            let number: i64 = number.parse().ok().filter(|number| (0..=3_660).contains(number))?;
+            match unit.trim_end_matches('s') {
+                "day" => (number, time),
+                "week" => (number * 7, time),
+                _ => return None,
+            }
+        }
+        ["today", time @ ..] => (0, time),
+        ["tomorrow", time @ ..] => (1, time),
+        [day, time @ ..] => {
+            let weekday = WEEKDAYS.iter().position(|name| name == day || (day.len() == 3 && name.starts_with(day)))?;
+            let weekday = Weekday::from_monday_zero_offset(i8::try_from(weekday).ok()?).ok()?;
+            let ahead = i64::from(today.weekday().until(weekday));
+            let passed = |moment: civil::DateTime| {
+                let at = moment.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp().as_millisecond());
+                at.is_ok_and(|at| at <= now.millis())
+            };
+            (if ahead == 0 && passed(today.to_datetime(clock_time(time)?)) { 7 } else { ahead }, time)
+        }
+        [] => return None,
+    };
+    Some(today.checked_add(days.days()).ok()?.to_datetime(clock_time(time)?))
+}
+
+/// `9:00`, `9`, `9am`, `9:30 pm`, `noon`; midnight if nothing is said.
+fn clock_time(words: &[&str]) -> Option<Time> {
+    let words = words.concat();
+    let (digits, afternoon) = match words.as_str() {
+        "" | "midnight" => return Some(Time::midnight()),
+        "noon" => return Time::new(12, 0, 0, 0).ok(),
+        words => match (words.strip_suffix("am"), words.strip_suffix("pm")) {
+            (Some(digits), _) => (digits, Some(false)),
+            (_, Some(digits)) => (digits, Some(true)),
+            _ => (words, None),
+        },
+    };
+    let (hour, minute) = digits.split_once(':').unwrap_or((digits, "0"));
+    let (hour, minute): (i8, i8) = (hour.parse().ok()?, minute.parse().ok()?);
+    let hour = match afternoon {
+        None => hour,
+        Some(_) if !(1..=12).contains(&hour) => return None,
+        Some(afternoon) => hour % 12 + if afternoon { 12 } else { 0 },
+    };
+    Time::new(hour, minute, 0, 0).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_as_people_say_them() {
+        let now = clock::Timestamp("2026-11-18T10:00:00Z".parse::<Timestamp>().unwrap().as_millisecond()); // a Wednesday
+        let meant = |words: &str| moment(words, now).ok().map(|moment| when(&moment));
+        for (words, meaning) in [
+            ("2027-01-15", "2027-01-15 00:00 UTC"),
+            ("2027-01-15 09:00 UTC", "2027-01-15 09:00 UTC"),
+            ("2027-01-15T09:00:00+01:00", "2027-01-15 08:00 UTC"),
+            ("Friday 9:00", "2026-11-20 09:00 UTC"),
+            ("next fri at 9:30 pm", "2026-11-20 21:30 UTC"),
+            ("Wednesday 9:00", "2026-11-25 09:00 UTC"),
+            ("Wednesday 12am", "2026-11-25 00:00 UTC"),
+            ("wednesday at 11", "2026-11-18 11:00 UTC"),
+            ("tomorrow, noon", "2026-11-19 12:00 UTC"),
+            ("in 2 weeks", "2026-12-02 00:00 UTC"),
+        ] {
+            assert_eq!(meant(words).as_deref(), Some(meaning), "{words}");
+        }
+        for words in ["today 9:00", "yesterday", "Friday 25:00", "Friday 13pm", "2026-11-18 10:00", "soon", ""] {
+            assert_eq!(meant(words), None, "{words}");
+        }
+    }
+}

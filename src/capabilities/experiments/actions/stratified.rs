@@ -1,0 +1,64 @@
+//! Stratified random sampling: a draw that goes by a factor of the participants.
+//!
+//! The factor has to be uploaded to the platform first, and no call lists what was uploaded; a wrong name is a fault of
+//! its database. So the factors that can be chosen are those that an experiment draws by already.
+
+use super::choices;
+use crate::{
+    capabilities::experiments::{access, lookup, replies::refusals},
+    graph::action::{ErrorKind, PrepareError},
+    services::upgrade::{
+        client::UpgradeClient,
+        experiment::{Experiment, View},
+    },
+};
+
+/// What the platform calls it.
+pub(super) const STRATIFIED: &str = "stratified random sampling";
+
+/// The factor that a new experiment draws by; none if it draws plainly at random.
+pub(super) async fn factor(
+    client: &UpgradeClient,
+    all: &[Experiment],
+    algorithm: Option<&str>,
+    factor: Option<&str>,
+) -> Result<Option<String>, PrepareError> {
+    if !is_meant(algorithm) && factor.is_none() {
+        choices::algorithm(algorithm)?;
+        return Ok(None);
+    }
+    let known = known(client, all).await?;
+    let found = match (factor, known.as_slice()) {
+        (Some(factor), known) => lookup::pick(known, factor),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    };
+    let refusal = || access::refused(ErrorKind::Validation, refusals::no_such_factor(factor, &known));
+    found.cloned().map(Some).ok_or_else(refusal)
+}
+
+/// Whether an experiment that exists may be said to draw so: only if it does.
+pub(super) fn stays(algorithm: Option<&str>, experiment: &View) -> Result<(), PrepareError> {
+    match experiment.assignment_algorithm.as_deref() {
+        Some(STRATIFIED) if is_meant(algorithm) => Ok(()),
+        Some(STRATIFIED) if algorithm.is_some() => {
+            Err(access::refused(ErrorKind::Validation, refusals::stays_stratified(&experiment.name)))
+        }
+        _ => choices::algorithm(algorithm),
+    }
+}
+
+fn is_meant(algorithm: Option<&str>) -> bool {
+    algorithm.is_some_and(|algorithm| algorithm.to_lowercase().starts_with("stratified"))
+}
+
+/// The factors that experiments draw by. Only an experiment by itself tells its own.
+async fn known(client: &UpgradeClient, all: &[Experiment]) -> Result<Vec<String>, PrepareError> {
+    let mut known = Vec::new();
+    for experiment in all.iter().filter(|one| one.view.assignment_algorithm.as_deref() == Some(STRATIFIED)) {
+        let view = client.single(experiment.view.id).await.map_err(access::unavailable)?.view;
+        let factor = view.stratification_factor.map(|factor| factor.stratification_factor_name);
+        known.extend(factor.filter(|factor| !known.contains(factor)));
+    }
+    Ok(known)
+}

@@ -1,0 +1,52 @@
+//! Why a factorial design is not made as it was said.
+
+use super::refusals::typed;
+use crate::reply::{Reply, Text};
+
+/// How factors are said.
+const EXAMPLE: &str = "hints: none, text; feedback: now, later";
+
+/// What is asked if no factor is named.
+pub fn which_factors() -> String {
+    format!("Which factors does it vary, and which levels has each? For example {EXAMPLE}.")
+}
+
+/// A factor cannot be called so.
+pub fn bad_factor(factor: &str, why: &str) -> Reply {
+    Reply::text(Text::new().plain("The factor “").bold(typed(factor)).plain(format!("” cannot be used: {why}.")))
+}
+
+/// A level cannot be called so.
+pub fn bad_level(level: &str, factor: &str, why: &str) -> Reply {
+    let text = Text::new().plain("The level “").bold(typed(level)).plain("” of “").bold(typed(factor));
+    Reply::text(text.plain(format!("” cannot be used: {why}.")))
+}
+
+/// Nothing is varied by a factor with one level.
+pub fn too_few_levels(factor: &str) -> Reply {
+    Reply::text(Text::new().plain("The factor “").bold(typed(factor)).plain("” needs two levels or more."))
+        .hint(format!("Say the factors again, such as {EXAMPLE}."))
+}
+
+/// One factor makes no combinations.
+pub fn one_factor(factor: &str) -> Reply {
+    let text = Text::new().plain("A factorial design combines two factors or more; “").bold(typed(factor));
+    Reply::text(text.plain("” alone is a plain comparison."))
+        .hint("Name a second factor, or give its levels as conditions of an ordinary experiment.")
+}
+
+/// More than anybody can look through on a card.
+pub fn too_many_combinations(combinations: usize, most: usize) -> Reply {
+    Reply::text(format!(
+        "These factors make {combinations} combinations. I make at most {most}, so that a card shows all."
+    ))
+    .hint("Name fewer factors or levels.")
+}
+
+/// The conditions of a factorial design are not made one by one.
+pub fn no_new_combination(code: &str, name: &str, codes: &[String]) -> Reply {
+    let text =
+        Text::new().plain("“").bold(name).plain("” is factorial: its conditions are combinations of its factors, ");
+    let text = text.plain("and “").bold(typed(code)).plain(format!("” is none of these: {}.", codes.join(", ")));
+    Reply::text(text).hint("I can change weights and leave combinations out, but not add any.")
+}
