@@ -42,7 +42,6 @@ pub(super) const VERBS: &[(&str, &str)] = &[
     ("turn off", "stop"),
     ("switch off", "stop"),
     ("disable", "stop"),
-    ("deactivate", "stop"),
     ("cancel", "cancel"),
     ("abort", "cancel"),
     ("archive", "archived"),

@@ -94,7 +94,8 @@ async fn a_long_list_is_turned_page_by_page() {
     Pilot 13 | inactive | assign-prog | control 50%, variant 50%
     Pilot 14 | inactive | assign-prog | control 50%, variant 50%
     Pilot 15 | inactive | assign-prog | control 50%, variant 50%
-    [Previous 10]
+    I read this less than a minute ago.
+    [Previous 10] [Look again]
     ");
     thread.clicks("ana", "Previous 10").await;
     assert!(thread.heard().starts_with("Experiments 1–10 of 16"), "{}", thread.last());
