@@ -136,7 +136,7 @@ impl<S: State> Engine<S> {
         session.acks.push(letter.seq);
         session.input = serde_json::to_value(&letter.mail).ok();
         match letter.mail {
-            Mail::Said { by, text, ts: _ } => {
+            Mail::Said { by, text, ts: _, addressed: _ } => {
                 let said = Said { by, text, at: self.clock.now() };
                 let checkpoint = &mut session.checkpoint;
                 checkpoint.turns += 1;

@@ -74,10 +74,12 @@ impl<S: State> Session<S> {
                 (Value::Null, Checkpoint::default(), true)
             }
         };
+        let heard = letters.iter().map(|letter| letter.seq).max().unwrap_or(0);
+        let (letters, overheard) = if checkpoint.turns == 0 { since_addressed(letters) } else { (letters, Vec::new()) };
         Self {
             lease,
             checkpoint,
-            acks: Vec::new(),
+            acks: overheard,
             input: None,
             released: false,
             status_due: None,
@@ -86,7 +88,7 @@ impl<S: State> Session<S> {
             saved,
             snapshot_version,
             anew,
-            heard: letters.iter().map(|letter| letter.seq).max().unwrap_or(0),
+            heard,
             letters: in_order(letters),
         }
     }
@@ -220,6 +222,21 @@ impl<S: State> Engine<S> {
     }
 }
 
+/// The letters from the first on that was said to the bot, and the positions of those before: talk among others, kept
+/// only because a thread's first mention may arrive after the answers to it.
+fn since_addressed(letters: Vec<Letter>) -> (Vec<Letter>, Vec<Seq>) {
+    let said = |letter: &Letter, to_us: bool| match &letter.mail {
+        Mail::Said { ts, addressed, .. } if *addressed == to_us => Some(ts.clone()),
+        _ => None,
+    };
+    let Some(first) = letters.iter().filter_map(|letter| said(letter, true)).min() else {
+        return (letters, Vec::new());
+    };
+    let (talk, letters): (Vec<_>, Vec<_>) =
+        letters.into_iter().partition(|letter| said(letter, false).is_some_and(|ts| ts < first));
+    (letters, talk.into_iter().map(|letter| letter.seq).collect())
+}
+
 /// Decisions first, then what was said in the order it was said, whatever order it arrived in.
 fn in_order(mut letters: Vec<Letter>) -> VecDeque<Letter> {
     letters.sort_by(|a, b| key(a).cmp(&key(b)));
@@ -239,7 +256,17 @@ mod tests {
     use super::*;
 
     fn said(seq: Seq, ts: &str) -> Letter {
-        Letter { seq, mail: Mail::Said { by: "U1".into(), text: "hi".into(), ts: ts.into() } }
+        Letter { seq, mail: Mail::Said { by: "U1".into(), text: "hi".into(), ts: ts.into(), addressed: false } }
+    }
+
+    #[test]
+    fn talk_before_the_first_mention_is_not_for_us() {
+        let mut mention = said(3, "20.2");
+        let Mail::Said { addressed, .. } = &mut mention.mail else { unreachable!() };
+        *addressed = true;
+        let (heard, talk) = since_addressed(vec![said(1, "20.1"), said(2, "20.3"), mention]);
+        assert_eq!(heard.iter().map(|letter| letter.seq).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(talk, [1]);
     }
 
     #[test]

@@ -206,7 +206,7 @@ impl Bench {
     }
 
     async fn hears(&self, text: &str) {
-        let mail = Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1.1".into() };
+        let mail = Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1.1".into(), addressed: true };
         let to = Destination::Mailbox { thread: thread(), addressed: true, mail };
         self.store.ingest(&Delivery { to, dedup: Vec::new(), at: self.clock.now() }).await.unwrap();
         self.advances().await;
@@ -378,7 +378,7 @@ async fn a_thread_that_cannot_be_read_begins_anew_and_says_so() {
     let bench = Bench::new();
     bench.hears("hello").await;
     let worker = WorkerId::new("w");
-    let hear = Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.2".into() };
+    let hear = Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.2".into(), addressed: true };
     let to = Destination::Mailbox { thread: thread(), addressed: true, mail: hear };
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     let now = bench.clock.now();

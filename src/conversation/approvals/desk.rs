@@ -230,7 +230,12 @@ impl Approvals {
     /// Gives words that answer no card to the assistant.
     async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
         let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
-        changes.mail.push(Mail::Said { by: typed.by.clone(), text: typed.text.clone(), ts: typed.ts.clone() });
+        changes.mail.push(Mail::Said {
+            by: typed.by.clone(),
+            text: typed.text.clone(),
+            ts: typed.ts.clone(),
+            addressed: typed.addressed,
+        });
         changes.desk_acks.push(seq);
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(typed.thread.clone()))

@@ -60,6 +60,9 @@ pub enum Mail {
         text: String,
         /// When, by Slack; orders messages that arrive in another order.
         ts: MessageTs,
+        /// Whether it was said to the bot: by a mention, in a direct message, with a button.
+        #[serde(default = "addressed")]
+        addressed: bool,
     },
     /// An action of this thread was decided.
     Decided {
@@ -106,4 +109,9 @@ pub struct DeskEntry {
     pub seq: Seq,
     /// What it says, in the words of `conversation`.
     pub entry: Value,
+}
+
+/// What was stored before it was noted.
+fn addressed() -> bool {
+    true
 }

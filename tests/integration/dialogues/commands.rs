@@ -161,6 +161,7 @@ async fn it_listens_in_its_own_threads_and_nowhere_else() {
 
     elsewhere.says("ana", "@countersign is UpGrade running?").await;
     assert!(elsewhere.heard().contains("6.5.0"), "a mention opens it");
+    assert_eq!(elsewhere.messages().len(), 1, "what was said before was for somebody else");
     elsewhere.says("bo", "list experiments").await;
     assert!(elsewhere.heard().contains("6 experiments"), "no mention is needed any more");
     bot.finish().await;

@@ -123,7 +123,7 @@ pub(crate) fn delivery(
 
 /// What ana said.
 pub(crate) fn said(text: &str) -> Mail {
-    Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1700000000.000100".into() }
+    Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1700000000.000100".into(), addressed: true }
 }
 
 /// The words of letters.
