@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     capabilities::ToolError,
-    graph::action::{ErrorKind, PrepareError, Refusal},
+    graph::action::{ErrorKind, MissingParameter, PrepareError, Refusal},
     reply::Reply,
     services::{
         google,
@@ -21,6 +21,16 @@ use crate::{
         },
     },
 };
+
+/// How many experiments are offered where none was named.
+const OFFERED: usize = 30;
+
+/// Asks for an experiment, with the names there are.
+pub async fn which_experiment(client: &UpgradeClient) -> MissingParameter {
+    let names = client.names().await.unwrap_or_default();
+    let options = names.into_iter().take(OFFERED).map(|named| named.name).collect();
+    MissingParameter { name: "experiment".to_owned(), question: "Which experiment?".to_owned(), options }
+}
 
 /// What kind of thing went wrong, for those who only sort.
 pub fn kind(error: &Error) -> ErrorKind {

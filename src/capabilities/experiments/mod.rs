@@ -55,7 +55,7 @@ pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
         Arc::new(actions::init::InitUser(client.clone())),
         Arc::new(actions::assign::GetAssignments(client.clone())),
         Arc::new(actions::mark::MarkDecisionPoint(client.clone())),
-        Arc::new(testing::balance::TestBalance(client.clone())),
+        Arc::new(testing::balance::TestBalance(client.clone(), clock.clone())),
         Arc::new(testing::consistency::TestConsistency(client.clone(), clock)),
         Arc::new(testing::journey::SimulateJourney(client)),
     ];

@@ -61,7 +61,7 @@ pub enum Mail {
         /// When, by Slack; orders messages that arrive in another order.
         ts: MessageTs,
         /// Whether it was said to the bot: by a mention, in a direct message, with a button.
-        #[serde(default = "addressed")]
+        #[serde(default = "addressed", skip_serializing_if = "bool::clone")]
         addressed: bool,
     },
     /// An action of this thread was decided.

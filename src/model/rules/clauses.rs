@@ -270,7 +270,13 @@ fn unit(words: &[Word]) -> Taken<'_> {
         params.extend(kind.map(|kind| ("group".to_owned(), Value::from(kind))));
         return Some((params, rest));
     }
-    let (kind, rest) = after(words, "assigned by|assign by|by group type|group type")?.split_first()?;
+    if let Some((kind, rest)) = after(words, "group").and_then(<[Word]>::split_first)
+        && (kind.lower.ends_with("id") || kind.any(&["class", "school", "teacher", "district"]))
+    {
+        return Some((vec![("unit".to_owned(), "group".into()), ("group".to_owned(), kind.text.clone().into())], rest));
+    }
+    let (kind, rest) =
+        after(words, "assigned by|assign by|grouped by|by group type|group type|with group type")?.split_first()?;
     let params = vec![("unit".to_owned(), "group".into()), ("group".to_owned(), kind.text.clone().into())];
     Some((params, rest))
 }

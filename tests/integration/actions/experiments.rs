@@ -125,7 +125,8 @@ async fn creating_refuses_what_the_platform_would_take() {
     I need one weight for each condition: control, variant.
     Write them in that order, such as 70/30, or by name.
     The assignment unit cannot be “team”, only individual, group, within-subjects.
-    The consistency rule cannot be “group”, only individual, experiment.
+    The consistency rule can be “group” only where a group draws the lot together, and here each person does.
+    Say which group draws, such as assigned by classId, or choose the rule individual or experiment.
     I could not make sense of what was asked: data did not match any variant of untagged enum OneOrMany.
     Say it again in other words.
     ");
@@ -217,7 +218,7 @@ async fn a_status_that_is_not_said_is_asked_for_with_what_is_possible() {
         bench.refuses("update_experiment_status", json!({ "experiment": "Math Hints", "status": "finish" })).await,
         @"The status cannot be “finish”, only enrolling (start), enrollmentComplete (stop), cancelled (cancel), archived, scheduled."
     );
-    assert_snapshot!(bench.refuses("update_experiment_status", json!({ "status": "stop" })).await, @"experiment: Which experiment? []");
+    assert_snapshot!(bench.refuses("update_experiment_status", json!({ "status": "stop" })).await, @r#"experiment: Which experiment? ["Math Hints"]"#);
 }
 
 #[tokio::test]

@@ -279,7 +279,7 @@ async fn where_rules_cannot_be_told_apart_nothing_is_tested() {
     bench.does("update_experiment_status", later).await;
     said.push(bench.refuses("test_consistency_rules", json!({ "experiment": "Sharing" })).await);
     said.push(bench.refuses("test_consistency_rules", json!({})).await);
-    assert_snapshot!(said.join("\n"), @"
+    assert_snapshot!(said.join("\n"), @r#"
     In “Within” everybody meets every condition in turn (within subjects), so there is no consistency rule to test.
     Only people on the inclusion list take part in “Listed”. Test users are on no list, so they would get nothing whatever the rules are.
     “Short” ends its enrollment by itself at 2 users. The test users would take it there, and it would pause before the test is over.
@@ -289,8 +289,8 @@ async fn where_rules_cannot_be_told_apart_nothing_is_tested() {
     [List experiments → list experiments]
     “Sharing” is scheduled and would start by itself. Take it off the schedule first, then it can be tested.
     [Unschedule it → unschedule “Sharing”]
-    experiment: Which experiment? []
-    ");
+    experiment: Which experiment? ["Listed", "Other", "Sharing", "Short", "Within"]
+    "#);
 }
 
 #[tokio::test]

@@ -207,7 +207,11 @@ async fn a_misspelt_name_is_suggested_and_the_button_leads_to_the_card() {
 async fn without_a_name_it_is_asked_for() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("start an experiment").await;
-    assert_snapshot!(thread.heard(), @"Which experiment?");
+    assert_snapshot!(thread.heard(), @"
+    Which experiment?
+    Possible: Chat Tone, Class Hint Rollout, Concrete Fractions, Lesson Video Hints, Math Hints, Running Test
+    [Chat Tone] [Class Hint Rollout] [Concrete Fractions] [Lesson Video Hints] [Math Hints]
+    ");
     thread.says("ana", "Zebra").await;
     assert_snapshot!(thread.heard(), @"
     There is no experiment “*Zebra*”.

@@ -37,6 +37,9 @@ pub(super) fn choice(what: &str, given: Option<&str>, allowed: &[&str]) -> Resul
 pub(super) fn consistency(given: Option<&str>, unit: &str) -> Result<Option<String>, PrepareError> {
     match (given, consistencies(unit)) {
         (Some(_), []) => Err(access::refused(ErrorKind::Validation, refusals::no_consistency_within_subjects())),
+        (Some(rule), allowed) if rule.eq_ignore_ascii_case("group") && !allowed.contains(&"group") => {
+            Err(access::refused(ErrorKind::Validation, refusals::no_group_rule()))
+        }
         (given, allowed) => choice("consistency rule", given, allowed),
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{cannot_read_back, done, ended_badly, fact, failed, given, in_flight, missing, stored, unread};
+use super::{cannot_read_back, done, ended_badly, fact, failed, given, in_flight, stored, unread};
 use crate::{
     capabilities::experiments::{
         access,
@@ -66,7 +66,7 @@ impl ActionKind for DeleteExperiment {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: Given = access::parameters(parameters)?;
         let Some(name) = given(asked.experiment.as_ref()) else {
-            return Err(Refusal::Missing(vec![missing("experiment", "Which experiment?", Vec::new())]).into());
+            return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let experiment = access::experiment(&self.0, name, |name| format!("delete {name}")).await?.view;
         let enrolled = self.0.enrollment(&[experiment.id]).await.ok().and_then(|all| all.first().map(|e| e.users));

@@ -119,7 +119,7 @@ impl ActionKind for UpdateStatus {
             }
         }
         let Some(name) = given(asked.experiment.as_ref()) else {
-            let mut all = vec![missing("experiment", "Which experiment?", Vec::new())];
+            let mut all = vec![access::which_experiment(&self.0).await];
             if to.is_none() {
                 all.push(missing("status", "What should it become?", Vec::new()));
             }

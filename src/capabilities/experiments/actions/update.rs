@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Window, cannot_read_back, change, design, done, ended_badly, failed,
     fields::{Changes, Field, same},
-    given, lists, missing, not_done, stored,
+    given, lists, not_done, stored,
     surroundings::Surroundings,
     unread,
     wanted::{self, Given},
@@ -57,7 +57,7 @@ impl ActionKind for UpdateExperiment {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: Given = access::parameters(parameters)?;
         let Some(name) = given(asked.experiment.as_ref()) else {
-            return Err(Refusal::Missing(vec![missing("experiment", "Which experiment?", Vec::new())]).into());
+            return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let experiment = access::experiment(&self.0, name, |name| format!("update {name}")).await?.view;
         let mut changes = wanted::changes(&self.0, self.1.now(), &asked, &experiment).await?;

@@ -109,6 +109,18 @@ fn factors(all: &[Varied]) -> String {
     words.collect::<Vec<_>>().join(" × ")
 }
 
+/// `Factor hints: none, text (payload “T”)`.
+fn factor(varied: &Varied) -> Text {
+    let mut text = Text::new().plain("Factor ").bold(&varied.factor).plain(": ");
+    for (i, told) in varied.levels.iter().enumerate() {
+        text = text.plain(if i == 0 { "" } else { ", " }).code(&told.level);
+        if let Some(payload) = told.payload.as_ref().filter(|payload| **payload != told.level) {
+            text = text.plain(" (payload ").code(payload).plain(")");
+        }
+    }
+    text
+}
+
 /// The payloads, if they are few and short; otherwise how many there are.
 fn payloads(all: &[Content]) -> String {
     match all.len() <= 4 && all.iter().all(|content| content.value.chars().count() <= 40) {
@@ -170,12 +182,7 @@ fn full(details: &Details) -> Reply {
     facts.push(("Last changed".to_owned(), moment(summary.updated_at.as_deref())));
     let mut reply = opening(details).and(Part::Facts(facts));
     if !details.factors.is_empty() {
-        let rows = details.factors.iter().flat_map(|varied| varied.levels.iter().map(move |told| (varied, told)));
-        let rows = rows.map(|(varied, told)| {
-            let payload = told.payload.as_ref().unwrap_or(&told.level);
-            [&varied.factor, &told.level, payload].map(|words| Text::new().code(words)).to_vec()
-        });
-        reply = reply.and(table(["Factor", "Level", "Payload"], rows.collect()));
+        reply = reply.and(Part::List(details.factors.iter().map(factor).collect()));
     }
     if !summary.conditions.is_empty() {
         let rows = summary.conditions.iter().map(|share| {

@@ -260,6 +260,14 @@ pub fn no_consistency_within_subjects() -> Reply {
         .hint("Leave the rule out, or choose the unit individual or group.")
 }
 
+/// Each person draws alone, and a group's past is to decide.
+pub fn no_group_rule() -> Reply {
+    Reply::text(
+        "The consistency rule can be “group” only where a group draws the lot together, and here each person does.",
+    )
+    .hint("Say which group draws, such as assigned by classId, or choose the rule individual or experiment.")
+}
+
 /// A way of drawing lots that cannot be used.
 pub fn algorithm(asked: &str) -> Reply {
     let why = if asked.contains("strat") {

@@ -221,6 +221,17 @@ pub fn stopped(test: &Test, tally: &Tally, by: Option<&UserId>) -> Text {
     }
 }
 
+/// Who is enrolled could not be read back until the time was over.
+pub fn not_read_back(test: &Test, tally: &Tally) -> Text {
+    Text::from(format!(
+        "UpGrade could not be read back for {} minutes. At least {} of {} users are enrolled; their names begin with {}.",
+        LONGEST.as_secs() / 60,
+        tally.enrolled,
+        test.users,
+        test.run
+    ))
+}
+
 /// The platform stopped answering.
 pub fn gave_up(test: &Test, tally: &Tally, error: &Error) -> Text {
     match tally.enrolled {

@@ -15,10 +15,11 @@ use super::simulated::{self, GROUP_SIZE, Place, Received, Visit};
 use crate::{
     capabilities::experiments::{
         access,
-        actions::{failed, given, in_flight, missing, stored, unread},
+        actions::{failed, given, in_flight, stored, unread},
         points,
         replies::testing as words,
     },
+    clock::Clock,
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Portion, Portions, PrepareError, Progress, Proposal, Refusal,
     },
@@ -40,7 +41,7 @@ pub const LONGEST: Duration = Duration::from_secs(15 * 60);
 
 /// `test_condition_balance`.
 #[derive(Debug)]
-pub struct TestBalance(pub Arc<UpgradeClient>);
+pub struct TestBalance(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
@@ -135,7 +136,7 @@ impl ActionKind for TestBalance {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: Given = access::parameters(parameters)?;
         let Some(name) = given(asked.experiment.as_ref()) else {
-            return Err(Refusal::Missing(vec![missing("experiment", "Which experiment?", Vec::new())]).into());
+            return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let users = asked.users.unwrap_or(USUAL.into());
         let users = u32::try_from(users).ok().filter(|users| (1..=MOST).contains(users));
@@ -196,7 +197,11 @@ impl Portions for TestBalance {
                 Ok(already) => already,
                 Err(error) => {
                     tracing::warn!(error = %error, "Cannot read back who is enrolled");
-                    return Portion::NotNow;
+                    let late = record.intent_at.is_some_and(|began| self.1.now() > began + LONGEST);
+                    return match late {
+                        true => Portion::Ended(Outcome::Unknown { summary: words::not_read_back(&test, &tally) }),
+                        false => Portion::NotNow,
+                    };
                 }
             },
         };

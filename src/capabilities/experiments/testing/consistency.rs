@@ -21,7 +21,7 @@ use super::{
 use crate::{
     capabilities::experiments::{
         access,
-        actions::{failed, given, in_flight, missing, stored, unread},
+        actions::{failed, given, in_flight, stored, unread},
         points,
         replies::{consistency as words, refusals, testing},
         rules::{self, Objection},
@@ -165,7 +165,7 @@ impl ActionKind for TestConsistency {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: Given = access::parameters(parameters)?;
         let Some(name) = given(asked.experiment.as_ref()) else {
-            return Err(Refusal::Missing(vec![missing("experiment", "Which experiment?", Vec::new())]).into());
+            return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let says = |name: &str| format!("test the consistency rules of {name}");
         let view = access::experiment(&self.0, name, says).await?.view;
