@@ -103,6 +103,9 @@ pub(super) fn named(params: &mut Map<String, Value>, words: &[Word], situation: 
 }
 
 fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
+    if after(words, "make the|make it|make this|make that").is_some() {
+        return None; // it is there already
+    }
     let rest = after(words, "create|make|set up|build|add|new|design|draft")?;
     let rest = skip(skip(rest, "me|us"), "a new|an|a|the|another|new");
     let grouped = after(rest, "group experiment").is_some();
@@ -340,6 +343,9 @@ fn status(words: &[Word], situation: &Situation) -> Option<Understood> {
         Some(found) => found,
         None => misspelt(words)?,
     };
+    if rest.first().is_some_and(|next| next.is("after")) {
+        return None; // `stop after 50 users` says when an experiment ends by itself
+    }
     if rest.is_empty() && situation.last_experiment.is_none() && confidence < 0.9 {
         return None;
     }

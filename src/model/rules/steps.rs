@@ -323,6 +323,7 @@ mod tests {
             "create a group experiment Foo in assign-prog assigned by classId with conditions a and b weights 70/30",
             "initialize user u1 with groups class 5B and 5C and school North in assign-prog",
             "how do weights and consistency rules work together?",
+            "create experiment Foo in assign-prog, stop after 50 users, tags pilot, autumn",
             "show Stop and Go",
             "start Read and Write",
             "delete Search and Find",

@@ -228,6 +228,7 @@ fn what_is_not_understood() {
             ("", "unclear"),
             ("🙂", "unclear"),
             ("the weather is nice", "unclear"),
+            ("make the experiment better please", "unclear"),
             ("never mind", "drop"),
             ("undo", "talk nothingtoundo"),
             ("try again", "talk nothingtorepeat"),
