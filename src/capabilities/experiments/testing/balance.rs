@@ -33,7 +33,7 @@ pub const MOST: u32 = 1_000;
 /// How many there are if nobody says.
 const USUAL: u32 = 100;
 /// How many are sent between two saves.
-const PORTION: u32 = 32;
+const PORTION: u32 = 16;
 /// How many are on their way at a time.
 const AT_A_TIME: usize = 8;
 /// A test that takes longer ends by itself.
