@@ -119,9 +119,9 @@ async fn creating_refuses_what_the_platform_would_take() {
     The condition code “default” cannot be used: it is reserved for what the application does without the platform.
     The condition code “control” cannot be used: it is there twice.
     The weights have to add up to 100, and each has to be between 0 and 100. These add up to 120.
-    Say the weights again, such as 70/30.
+    Say the weights again, such as 50/50.
     The weights have to add up to 100, and each has to be between 0 and 100. These add up to 100.
-    Say the weights again, such as 70/30.
+    Say the weights again, such as 50/50.
     I need one weight for each condition: control, variant.
     Write them in that order, such as 70/30, or by name.
     The assignment unit cannot be “team”, only individual, group, within-subjects.

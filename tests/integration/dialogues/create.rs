@@ -163,7 +163,7 @@ async fn weights_that_do_not_add_up_are_explained() {
         .await;
     assert_snapshot!(thread.heard(), @"
     The weights have to add up to 100, and each has to be between 0 and 100. These add up to 110.
-    Say the weights again, such as 70/30.
+    Say the weights again, such as 50/50.
     ");
     thread.says("ana", "weights 60/40").await;
     assert_snapshot!(thread.heard(), @"

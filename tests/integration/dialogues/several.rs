@@ -44,6 +44,24 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn those_that_start_together_may_share_a_point() {
+    let bot = TestBot::start().await;
+    bot.upgrade.has("Pilot", "inactive");
+    let mut thread = bot.user("ana").says("start all inactive experiments in assign-prog").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start 2 experiments?*
+    *Math Hints*  inactive → *enrolling (running)*
+    *Pilot*  inactive → *enrolling (running)*
+    ⚠️ “*Math Hints*”: “*Pilot*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
+    ⚠️ “*Pilot*”: “*Math Hints*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
+    One decision for all of them; I say what became of each.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start 2 experiments] [Don't start]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_became_of_each_is_said() {
     let bot = TestBot::start().await;
     bot.upgrade.has("Pilot", "enrolling");

@@ -106,8 +106,14 @@ async fn what_is_not_running_enrols_nobody() {
     let mut thread = bot.user("ana").says("enroll 50 users in Math Hints").await;
     assert_snapshot!(thread.heard(), @"
     “*Math Hints*” is inactive. Users are enrolled only while it is running.
-    [Start it]
+    [Start it, then test]
     ");
+    thread.clicks("ana", "Start it, then test").await;
+    assert!(thread.heard().contains("Step 1 of 2. When it is done: test the balance"));
+    thread.clicks("bo", "Start experiment").await;
+    assert!(thread.last().contains("Enrol 50 test users in “Math Hints”?"), "{}", thread.last());
+    thread.clicks("bo", "Enrol test users").await;
+    assert!(thread.heard().contains("[Stop it again] [Show details]"), "it offers to put it back");
     thread.says("ana", "test the balance of Lesson Video Hints with 5000 users").await;
     assert_snapshot!(thread.heard(), @"A test takes 1 to 1000 users. How many shall it be?");
     bot.finish().await;

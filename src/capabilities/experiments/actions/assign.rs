@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 
 use super::{ended_badly, fact, failed, given, missing, stored};
 use crate::{
-    capabilities::experiments::{access, replies::outcomes},
+    capabilities::experiments::{access, lookup, replies::outcomes},
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
     },
     reply::{Card, Text},
     services::upgrade::{
         client::UpgradeClient,
+        context::Contexts,
         error::Error,
         participants::{AssignedCondition, Assignment},
     },
@@ -76,7 +77,10 @@ impl ActionKind for GetAssignments {
         };
         let user = access::user(user)?;
         let says = |known: &str| format!("get the assignments of user {user} in {known}");
-        let context = access::context(&contexts, context, says)?.0.to_owned();
+        let context = match self.of_experiment(&contexts, context).await {
+            Some(context) => context,
+            None => access::context(&contexts, context, says)?.0.to_owned(),
+        };
         let card = card(&user, &context);
         Ok(Proposal { parameters: json!(Question { user, context }), preconditions: json!({}), card, undo: None })
     }
@@ -108,6 +112,16 @@ impl ActionKind for GetAssignments {
 }
 
 impl GetAssignments {
+    /// The context of an experiment, where one was named in place of a context.
+    async fn of_experiment(&self, contexts: &Contexts, asked: &str) -> Option<String> {
+        let known: Vec<_> = contexts.keys().cloned().collect();
+        if lookup::pick(&known, asked).is_some() {
+            return None;
+        }
+        let experiment = access::experiment(&self.0, asked, str::to_owned).await.ok()?;
+        Some(experiment.view.context().to_owned())
+    }
+
     /// What the participant gets, with the names of the experiments if they can be read.
     async fn answer(&self, user: &str, context: &str, mut assignments: Vec<Assignment>) -> Outcome {
         assignments.sort_by(|a, b| (&a.site, &a.target).cmp(&(&b.site, &b.target)));

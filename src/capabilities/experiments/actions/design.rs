@@ -56,6 +56,12 @@ pub(super) struct MeantPoint {
     pub(super) excludes: Option<bool>,
 }
 
+/// Shares in whole percent that are as equal as they can be: an example to say.
+fn whole_shares(count: usize) -> Vec<f64> {
+    let (each, left) = (100 / count.max(1), 100 % count.max(1));
+    (0..count).map(|nth| f64::from(u32::try_from(each + usize::from(nth < left)).unwrap_or(0))).collect()
+}
+
 /// Codes and weights, checked: codes are unique and not reserved, weights add up to 100. Without any weights the shares
 /// are equal. A code of the context's vocabulary is taken as it is written there.
 pub(super) fn conditions(
@@ -88,7 +94,7 @@ pub(super) fn conditions(
     let weights = weights.ok_or_else(|| refuse(refusals::weights_do_not_fit(&codes)))?;
     let in_range = weights.iter().all(|weight| (0.0..=100.0).contains(weight));
     if !in_range || !rules::total_is_100(weights.iter().copied()) {
-        return Err(refuse(refusals::weights_do_not_add_up(weights.iter().sum())));
+        return Err(refuse(refusals::weights_do_not_add_up(weights.iter().sum(), &whole_shares(codes.len()))));
     }
     Ok(codes.into_iter().zip(weights).collect())
 }

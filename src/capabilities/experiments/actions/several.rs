@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Window, change, done, failed};
+use super::{Window, change, done, failed, surroundings::Surroundings};
 use crate::{
     capabilities::experiments::{
         access,
@@ -138,7 +138,7 @@ fn month(words: &str, now: Timestamp) -> Option<Month> {
 }
 
 /// The card for all that may change; those that may not are named as left out.
-pub(super) fn propose(views: Vec<View>, to: Status) -> Result<Proposal, PrepareError> {
+pub(super) async fn propose(client: &UpgradeClient, views: Vec<View>, to: Status) -> Result<Proposal, PrepareError> {
     let mut left_out = Vec::new();
     let (fit, unfit): (Vec<_>, Vec<_>) = views.into_iter().partition(|view| rules::check(view, to).is_ok());
     for view in &unfit {
@@ -154,6 +154,10 @@ pub(super) fn propose(views: Vec<View>, to: Status) -> Result<Proposal, PrepareE
     if fit.len() > MOST {
         return Err(access::refused(ErrorKind::UserInput, refusals::too_many(fit.len(), MOST)));
     }
+    let shared = match to {
+        Status::Enrolling => sharing(client.all().await.map_err(access::unavailable)?, &fit),
+        _ => Vec::new(),
+    };
     let statuses: Map<_, _> = fit.iter().map(|view| (view.id.to_string(), json!(view.state))).collect();
     let stored = Several {
         experiments: fit.iter().map(|view| Named { id: view.id, name: view.name.clone() }).collect(),
@@ -162,7 +166,7 @@ pub(super) fn propose(views: Vec<View>, to: Status) -> Result<Proposal, PrepareE
     Ok(Proposal {
         parameters: json!(stored),
         preconditions: json!({ "statuses": statuses }),
-        card: card(&fit, to, &left_out),
+        card: card(&fit, to, &left_out, shared),
         undo: None,
     })
 }
@@ -218,6 +222,21 @@ pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several
     Ok(if all_there { Probed::Happened(done(record, result)) } else { Probed::DidNotHappen })
 }
 
+/// Which of those that are started will share decision points, with each other or with what is live already.
+fn sharing(mut all: Vec<Experiment>, started: &[View]) -> Vec<Text> {
+    for other in &mut all {
+        if started.iter().any(|view| view.id == other.view.id) {
+            other.view.state = Status::Enrolling;
+        }
+    }
+    let warning = |view: &View| {
+        let points = view.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()));
+        let shared = Surroundings::of(all.clone(), Some(view.id)).at_points(view.context(), points)?;
+        Some(Text::new().plain("“").bold(&view.name).plain("”: ").join(shared))
+    };
+    started.iter().filter_map(warning).collect()
+}
+
 fn past(to: Status) -> &'static str {
     match to {
         Status::Enrolling => "Started",
@@ -229,12 +248,11 @@ fn past(to: Status) -> &'static str {
     }
 }
 
-fn card(fit: &[View], to: Status, left_out: &[String]) -> Card {
+fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>) -> Card {
     let verb = rules::verb(fit[0].state, to);
     let capital = verb[..1].to_uppercase() + &verb[1..];
     let many = if fit.len() == 1 { "1 experiment".to_owned() } else { format!("{} experiments", fit.len()) };
     let names: Vec<_> = fit.iter().map(|view| format!("“{}”", view.name)).collect();
-    let mut warnings = Vec::new();
     if to == Status::Cancelled {
         warnings.push(Text::from("A cancelled experiment cannot be started again here."));
     }

@@ -110,10 +110,13 @@ impl ActionKind for UpdateStatus {
         if let Some(to) = to.filter(|to| *to != Status::Scheduled) {
             let verb = rules::verb(Status::Inactive, to);
             match (&asked.experiments, &asked.all) {
-                (Some(names), _) => return several::propose(several::named(&self.0, names, verb).await?, to),
+                (Some(names), _) => {
+                    let named = several::named(&self.0, names, verb).await?;
+                    return several::propose(&self.0, named, to).await;
+                }
                 (None, Some(which)) => {
                     let all = self.0.all().await.map_err(access::unavailable)?;
-                    return several::propose(several::all_of(all, which, self.1.now())?, to);
+                    return several::propose(&self.0, several::all_of(all, which, self.1.now())?, to).await;
                 }
                 (None, None) => {}
             }

@@ -121,12 +121,15 @@ pub fn weights_do_not_fit(codes: &[String]) -> Reply {
 }
 
 /// Weights that do not add up.
-pub fn weights_do_not_add_up(total: f64) -> Reply {
+pub fn weights_do_not_add_up(total: f64, shares: &[f64]) -> Reply {
     Reply::text(format!(
         "The weights have to add up to 100, and each has to be between 0 and 100. These add up to {}.",
         { rules::number(total) }
     ))
-    .hint("Say the weights again, such as 70/30.")
+    .hint(format!(
+        "Say the weights again, such as {}.",
+        shares.iter().map(|w| rules::number(*w)).collect::<Vec<_>>().join("/")
+    ))
 }
 
 /// A condition code that cannot be used.
@@ -419,7 +422,7 @@ mod tests {
         I need one weight for each condition: control, variant.
         Write them in that order, such as 70/30, or by name.
         ");
-        assert_snapshot!(read(&weights_do_not_add_up(110.0)), @r"
+        assert_snapshot!(read(&weights_do_not_add_up(110.0, &[70.0, 30.0])), @r"
         The weights have to add up to 100, and each has to be between 0 and 100. These add up to 110.
         Say the weights again, such as 70/30.
         ");

@@ -153,14 +153,15 @@ pub fn not_so_many() -> Reply {
 }
 
 /// Only a running experiment enrols.
-pub fn not_running(name: &str, status: Status) -> Reply {
+pub fn not_running(name: &str, status: Status, users: u32) -> Reply {
+    let then = |verb: &str| format!("{verb} “{name}” and then test the balance of “{name}” with {users} users");
     let text = Text::from("“")
         .bold(name)
         .plain(format!("” is {}. Users are enrolled only while it is running.", status.display()));
     let reply = Reply::text(text);
     match status {
-        Status::Inactive => reply.choice("Start it", format!("start “{name}”")),
-        Status::EnrollmentComplete => reply.choice("Resume it", format!("resume “{name}”")),
+        Status::Inactive => reply.choice("Start it, then test", then("start")),
+        Status::EnrollmentComplete => reply.choice("Resume it, then test", then("resume")),
         _ => reply.choice("Running experiments", "list running experiments"),
     }
 }
@@ -288,6 +289,8 @@ pub fn report(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
     if !troubles.words().is_empty() {
         reply = reply.hint(Text::from("Of the users, ").join(troubles).plain("."));
     }
+    let name = &test.experiment_name;
+    reply = reply.choice("Stop it again", format!("stop “{name}”")).choice("Show details", format!("show “{name}”"));
     match chart::draw(&format!("{}: {drawn} {}", test.experiment_name, what.to_lowercase()), &rows) {
         Ok(bytes) => reply.file(Attachment {
             name: "balance.png".to_owned(),
@@ -305,9 +308,10 @@ fn verdict(fit: &Fit) -> Text {
     let figures =
         format!("(χ² = {:.2}, {} degrees of freedom, p = {})", fit.chi_square, fit.freedom, probability(fit.p))
             .replace("1 degrees", "1 degree");
-    let often = match (fit.p * 100.0).round() {
-        percent if percent < 1.0 => "in fewer than 1 of 100 tests".to_owned(),
-        percent => format!("in {percent} of 100 tests"),
+    let often = match (fit.p * 1000.0).round() {
+        thousandth if thousandth < 1.0 => "in fewer than 1 of 1000 tests".to_owned(),
+        thousandth if thousandth < 10.0 => format!("in {thousandth} of 1000 tests"),
+        _ => format!("in {} of 100 tests", (fit.p * 100.0).round()),
     };
     let text = match fit.p {
         p if p < HARDLY_CHANCE => Text::new().bold("This does not fit the weights.").plain(" "),

@@ -143,7 +143,7 @@ impl ActionKind for TestBalance {
         let users = users.ok_or_else(|| access::refused(ErrorKind::Validation, words::not_so_many()))?;
         let says = |name: &str| format!("test the balance of {name} with {users} users");
         let view = access::experiment(&self.0, name, says).await?.view;
-        let place = place(&view)?;
+        let place = place(&view, users)?;
         let enrolled = self.0.enrollment(&[view.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
         let conditions = view.conditions.iter().map(|c| Share {
             id: c.id.clone(),
@@ -274,10 +274,10 @@ fn tally_of(record: &ActionRecord) -> Tally {
 }
 
 /// Where participants of a test go: a running experiment's first decision point.
-fn place(view: &View) -> Result<Place, PrepareError> {
+fn place(view: &View, users: u32) -> Result<Place, PrepareError> {
     let refused = |reply| Err(access::refused(ErrorKind::Execution, reply));
     if view.state != Status::Enrolling {
-        return refused(words::not_running(&view.name, view.state));
+        return refused(words::not_running(&view.name, view.state, users));
     }
     if !matches!(view.assignment_unit.as_str(), "group" | "individual") {
         return refused(words::not_within_subjects(&view.name));
