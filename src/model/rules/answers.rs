@@ -90,11 +90,14 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
     const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
         actually , make it|actually make it|actually ,|actually|sorry ,|sorry|instead use|rather|i meant|i mean|make it|make that|use|change it to|change that to|let it be|\
         change|set|wait ,|wait|call it|name it";
-    let rest = after(words, OPENINGS)?;
+    let plain = plainly(words);
+    let creates = draft.action == "create_experiment";
+    let renamed = after(plain, "call it|name it").or_else(|| after(plain, RENAME).filter(|_| creates));
+    let rest = renamed.or_else(|| after(words, OPENINGS))?;
     if rest.is_empty() {
         return None;
     }
-    let renames = after(skip(words, "no , |no|actually"), "call it|name it").is_some();
+    let renames = renamed.is_some();
     if renames && draft.asked.as_ref().is_some_and(|asked| asked.parameter == "name") {
         return None; // the answer itself
     }
@@ -145,6 +148,24 @@ fn name_key(draft: &Draft) -> String {
     key.to_owned()
 }
 
+const RENAME: &str = "rename it to|rename it|rename this to|rename that to|rename to|change its name to";
+
+/// The words without “no”, “wait” and the like in front.
+fn plainly(mut words: &[Word]) -> &[Word] {
+    while let Some(rest) = after(words, "no|wait|actually|sorry|oh|hm|,") {
+        words = rest;
+    }
+    words
+}
+
+/// A correction of which nothing fits a field.
+pub(super) fn unclear_correction(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let draft = situation.draft.as_ref().or(situation.on_card.as_ref())?;
+    let plain = plainly(words);
+    let said = after(plain, "use|make it|change it to|change that to|rather|instead use").unwrap_or(plain);
+    (draft.asked.is_none() && said.len() < words.len() && !said.is_empty()).then(|| Understood::all_but(&text(said)))
+}
+
 /// The parameter that loose words correct: by their form, then by what can be meant.
 fn corrected(draft: &Draft, words: &[Word]) -> Option<String> {
     let has = |key: &str| draft.params.contains_key(key);
@@ -155,8 +176,7 @@ fn corrected(draft: &Draft, words: &[Word]) -> Option<String> {
         _ => match &draft.asked {
             Some(asked) => &asked.parameter,
             None if has("experiment") => "experiment",
-            None if has("name") && words.len() > 1 => "name",
-            None if has("context") => "context",
+            None if has("context") && words.len() == 1 => "context",
             None => return None,
         },
     };
@@ -175,6 +195,10 @@ pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Optio
     // A name may contain anything, and a time looks like weights; elsewhere parts of a description are looked for first.
     let found =
         if matches!(key, "name" | "description" | "start_on" | "end_on") { plain_name(words) } else { clauses(words) };
+    let mut found = found;
+    if !matches!(key, "name" | "description") {
+        found.rest.retain(|word| !word.any(&["oh", "um", "uh"])); // “assign-prog, oh and site …”
+    }
     let mut params = found.params;
     if !found.rest.is_empty() && !params.contains_key(key) {
         let long = found.rest.len() > 6 && !matches!(key, "name" | "description" | "conditions" | "decision_points");

@@ -108,6 +108,9 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
     }
     let rest = after(words, "create|make|set up|build|add|new|design|draft")?;
     let rest = skip(skip(rest, "me|us"), "a new|an|a|the|another|new");
+    const WITHIN: &str = "within-subjects|within subjects|within-subject|within subject";
+    let within = after(rest, WITHIN).filter(|rest| after(rest, "experiment|study|test|design").is_some());
+    let rest = within.unwrap_or(rest);
     let grouped = after(rest, "group experiment").is_some();
     let factorial = after(rest, "factorial").is_some();
     const KINDS: &str = "group experiment|individual experiment|factorial experiment|factorial design|factorial study|\
@@ -117,13 +120,18 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
         None => (rest, false),
     };
     let found = clauses(rest);
-    let mut params = found.params;
+    let mut params = found.params.clone();
     if !said_so
         && !(words[0].is("create") && (params.contains_key("context") || rest.first().is_some_and(|w| w.quoted)))
     {
         return None;
     }
-    let name = text(without_last(&found.rest, &[",", "experiment"]));
+    let mut front = without_last(found.front(), &[",", "experiment"]).to_vec();
+    let mut beyond = found.beyond();
+    if front.is_empty() && !params.contains_key("name") && matches!(beyond.as_slice(), [only] if only.quoted) {
+        front = std::mem::take(&mut beyond);
+    }
+    let name = text(&front);
     if let Some(draft) = situation.draft.as_ref().filter(|draft| !said_so && draft.action == CREATE) {
         // `create Foo in mathstream` is what the button says after an unknown context: the rest of the draft holds.
         let known = draft.params.get("name").and_then(Value::as_str);
@@ -131,8 +139,20 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
             return Some(Wish::Update(params).into());
         }
     }
+    // What opens a part and was not understood is no part of a name, either.
+    const OPENS: &[&str] =
+        &["starting", "ending", "until", "include", "exclude", "including", "excluding", "grouped", "excludeall"];
+    if let Some(place) = (1..front.len()).find(|&i| front[i].any(OPENS) && front[i].text == front[i].lower) {
+        beyond = front[place..].to_vec();
+    }
+    if !beyond.is_empty() {
+        return Some(Understood::all_but(&text(&beyond)));
+    }
     if !name.is_empty() {
         params.entry("name").or_insert_with(|| name.into());
+    }
+    if within.is_some() {
+        params.entry("unit").or_insert_with(|| "within-subjects".into());
     }
     if grouped {
         params.entry("unit").or_insert_with(|| "group".into());
@@ -159,6 +179,25 @@ fn split<'a>(words: &'a [Word], at: &[&str]) -> Option<(&'a [Word], &'a [Word])>
     (!before.is_empty() && !after.is_empty()).then_some((before, after))
 }
 
+/// What can be set, and its parameter.
+const FIELDS: &[(&str, &str)] = &[
+    ("weights|weight|assignment weights|weighting|split", "weights"),
+    ("description", "description"),
+    ("name", "new_name"),
+    ("conditions", "conditions"),
+    ("decision points|decision point", "decision_points"),
+    ("tags|tag", "tags"),
+    ("consistency rule|consistency", "consistency"),
+    ("post-experiment rule|post experiment rule|post rule", "post_rule"),
+    ("unit of assignment|assignment unit", "unit"),
+    ("condition order|order of conditions|order", "condition_order"),
+    ("filter mode", "filter_mode"),
+    ("inclusion list", "inclusion"),
+    ("exclusion list", "exclusion"),
+    ("end date|end", "end_on"),
+    ("context", "context"),
+];
+
 /// `set the weights of X to 70/30`, `change the status of X to paused`, `set X to running`, `set X back to inactive`.
 fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
     let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust|move")?;
@@ -170,24 +209,7 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
         params.insert("status".to_owned(), text(to).into());
         return Some(Wish::change(STATUS, params).into());
     }
-    let fields: &[(&str, &str)] = &[
-        ("weights|weight|assignment weights|weighting|split", "weights"),
-        ("description", "description"),
-        ("name", "new_name"),
-        ("conditions", "conditions"),
-        ("decision points|decision point", "decision_points"),
-        ("tags|tag", "tags"),
-        ("consistency rule|consistency", "consistency"),
-        ("post-experiment rule|post experiment rule|post rule", "post_rule"),
-        ("unit of assignment|assignment unit", "unit"),
-        ("condition order|order of conditions|order", "condition_order"),
-        ("filter mode", "filter_mode"),
-        ("inclusion list", "inclusion"),
-        ("exclusion list", "exclusion"),
-        ("end date|end", "end_on"),
-        ("context", "context"),
-    ];
-    for (phrases, key) in fields {
+    for (phrases, key) in FIELDS {
         let Some(of) = after(about, phrases) else { continue };
         let whose = after(of, "of|for|on|in");
         if whose.is_none() && !of.is_empty() {
@@ -197,14 +219,14 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
             return None; // a correction of what is being worked out
         }
         named(&mut params, whose.unwrap_or(of), situation);
-        params.insert((*key).to_owned(), field(key, to));
+        values(&mut params, key, to);
         return Some(Wish::change(UPDATE, params).into());
     }
     // `change Math Hints's weights to 70/30`, `change Math Hints weights to 70/30`
-    for (phrases, key) in fields {
+    for (phrases, key) in FIELDS {
         let Some(whose) = phrases.split('|').find_map(|phrase| before(about, phrase)) else { continue };
         named(&mut params, &whose, situation);
-        params.insert((*key).to_owned(), field(key, to));
+        values(&mut params, key, to);
         return Some(Wish::change(UPDATE, params).into());
     }
     // `set X to running`
@@ -232,6 +254,26 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
             Some(Wish::change(STATUS, params).into())
         }
         _ => None,
+    }
+}
+
+/// A value, and others behind it: `foo and tags to x, y`. From the second on a “to” may be left out.
+fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) {
+    let next = |words: &[Word]| {
+        FIELDS.iter().find_map(|(phrases, key)| Some((*key, after(skip(words, "the"), phrases)?.len())))
+    };
+    let (mut key, mut words, mut first) = (key, words, true);
+    loop {
+        let following = (1..words.len()).filter(|&i| words[i].any(&[",", "and"])).find_map(|i| {
+            let (key, length) = next(skip(&words[i..], ", and|,|and"))?;
+            let bare = &words[words.len() - length..];
+            let value = after(bare, "to|as").or((!first && !bare.is_empty()).then_some(bare))?;
+            Some((i, key, value))
+        });
+        let end = following.map_or(words.len(), |(i, ..)| i);
+        params.insert(key.to_owned(), field(key, &words[..end]));
+        let Some((_, also, value)) = following else { return };
+        (key, words, first) = (also, value, false);
     }
 }
 
@@ -349,11 +391,25 @@ fn status(words: &[Word], situation: &Situation) -> Option<Understood> {
     if rest.is_empty() && situation.last_experiment.is_none() && confidence < 0.9 {
         return None;
     }
+    if let Some(both) = either(words, rest, situation) {
+        return Some(both);
+    }
     let rest = skip(rest, "the enrollment of|enrollment of|enrollment in|up");
     let mut params = Map::new();
     named(&mut params, rest, situation);
     params.insert("status".to_owned(), status.into());
     Some(Understood { wish: Wish::change(STATUS, params), confidence })
+}
+
+/// `start and stop Math Hints`: both cannot be meant.
+fn either(words: &[Word], rest: &[Word], situation: &Situation) -> Option<Understood> {
+    let about = after(rest, "and|or").filter(|_| rest[0].text == rest[0].lower)?;
+    let about = VERBS.iter().find_map(|(verb, _)| after(about, verb))?;
+    let Named::Name(name) = names::experiment(about, situation) else { return None };
+    let first = lower(&words[..words.len() - rest.len()]);
+    let second = lower(&rest[1..rest.len() - about.len()]);
+    let options = [first, second].map(|verb| format!("{verb} “{name}”")).to_vec();
+    Some(Understood::unclear("Which of the two should I do?", options))
 }
 
 /// A verb with one slip of the finger. The card shows what was understood, so this much may be assumed.

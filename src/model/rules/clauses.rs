@@ -14,6 +14,25 @@ pub(super) struct Clauses {
     pub(super) params: Map<String, Value>,
     /// The rest, in order.
     pub(super) rest: Vec<Word>,
+    /// How many words of the rest stand before the first part.
+    pub(super) before: usize,
+}
+
+impl Clauses {
+    /// The words before the first part: in a description of something new, its name.
+    pub(super) fn front(&self) -> &[Word] {
+        without_last(&self.rest[..self.before.min(self.rest.len())], &[",", "with", "and", "at", "in", "on"])
+    }
+
+    /// The words after the first part that say something nobody understood.
+    pub(super) fn beyond(&self) -> Vec<Word> {
+        const POLITE: &[&str] = &["please", "thanks", "thank", "you", "too", "also", "oh", "me", "us", "it"];
+        let says = |word: &&Word| !word.any(SMALL) && !word.any(POLITE);
+        let beyond = &self.rest[self.before.min(self.rest.len())..];
+        let Some(first) = beyond.iter().position(|word| says(&word)) else { return Vec::new() };
+        let last = beyond.iter().rposition(|word| says(&word)).unwrap_or(first);
+        beyond[first..=last].to_vec()
+    }
 }
 
 const CONDITIONS: &str = "the following conditions|the conditions|conditions|condition|the arms|arms|variants";
@@ -26,14 +45,15 @@ const SMALL: &[&str] = &[
 /// Reads the parts of a description, in any order.
 pub(super) fn clauses(words: &[Word]) -> Clauses {
     let mut found = Clauses::default();
+    let mut parts = false;
     let mut rest = words;
     while let Some((first, others)) = rest.split_first() {
         let joined = skip(rest, "and with|and at|with|and|at|on|using|use|has|having|,");
         let taken = description(joined)
+            .or_else(|| rules(joined))
             .or_else(|| rare(joined))
             .or_else(|| conditions(joined))
             .or_else(|| unit(joined))
-            .or_else(|| rules(joined))
             .or_else(|| tags(joined))
             .or_else(|| points(skip(joined, "at|on")))
             .or_else(|| weights(joined))
@@ -41,6 +61,9 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
             .or_else(|| name(joined));
         match taken {
             Some((params, after)) => {
+                if !parts {
+                    (parts, found.before) = (true, found.rest.len());
+                }
                 found.params.extend(params);
                 rest = after;
             }
@@ -54,8 +77,12 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
     while found.rest.last().is_some_and(|word| word.any(SMALL)) {
         found.rest.pop();
     }
+    if !parts {
+        found.before = found.rest.len();
+    }
     while found.rest.first().is_some_and(|word| word.is(",")) {
         found.rest.remove(0);
+        found.before = found.before.saturating_sub(1);
     }
     found
 }
@@ -145,7 +172,8 @@ pub(super) fn starts_clause(words: &[Word]) -> bool {
         "site",
     ]) || rare(words).is_some()
         || rules(words).is_some()
-        || tags(words).is_some()
+        || after(words, "the tags|tags|tagged").is_some()
+        || unit(words).is_some()
         || after(words, CONDITIONS).is_some()
         || after(words, POINTS).is_some()
         || (!first.quoted && ratio(&first.text).is_some())
@@ -245,9 +273,9 @@ fn context(words: &[Word]) -> Taken<'_> {
     let (first, rest) = after.split_first()?;
     let followed = skip(rest, "context|app|application");
     let ends = rest.len() != followed.len()
-        || rest.first().is_none_or(|next| {
-            next.any(&[",", "with", "and", "at", "on", "using", "weights", "assigned", "called", "named", "for", "in"])
-        });
+        || starts_clause(rest)
+        || unit(rest).is_some()
+        || rest.first().is_none_or(|next| next.any(&[",", "and", "called", "named"]));
     (ends && !first.any(SMALL)).then_some(())?;
     one("context", first.text.clone(), followed)
 }
@@ -270,8 +298,9 @@ fn unit(words: &[Word]) -> Taken<'_> {
         params.extend(kind.map(|kind| ("group".to_owned(), Value::from(kind))));
         return Some((params, rest));
     }
-    if let Some((kind, rest)) = after(words, "group").and_then(<[Word]>::split_first)
+    if let Some((kind, rest)) = after(words, "group|by").and_then(<[Word]>::split_first)
         && (kind.lower.ends_with("id") || kind.any(&["class", "school", "teacher", "district"]))
+        && !kind.quoted
     {
         return Some((vec![("unit".to_owned(), "group".into()), ("group".to_owned(), kind.text.clone().into())], rest));
     }
@@ -300,6 +329,12 @@ fn rules(words: &[Word]) -> Taken<'_> {
             _ => value.text.clone(),
         };
         return one("filter_mode", mode, rest);
+    }
+    for (mode, phrases) in [("excludeAll", "excludeall|exclude all"), ("includeAll", "includeall|include all")] {
+        let ended = |rest: &&[Word]| rest.first().is_none_or(|next| next.any(&[",", "and", "with", "at", "in", "but"]));
+        if let Some(rest) = after(words, phrases).filter(ended) {
+            return one("filter_mode", mode, rest);
+        }
     }
     let after =
         after(words, "the post-experiment rule|post-experiment rule|post experiment rule|the post rule|post rule")?;

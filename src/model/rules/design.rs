@@ -116,9 +116,11 @@ fn ending(words: &[Word]) -> Taken<'_> {
 fn members(words: &[Word]) -> Taken<'_> {
     const IN: &str = "the inclusion list|inclusion list|including|only for";
     const OUT: &str = "the exclusion list|exclusion list|excluding";
-    let (key, start) = match after(words, IN) {
+    // With a capital it is rather part of a name.
+    let verb = |verb| after(words, verb).filter(|_| words[0].text == words[0].lower);
+    let (key, start) = match after(words, IN).or_else(|| verb("include")) {
         Some(start) => ("inclusion", start),
-        None => ("exclusion", after(words, OUT)?),
+        None => ("exclusion", after(words, OUT).or_else(|| verb("exclude"))?),
     };
     let (items, rest) = list(skip(start, "is|to|of|are|:|,"));
     (!items.is_empty()).then(|| (vec![(key.to_owned(), who(&items))], rest))
@@ -145,8 +147,18 @@ fn dates(words: &[Word]) -> Taken<'_> {
 
 /// `2027-01-15`, `Friday` or `in 3 days`, perhaps with a time.
 pub(super) fn date(words: &[Word]) -> Option<(String, &[Word])> {
-    const DAYS: &[&str] =
-        &["today", "tomorrow", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    const DAYS: &[&str] = &[
+        "yesterday",
+        "today",
+        "tomorrow",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+    ];
     let words = skip(words, "next|this");
     let (day, rest) = words.split_first().filter(|(day, _)| !day.quoted)?;
     let digits = day.text.chars().filter(char::is_ascii_digit).count();

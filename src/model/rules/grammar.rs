@@ -31,6 +31,7 @@ pub(super) fn understand(situation: &Situation) -> Understood {
         .or_else(|| request(&all, words, situation, asks))
         .or_else(|| answers::answer(words, situation, asks))
         .or_else(|| respelt(words, situation, asks))
+        .or_else(|| answers::unclear_correction(words, situation))
         .or_else(|| (situation.said.trim() == "?").then(|| Wish::Talk(Talk::Help).into()))
         .unwrap_or_else(Understood::nothing)
 }

@@ -106,3 +106,77 @@ fn what_answers_another_question_is_taken() {
         ],
     );
 }
+
+#[test]
+fn what_is_left_over_is_no_name() {
+    let gamma = |group: &str| {
+        format!(
+            r#"create_experiment {{"context":"mathstream","decision_points":["lesson-quiz / question-hint"],"group":"{group}","name":"Gamma","unit":"group"}}"#
+        )
+    };
+    let (by_class, by_teacher) = (gamma("classId"), gamma("teacherId"));
+    check(
+        &Situation::default(),
+        &[
+            ("create experiment Tau in assign-prog at SelectSection/area_model starting soon", "unclear"),
+            ("create experiment Tau starting soon in assign-prog", "unclear"),
+            ("create experiment Tau in assign-prog for fun and glory", "unclear"),
+            (
+                "create experiment Tau in assign-prog at S/t starting yesterday",
+                r#"create_experiment {"context":"assign-prog","decision_points":["S / t"],"name":"Tau","start_on":"yesterday"}"#,
+            ),
+            (
+                "create experiment Phi in assign-prog at S/t include u1, u2 and exclude u1",
+                r#"create_experiment {"context":"assign-prog","decision_points":["S / t"],"exclusion":["u1"],"inclusion":["u1","u2"],"name":"Phi"}"#,
+            ),
+            (
+                "create experiment Chi in assign-prog with excludeAll and inclusion list class 5B",
+                r#"create_experiment {"context":"assign-prog","filter_mode":"excludeAll","inclusion":["class 5B"],"name":"Chi"}"#,
+            ),
+            (
+                "create experiment Zeta in assign-prog tags algebra and pilot, include classId:5B, exclude u9, excludeAll, end after 100 users",
+                r#"create_experiment {"context":"assign-prog","ends_after_users":100,"exclusion":["u9"],"filter_mode":"excludeAll","inclusion":["classId:5B"],"name":"Zeta","tags":["algebra","pilot"]}"#,
+            ),
+            (
+                "create within-subjects experiment Beta in assign-prog",
+                r#"create_experiment {"context":"assign-prog","name":"Beta","unit":"within-subjects"}"#,
+            ),
+            ("create experiment Gamma in mathstream at lesson-quiz/question-hint grouped by classId", &by_class),
+            ("create an experiment Gamma in mathstream grouped by classId at lesson-quiz/question-hint", &by_class),
+            ("create group experiment Gamma in mathstream by classId at lesson-quiz/question-hint", &by_class),
+            (
+                "create experiment Gamma in mathstream with unit group, group classId, at lesson-quiz/question-hint",
+                &by_class,
+            ),
+            ("create an experiment Gamma in mathstream grouped by teacherId at lesson-quiz/question-hint", &by_teacher),
+        ],
+    );
+}
+
+#[test]
+fn several_values_and_several_verbs() {
+    let stop = r#"update_experiment_status {"experiment":"Lesson Video Hints","status":"stop"}"#;
+    check(
+        &Situation::default(),
+        &[
+            (
+                "set description of Math Hints to foo and tags to x, y",
+                r#"update_experiment {"description":"foo","experiment":"Math Hints","tags":["x","y"]}"#,
+            ),
+            (
+                "update Math Hints weights to 70/30 and description to foo and tags x, y",
+                r#"update_experiment {"description":"foo","experiment":"Math Hints","tags":["x","y"],"weights":"70/30"}"#,
+            ),
+            (
+                "update Math Hints weights -10/110",
+                r#"update_experiment {"experiment":"Math Hints","weights":"-10/110"}"#,
+            ),
+            ("please could you kindly stop the Lesson Video Hints experiment thank you", stop),
+            ("start and stop Math Hints", "unclear: start “Math Hints” | stop “Math Hints”"),
+            (
+                "schedule Math Hints for yesterday",
+                r#"update_experiment_status {"experiment":"Math Hints","start_on":"yesterday","status":"scheduled"}"#,
+            ),
+        ],
+    );
+}

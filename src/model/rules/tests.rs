@@ -265,6 +265,10 @@ fn answers_to_an_open_question() {
                 "assign-prog, conditions control and hints, at SelectSection/area_model",
                 r#"update {"conditions":["control","hints"],"context":"assign-prog","decision_points":["SelectSection / area_model"]}"#,
             ),
+            (
+                "in assign-prog, oh and site SelectSection target area_model",
+                r#"update {"context":"assign-prog","decision_points":["SelectSection / area_model"]}"#,
+            ),
             ("never mind", "drop"),
             ("cancel that", "drop"),
             ("what contexts are there?", "read get_context_metadata"),
@@ -354,6 +358,9 @@ fn corrections() {
         ("use conditions x and y instead", r#"update {"conditions":["x","y"]}"#),
         ("no, call it Bar", r#"update {"name":"Bar"}"#),
         ("set the weights to 60/40", r#"update {"weights":"60/40"}"#),
+        ("rename it to Gamma Ray", r#"update {"name":"Gamma Ray"}"#),
+        ("no wait, name it Epsilon 2 instead", r#"update {"name":"Epsilon 2"}"#),
+        ("actually use three conditions", "unclear"),
     ];
     check(&drafted, &table);
     check(&on_card, &table);

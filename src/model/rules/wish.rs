@@ -34,7 +34,7 @@ pub(super) enum Wish {
     /// Not understood, or in several ways: then these are the ways.
     Unclear {
         /// What to ask.
-        question: &'static str,
+        question: String,
         /// What may be meant, each as a full request.
         options: Vec<String>,
     },
@@ -77,12 +77,17 @@ pub(super) struct Understood {
 impl Understood {
     /// Not understood at all.
     pub(super) fn nothing() -> Self {
-        Self { wish: Wish::Unclear { question: "", options: Vec::new() }, confidence: 0.3 }
+        Self { wish: Wish::Unclear { question: String::new(), options: Vec::new() }, confidence: 0.3 }
     }
 
     /// May be one of these.
-    pub(super) fn unclear(question: &'static str, options: Vec<String>) -> Self {
-        Self { wish: Wish::Unclear { question, options }, confidence: 0.5 }
+    pub(super) fn unclear(question: &str, options: Vec<String>) -> Self {
+        Self { wish: Wish::Unclear { question: question.to_owned(), options }, confidence: 0.5 }
+    }
+
+    /// All but these words.
+    pub(super) fn all_but(words: &str) -> Self {
+        Self::unclear(&format!("I did not understand “{words}”. Please say it in other words."), Vec::new())
     }
 }
 

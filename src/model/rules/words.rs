@@ -191,6 +191,7 @@ pub(super) fn polite(mut words: &[Word]) -> &[Word] {
     while let Some(rest) = after(words, BEFORE).filter(|rest| !rest.is_empty()) {
         words = rest;
     }
+    words = without_thanks(words).unwrap_or(words);
     // In “created today” it is no mere politeness, nor in “newest first”.
     let matters =
         |word: &Word| word.any(&["created", "create", "made", "added", "changed", "updated", "newest", "oldest"]);
@@ -199,6 +200,12 @@ pub(super) fn polite(mut words: &[Word]) -> &[Word] {
         return without_last(words, &["please", "pls", "thanks", "thx"]); // “now” may be a level
     }
     without_last(words, if words.iter().any(matters) { &endings[..7] } else { &endings })
+}
+
+/// The same without “thank you” at the end of a longer sentence.
+fn without_thanks(words: &[Word]) -> Option<&[Word]> {
+    let [rest @ .., thank, you] = words else { return None };
+    (rest.len() > 2 && thank.is("thank") && you.is("you")).then_some(rest)
 }
 
 #[cfg(test)]

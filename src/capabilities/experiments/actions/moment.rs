@@ -53,6 +53,7 @@ fn relative(words: &str, now: clock::Timestamp) -> Option<civil::DateTime> {
                 _ => return None,
             }
         }
+        ["yesterday", time @ ..] => (-1, time), // so that it is refused as over
         ["today", time @ ..] => (0, time),
         ["tomorrow", time @ ..] => (1, time),
         [day, time @ ..] => {
