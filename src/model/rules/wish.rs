@@ -1,5 +1,7 @@
 //! What a message was understood to be.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::glossary::Term;
@@ -34,7 +36,7 @@ pub(super) enum Wish {
     /// Not understood, or in several ways: then these are the ways.
     Unclear {
         /// What to ask.
-        question: &'static str,
+        question: Cow<'static, str>,
         /// What may be meant, each as a full request.
         options: Vec<String>,
     },
@@ -77,12 +79,12 @@ pub(super) struct Understood {
 impl Understood {
     /// Not understood at all.
     pub(super) fn nothing() -> Self {
-        Self { wish: Wish::Unclear { question: "", options: Vec::new() }, confidence: 0.3 }
+        Self { wish: Wish::Unclear { question: Cow::Borrowed(""), options: Vec::new() }, confidence: 0.3 }
     }
 
     /// May be one of these.
-    pub(super) fn unclear(question: &'static str, options: Vec<String>) -> Self {
-        Self { wish: Wish::Unclear { question, options }, confidence: 0.5 }
+    pub(super) fn unclear(question: impl Into<Cow<'static, str>>, options: Vec<String>) -> Self {
+        Self { wish: Wish::Unclear { question: question.into(), options }, confidence: 0.5 }
     }
 }
 
