@@ -5,7 +5,14 @@ use super::{Example, Term};
 /// In the order in which they are listed.
 pub(super) const TERMS: &[Term] = &[
     Term {
-        names: &["unit of assignment", "assignment unit", "units of assignment"],
+        names: &[
+            "unit of assignment",
+            "assignment unit",
+            "units of assignment",
+            "assignment units",
+            "group unit",
+            "group units",
+        ],
         meaning: "The *unit of assignment* says who draws a lot. *Individual*: each person, so classmates may differ. *Group*: the whole group, such as a class, draws once and everybody in it gets the same. *Within-subjects*: each visit, so one person meets several conditions.\n\nGroup assignment needs a group type, and people without a valid working group get the default.",
         example: Some(Example::Units),
     },

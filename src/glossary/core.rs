@@ -105,7 +105,7 @@ pub(super) const TERMS: &[Term] = &[
         example: None,
     },
     Term {
-        names: &["exclusion list", "exclude list", "exclusion", "exclusion lists"],
+        names: &["exclusion list", "exclude list", "exclusion", "exclusion lists", "exclude lists"],
         meaning: "The *exclusion list* says who must not take part. A person listed there is out, whatever else holds.",
         example: None,
     },

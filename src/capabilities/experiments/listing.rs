@@ -49,7 +49,8 @@ pub struct Which {
     /// Only those in this context, such as `assign-prog`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Only those with this status, such as `inactive`, `running`, `paused` or `archived`.
+    /// Only those with this status, such as `inactive`, `running`, `paused` or `archived`;
+    /// several as `archived or cancelled`, all the others as `not running`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Only those with this tag.
@@ -99,9 +100,36 @@ pub enum Sort {
 #[derive(Debug)]
 pub struct Filter<'a> {
     which: &'a Which,
-    status: Option<Status>,
+    status: Option<Statuses>,
     created: Option<Period>,
     changed: Option<Period>,
+}
+
+/// Statuses that a list is limited to, or all but these.
+#[derive(Debug)]
+struct Statuses {
+    but: bool,
+    named: Vec<Status>,
+}
+
+impl Statuses {
+    /// `archived or cancelled`, `not running`
+    fn meant(words: &str) -> Option<Self> {
+        let plain = words.trim().to_lowercase().replace(" or ", ",").replace(" and ", ",");
+        let (but, listed) = plain.strip_prefix("not ").map_or((false, plain.as_str()), |listed| (true, listed));
+        let listed = listed.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let named = listed.map(rules::status_meant).collect::<Option<Vec<_>>>()?;
+        (!named.is_empty()).then_some(Self { but, named })
+    }
+
+    fn contain(&self, status: Status) -> bool {
+        self.named.contains(&status) != self.but
+    }
+
+    fn words(&self) -> String {
+        let named: Vec<_> = self.named.iter().map(|status| status.shown()).collect();
+        format!("{}{}", if self.but { "not " } else { "" }, named.join(" or "))
+    }
 }
 
 impl Which {
@@ -113,7 +141,7 @@ impl Which {
     pub fn understood(&self, today: Date) -> Result<Filter<'_>, Reply> {
         let status = self.status.as_deref().map(|words| {
             let known = ["inactive", "running", "paused", "cancelled", "archived"];
-            rules::status_meant(words).ok_or_else(|| refusals::not_one_of("status", words, &known))
+            Statuses::meant(words).ok_or_else(|| refusals::not_one_of("status", words, &known))
         });
         let time = |words: &Option<String>| {
             let words = words.as_deref();
@@ -129,8 +157,8 @@ impl Which {
 
     /// What it is limited to: `running, in assign-prog, created today`.
     pub fn words(&self) -> String {
-        let status = self.status.as_deref().map(|words| match rules::status_meant(words) {
-            Some(status) => status.shown().to_owned(),
+        let status = self.status.as_deref().map(|words| match Statuses::meant(words) {
+            Some(statuses) => statuses.words(),
             None => words.to_owned(),
         });
         let with = |before: &str, words: &Option<String>| words.as_deref().map(|words| format!("{before} {words}"));
@@ -151,7 +179,7 @@ impl Which {
         let mut said = "list".to_owned();
         let mut say = |words: String| said = format!("{said} {words}");
         if let Some(words) = &self.status {
-            say(rules::status_meant(words).map_or(words.clone(), |status| status.shown().to_owned()));
+            say(Statuses::meant(words).map_or(words.clone(), |statuses| statuses.words()));
         }
         say("experiments".to_owned());
         let quoted = |words: &str| if words.contains(' ') { format!("“{words}”") } else { words.to_owned() };
@@ -222,7 +250,7 @@ impl Filter<'_> {
         };
         let contains = |text: &str, words: &str| text.to_lowercase().contains(&words.to_lowercase());
         let Which { context, tag, search, .. } = self.which;
-        self.status.is_none_or(|status| view.state == status)
+        self.status.as_ref().is_none_or(|statuses| statuses.contain(view.state))
             && context.as_deref().is_none_or(|context| view.context().eq_ignore_ascii_case(context))
             && tag.as_deref().is_none_or(|wanted| view.tags.iter().any(|tag| tag.eq_ignore_ascii_case(wanted)))
             && search.as_deref().is_none_or(|words| contains(&view.name, words) || contains(&view.description, words))
@@ -260,6 +288,8 @@ mod tests {
     fn every_filter_and_every_order() {
         assert_eq!(found(json!({})), ["Alpha", "beta", "gamma"], "by name, whatever the case");
         assert_eq!(found(json!({ "status": "running" })), ["beta"]);
+        assert_eq!(found(json!({ "status": "running or inactive" })), ["Alpha", "beta"]);
+        assert_eq!(found(json!({ "status": "not running" })), ["Alpha", "gamma"]);
         assert_eq!(found(json!({ "context": "Assign-Prog" })), ["Alpha", "beta"]);
         assert_eq!(found(json!({ "tag": "hints", "search": "ET" })), ["beta"]);
         assert_eq!(found(json!({ "created": "this week" })), ["beta", "Alpha"], "the newest first");

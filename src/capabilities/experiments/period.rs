@@ -60,6 +60,12 @@ pub fn meant(words: &str, today: Date) -> Option<Period> {
             };
             until_today(today.checked_sub(days.days()).ok()?)
         }
+        ["last", "year"] => {
+            let end = today.first_of_year().yesterday().ok()?;
+            Some(Period { from: end.first_of_year(), to: end })
+        }
+        ["between", rest @ ..] if rest.contains(&"and") => range(rest, &["and"], today),
+        ["from", rest @ ..] if rest.iter().any(|word| TO.contains(word)) => range(rest, TO, today),
         ["since" | "after" | "from", rest @ ..] => until_today(meant(&rest.join(" "), today)?.from),
         ["before" | "until", rest @ ..] => {
             let end = meant(&rest.join(" "), today)?.from;
@@ -72,10 +78,23 @@ pub fn meant(words: &str, today: Date) -> Option<Period> {
                 .filter(|_| today.weekday() != weekday(name).unwrap_or(Weekday::Monday))
                 .unwrap_or(today),
         ),
+        [name] if month(name).is_some() => {
+            let month = month(name)?;
+            whole_month(if month > today.month() { today.year() - 1 } else { today.year() }, month)
+        }
+        [number] if number.len() == 4 && number.parse::<i16>().is_ok() => {
+            let first = Date::new(number.parse().ok()?, 1, 1).ok()?;
+            Some(Period { from: first, to: first.last_of_year() })
+        }
         [date] => single(date.parse().ok()?),
+        [name, number] if number.len() == 4 && month(name).is_some() => whole_month(number.parse().ok()?, month(name)?),
+        [one, other, year] => {
+            let (month, number) = month(one).map(|m| (m, other)).or_else(|| month(other).map(|m| (m, one)))?;
+            single(Date::new(year.parse().ok()?, month, day_of_month(number)?).ok()?)
+        }
         [one, other] => {
             let (month, number) = month(one).map(|m| (m, other)).or_else(|| month(other).map(|m| (m, one)))?;
-            let number = number.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()?;
+            let number = day_of_month(number)?;
             let this_year = Date::new(today.year(), month, number).ok()?;
             match this_year > today {
                 true => single(Date::new(today.year() - 1, month, number).ok()?),
@@ -84,6 +103,27 @@ pub fn meant(words: &str, today: Date) -> Option<Period> {
         }
         _ => None,
     }
+}
+
+const TO: &[&str] = &["to", "until", "till"];
+
+/// From the first day of one period to the last of another. A second date in the future ends the range this year.
+fn range(words: &[&str], and: &[&str], today: Date) -> Option<Period> {
+    let middle = words.iter().position(|word| and.contains(word))?;
+    let (from, last) =
+        (meant(&words[..middle].join(" "), today)?.from, meant(&words[middle + 1..].join(" "), today)?.to);
+    let to = if last < from { last.checked_add(1.year()).ok()? } else { last };
+    (from <= to).then_some(Period { from, to })
+}
+
+fn whole_month(year: i16, month: i8) -> Option<Period> {
+    let first = Date::new(year, month, 1).ok()?;
+    Some(Period { from: first, to: first.last_of_month() })
+}
+
+/// `3`, `3rd`
+fn day_of_month(word: &str) -> Option<i8> {
+    word.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()
 }
 
 fn weekday(word: &str) -> Option<Weekday> {
@@ -133,6 +173,12 @@ mod tests {
             ("on November 3rd", "2026-11-03 2026-11-03"),
             ("since 1 Dec", "2025-12-01 2026-11-20"),
             ("since last month", "2026-10-01 2026-11-20"),
+            ("between 1 May and 31 May", "2026-05-01 2026-05-31"),
+            ("from 1 Nov to 30 Nov", "2026-11-01 2026-11-30"),
+            ("May", "2026-05-01 2026-05-31"),
+            ("December 2025", "2025-12-01 2025-12-31"),
+            ("last year", "2025-01-01 2025-12-31"),
+            ("on 3 May 2025", "2025-05-03 2025-05-03"),
             ("2026-02-30", "none"),
             ("soon", "none"),
         ] {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{
     changes::{STATUS, VERBS, named},
     design::date,
+    lists,
     situation::Situation,
     wish::{Understood, Wish},
     words::{Word, after, skip},
@@ -38,6 +39,9 @@ const TO: &str = "for|on|at|to|until";
 
 /// `archive all completed experiments from May in mathstream`, `stop “A”, “B” and “C”`.
 pub(super) fn several(words: &[Word]) -> Option<Understood> {
+    if let Some(which) = after(words, "delete|remove|erase|destroy|get rid of").and_then(deletion) {
+        return Some(which);
+    }
     let (rest, status) = VERBS.iter().find_map(|(verb, status)| Some((after(words, verb)?, *status)))?;
     let mut params = Map::new();
     let quoted: Vec<_> = rest.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
@@ -48,6 +52,26 @@ pub(super) fn several(words: &[Word]) -> Option<Understood> {
     };
     params.insert("status".to_owned(), status.into());
     Some(Wish::change(STATUS, params).into())
+}
+
+/// `delete all archived experiments`: that is done one by one.
+fn deletion(words: &[Word]) -> Option<Understood> {
+    const THINGS: [&str; 5] = ["experiments", "studies", "ones", "tests", "everything"];
+    let quoted: Vec<_> = words.iter().filter(|word| word.quoted).collect();
+    let opened = skip(words, "all of|all|every|each|both|the|our|my|of the");
+    let counts = after(words, "all|every|each|both|everything|experiments").is_some();
+    let of_a_kind = opened.first().is_some_and(|first| lists::is_status(first) || first.any(&THINGS));
+    let several =
+        words.iter().any(|word| word.any(&THINGS)) || after(words, "every|each").is_some() || words.len() == 1;
+    let options = match quoted.as_slice() {
+        [] if (counts || of_a_kind) && several => {
+            let status = opened.first().filter(|first| lists::is_status(first));
+            vec![status.map_or("list experiments".to_owned(), |status| format!("list {} experiments", status.lower))]
+        }
+        [] | [_] => return None,
+        several => several.iter().map(|word| format!("delete “{}”", word.text)).collect(),
+    };
+    Some(Understood::unclear("I delete one experiment at a time. Which one?", options))
 }
 
 /// What kind of experiments is meant.
@@ -141,6 +165,9 @@ mod tests {
                     "include class 5B and u2 in Math Hints",
                     r#"update_experiment {"add_to_inclusion":["class 5B","u2"],"experiment":"Math Hints"}"#,
                 ),
+                ("delete all archived experiments", "unclear: list archived experiments"),
+                ("delete all experiments", "unclear: list experiments"),
+                ("delete “A” and “B”", "unclear: delete “A” | delete “B”"),
                 ("delete Math Hints", r#"delete_experiment {"experiment":"Math Hints"}"#),
             ],
         );

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    design::rare,
+    design::{self, rare},
     words::{Word, after, sentence, skip, text, without_last},
 };
 
@@ -170,7 +170,7 @@ pub(super) fn starts_clause(words: &[Word]) -> bool {
         "equally",
         "evenly",
         "site",
-    ]) || rare(words).is_some()
+    ]) || design::begins(words)
         || rules(words).is_some()
         || after(words, "the tags|tags|tagged").is_some()
         || unit(words).is_some()

@@ -4,9 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     clauses::{Taken, list, one, starts_clause},
-    factors::factors,
+    factors::{FACTORS, factors},
     words::{Word, after, skip, text},
 };
+
+const PAYLOADS: &str = "the payloads|payloads|payload";
 
 /// One of them, if one begins here.
 pub(super) fn rare(words: &[Word]) -> Taken<'_> {
@@ -20,9 +22,23 @@ pub(super) fn rare(words: &[Word]) -> Taken<'_> {
         .or_else(|| dates(words))
 }
 
+/// Whether one of them begins here. Those that are lists are told by their first words: what follows is for whoever reads
+/// them, since a list looks ahead for the next part itself.
+pub(super) fn begins(words: &[Word]) -> bool {
+    let more = |rest: Option<&[Word]>| rest.is_some_and(|rest| !rest.is_empty());
+    more(after(words, PAYLOADS))
+        || more(after(words, FACTORS))
+        || more(listed(words).map(|(_, rest)| rest))
+        || reached(words).is_some()
+        || within(words).is_some()
+        || algorithm(words).is_some()
+        || ending(words).is_some()
+        || dates(words).is_some()
+}
+
 /// `payloads control=short, variant=long`; also `control short`, and `short for control`.
 fn payloads(words: &[Word]) -> Taken<'_> {
-    let after = after(words, "the payloads|payloads|payload")?;
+    let after = after(words, PAYLOADS)?;
     let (items, rest) = items(skip(after, "are|is|of|:|,"));
     let mut by_code = Map::new();
     for item in items {
@@ -114,16 +130,21 @@ fn ending(words: &[Word]) -> Taken<'_> {
 
 /// `inclusion list u1, u2`, `excluding class 5B`.
 fn members(words: &[Word]) -> Taken<'_> {
+    let (key, start) = listed(words)?;
+    let (items, rest) = list(skip(start, "is|to|of|are|:|,"));
+    (!items.is_empty()).then(|| (vec![(key.to_owned(), who(&items))], rest))
+}
+
+/// Which list, and what follows its name.
+fn listed(words: &[Word]) -> Option<(&'static str, &[Word])> {
     const IN: &str = "the inclusion list|inclusion list|including|only for";
     const OUT: &str = "the exclusion list|exclusion list|excluding";
     // With a capital it is rather part of a name.
     let verb = |verb| after(words, verb).filter(|_| words[0].text == words[0].lower);
-    let (key, start) = match after(words, IN).or_else(|| verb("include")) {
-        Some(start) => ("inclusion", start),
-        None => ("exclusion", after(words, OUT).or_else(|| verb("exclude"))?),
-    };
-    let (items, rest) = list(skip(start, "is|to|of|are|:|,"));
-    (!items.is_empty()).then(|| (vec![(key.to_owned(), who(&items))], rest))
+    match after(words, IN).or_else(|| verb("include")) {
+        Some(start) => Some(("inclusion", start)),
+        None => Some(("exclusion", after(words, OUT).or_else(|| verb("exclude"))?)),
+    }
 }
 
 /// Members as they are given: `u1`, `class 5B`.

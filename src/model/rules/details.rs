@@ -66,6 +66,8 @@ fn vocabulary(words: &[Word], situation: &Situation, form: Option<&str>) -> Opti
             "has",
             "offer",
             "offers",
+            "know",
+            "knows",
             "support",
             "use",
             "context",

@@ -7,7 +7,7 @@ use super::{
     words::{Word, after, skip, text},
 };
 
-const FACTORS: &str = "the following factors|the factors|factors|factor";
+pub(super) const FACTORS: &str = "the following factors|the factors|factors|factor";
 
 /// The factors, if they begin here.
 pub(super) fn factors(words: &[Word]) -> Taken<'_> {

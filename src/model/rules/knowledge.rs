@@ -1,7 +1,8 @@
 //! What words mean, how they go together, and what a change takes.
 
 use super::{
-    lists,
+    lists, names,
+    situation::Situation,
     wish::Wish,
     words::{Word, after, lower, skip, text, without_last},
 };
@@ -46,7 +47,7 @@ fn together(words: &[Word]) -> Option<Wish> {
     let asked = after(
         words,
         "how do|how does|how are|what is the difference between|the difference between|difference between|explain how|\
-         what is the relation between|how is|what do|compare|explain the difference between",
+         what is the relation between|how is|what do|compare|explain the difference between|explain",
     )?;
     let asked = without_last(
         asked,
@@ -107,6 +108,8 @@ fn takes(words: &[Word]) -> Option<Wish> {
                 "experiment",
                 "experiments",
                 "status",
+                "change",
+                "changes",
                 "user",
                 "users",
                 "assignments",
@@ -211,6 +214,19 @@ fn term(words: &[Word]) -> Option<Wish> {
     glossary::find(&text(asked)).map(explain)
 }
 
+/// `explain stratified sampling`: a word that is no name, in lower case and by its own.
+pub(super) fn concept(words: &[Word], situation: &Situation) -> Option<Wish> {
+    let asked = after(words, "explain to me|explain")?;
+    let is_plain = |word: &Word| !word.quoted && word.text.chars().all(|c| c.is_lowercase() || c == '-' || c == '\'');
+    let named =
+        ["of", "in", "experiment", "study", "setup", "details", "detail", "context", "it", "its", "this", "that"];
+    let of_theirs = asked.iter().any(|word| word.any(&named)) || names::points_back(asked);
+    let known = situation.last_experiment.as_ref().is_some_and(|name| name.to_lowercase() == lower(asked));
+    let is_context = matches!(asked, [one] if one.text.contains('-'));
+    (asked.iter().all(is_plain) && !of_theirs && !known && !is_context && lower(asked) != "briefly")
+        .then(|| Wish::read(EXPLAIN, [("concept", Some(text(skip(asked, "the|a|an"))))]))
+}
+
 /// With a look at the platform, where that shows something.
 fn explain(term: &'static glossary::Term) -> Wish {
     match term.example {
@@ -240,6 +256,14 @@ mod tests {
                 ("what's the difference between weights and consistency rules?", &both),
                 ("what does status mean?", &status),
                 ("help with statuses", &status),
+                ("explain decision points and weights", &explain(r#"{"concept":"decision point","with":"weight"}"#)),
+                ("explain the weather", &explain(r#"{"concept":"weather"}"#)),
+                (
+                    "how do group units and exclude lists work together?",
+                    &explain(r#"{"concept":"unit of assignment","with":"exclusion list"}"#),
+                ),
+                ("explain Math Hints", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+                ("what parameters are there for the status change?", "read get_update_experiment_status_schema"),
                 ("what does paused mean?", "term paused"),
                 ("what is paused?", r#"read get_all_experiments {"status":"enrollmentComplete"}"#),
                 ("What parameters does create take?", "read get_create_experiment_schema"),

@@ -1,13 +1,14 @@
 //! Lists of experiments: which ones, in which order, which page.
 //!
 //! A list is asked for by what is listed (“experiments”) or by a status (“what is running?”); what limits it are clauses
-//! that may stand anywhere and in any order. Words that belong to no clause are left aside.
+//! that may stand anywhere and in any order. Words that say nothing are left aside; for any other word that belongs to no
+//! clause there is a question, since a list that ignores it would be another list.
 
 use serde_json::{Map, Value, json};
 
 use super::{
     questions::{ASKING, SHOWING},
-    wish::Wish,
+    wish::{Understood, Wish},
     words::{Word, after, lower, skip, text},
 };
 
@@ -38,10 +39,59 @@ const CREATED: &str = "created|create|made|make|added|set up";
 const CHANGED: &str = "last changed|last updated|changed|updated|edited|modified|change|update";
 const THINGS: [&str; 6] = ["experiments", "studies", "experiement", "experimets", "tests", "ones"];
 /// What cannot be the name of a context.
-const NO_CONTEXT: [&str; 14] = [
-    "total", "upgrade", "all", "there", "status", "detail", "details", "short", "json", "raw", "full", "this", "last",
+const NO_CONTEXT: &[&str] = &[
+    "total",
+    "upgrade",
+    "all",
+    "there",
+    "status",
+    "detail",
+    "details",
+    "short",
+    "json",
+    "raw",
+    "full",
+    "this",
+    "last",
     "general",
+    "them",
+    "me",
+    "us",
+    "mine",
+    "ours",
+    "my",
+    "our",
+    "now",
+    "order",
+    "ascending",
+    "descending",
+    "reverse",
+    "system",
+    "platform",
+    "server",
+    "database",
+    "these",
+    "those",
+    "which",
+    "progress",
+    "between",
+    "today",
+    "yesterday",
 ];
+/// Words that limit nothing.
+const SMALL: &str = "all any every each the a an my our me us you your please pls now currently right just of them these those \
+    that which who are is was were be been have has had got there exist exists existing do does did we i in on at for from \
+    with and or nor , also only still moment present here so far ever experiment name names list show see view display tell \
+    give find get fetch search look overview upgrade system platform server database whole entire complete current available \
+    total number many how what else again thanks thank it yet already everything anything something some can could would like \
+    to know want need if by sorted sort ordered order status state their its set up created create made make context app \
+    but quickly kindly hello hi";
+/// Small words that belong to what follows them.
+const OPENING: &[&str] = &[
+    "with", "by", "that", "which", "are", "is", "was", "have", "has", "status", "state", "in", "on", "of", "for",
+    "from", "the", "created", "made", "create", "but", "and", "or", "at", "who", "sorted", "ordered",
+];
+const NOT: &str = "not|except for|except|excluding|without|other than|apart from|aren't|isn't|nor";
 
 /// Whether it is a word for a status.
 pub(super) fn is_status(word: &Word) -> bool {
@@ -58,7 +108,7 @@ pub(super) fn all() -> Wish {
 }
 
 /// Which experiments are asked for, if a list is.
-pub(super) fn list(words: &[Word]) -> Option<Wish> {
+pub(super) fn list(words: &[Word]) -> Option<Understood> {
     let plain = lower(words);
     let asks = after(words, SHOWING).is_some()
         || after(words, ASKING).is_some()
@@ -68,19 +118,22 @@ pub(super) fn list(words: &[Word]) -> Option<Wish> {
         )
         .is_some();
     let place = words.iter().position(|word| word.any(&THINGS));
-    if plain.contains("experiment names")
+    let names = plain.contains("experiment names")
         || plain.contains("names of the experiments")
-        || plain.contains("names of all")
-    {
-        return (asks || words.len() == 2).then(|| Wish::read(NAMES, []));
-    }
+        || plain.contains("names of all");
     match place {
+        _ if names && (asks || words.len() == 2) => {}
+        _ if names => return None,
         Some(place) if asks || place == 0 || words[..place].iter().any(is_status) => {}
         None if matches!(plain.as_str(), "list" | "list all" | "show all" | "show everything" | "list everything") => {}
         None if stands(words) || was_made(words) => {}
         _ => return None,
     }
-    Some(Wish::Read { tool: LIST, arguments: clauses(words, place) })
+    Some(match clauses(words, place) {
+        Ok(limits) if names && limits.is_empty() => Wish::read(NAMES, []).into(),
+        Ok(arguments) => Wish::Read { tool: LIST, arguments }.into(),
+        Err(question) => question,
+    })
 }
 
 /// `what is running in assign-prog?`, `anything paused?`
@@ -90,9 +143,11 @@ fn stands(words: &[Word]) -> bool {
         "what is|what are|which are|which is|is anything|is something|anything|what else is|list|all|list all",
     );
     let asked = asked.or_else(|| after(words, "show me all|show all|show me|show"));
-    let Some((first, rest)) = asked.and_then(|rest| skip(rest, "currently|still").split_first()) else { return false };
-    let goes_on =
-        |word: &Word| word.any(&["in", "for", "at", "right", "now", "currently", "tagged", "with", "page", ","]);
+    let Some(rest) = asked else { return false };
+    let Some((first, rest)) = skip(skip(rest, "currently|still"), "not").split_first() else { return false };
+    let goes_on = |word: &Word| {
+        word.any(&["in", "for", "at", "right", "now", "currently", "tagged", "with", "page", "or", "and", ","])
+    };
     is_status(first) && rest.first().is_none_or(goes_on)
 }
 
@@ -102,60 +157,159 @@ fn was_made(words: &[Word]) -> bool {
     asked.and_then(|rest| after(rest, CREATED)).is_some_and(|when| period(when).is_some())
 }
 
-/// What limits and orders the list.
-fn clauses(words: &[Word], place: Option<usize>) -> Map<String, Value> {
+/// What became of a word.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Known,
+    Small,
+    Odd,
+}
+
+/// What limits and orders the list; or a question about what cannot be understood.
+fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, Understood> {
     let mut found = Map::new();
-    let mut set = |key: &str, value: Value| {
-        found.entry(key).or_insert(value);
-    };
-    let mut at = 0;
+    let mut places: Vec<Place> =
+        words.iter().map(|word| if is_small(word) { Place::Small } else { Place::Odd }).collect();
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let mut negated = false;
+    let mut at = words.len() - skip(skip(words, SHOWING), ASKING).len();
+    places[..at].fill(Place::Known);
+    // `the assign-prog experiments`
+    let before = things.and_then(|things| things.checked_sub(1)).filter(|before| *before >= at);
+    let is_context = |word: &Word| word.text == word.lower && word.text.contains('-') && !word.quoted;
+    if let Some(before) = before.filter(|before| is_context(&words[*before])) {
+        found.insert("context".to_owned(), json!(words[before].text));
+        places[before] = Place::Known;
+    }
     while at < words.len() {
         let rest = &words[at..];
-        at += match clause(rest) {
-            Some((key, value, length)) => {
-                set(key, value);
-                length
-            }
-            None => {
-                if let Some(status) = status(&rest[0]) {
-                    set("status", json!(status));
-                }
-                1
-            }
-        };
+        let mut length = 1;
+        if places[at] == Place::Known || rest[0].any(&THINGS) {
+            places[at] = Place::Known;
+        } else if let Some((key, value, taken)) = clause(rest) {
+            length = taken;
+            let place = if found.get(key).is_none_or(|other| *other == value) { Place::Known } else { Place::Odd };
+            places[at..at + length].fill(place);
+            found.entry(key).or_insert(value);
+        } else if after(rest, SORTED).is_some() {
+            return Err(Understood::unclear(
+                "I can sort by name, status, or date.",
+                ["list experiments by name", "list experiments by status", "list experiments newest first"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ));
+        } else if let Some((not, status, taken)) = stated(rest) {
+            length = taken;
+            negated = not || negated;
+            if negated { &mut without } else { &mut with }.push(status);
+            places[at..at + length].fill(Place::Known);
+        }
+        negated &= words.get(at + length).is_some_and(|next| next.any(&["or", "nor", "and", ","]) || is_status(next));
+        at += length;
     }
-    // `the assign-prog experiments`
-    let before = place.and_then(|place| place.checked_sub(1)).map(|at| &words[at]);
-    if let Some(context) = before.filter(|word| word.text == word.lower && word.text.contains('-') && !word.quoted) {
-        set("context", json!(context.text));
+    if let Some(odd) = odd(words, &places) {
+        return Err(Understood::unclear(
+            format!("I do not understand “{odd}” in this."),
+            vec!["list experiments".to_owned(), "list running experiments".to_owned()],
+        ));
     }
-    found
+    match (with.is_empty(), without.is_empty()) {
+        (false, _) => found.insert("status".to_owned(), json!(with.join(" or "))),
+        (true, false) => found.insert("status".to_owned(), json!(format!("not {}", without.join(" or ")))),
+        (true, true) => None,
+    };
+    Ok(found)
+}
+
+fn is_small(word: &Word) -> bool {
+    !word.quoted && SMALL.split_whitespace().any(|small| word.lower == small)
+}
+
+/// The first words that belong to nothing, with the small words that lead to them.
+fn odd(words: &[Word], places: &[Place]) -> Option<String> {
+    let first = places.iter().position(|place| *place == Place::Odd)?;
+    let mut end =
+        first + places[first..].iter().position(|place| *place == Place::Known).unwrap_or(places.len() - first);
+    if after(&words[first..], NOT).is_some() {
+        end = words.len(); // what is not wanted belongs to it
+    }
+    while end > first + 1 && places[end - 1] == Place::Small {
+        end -= 1;
+    }
+    let leads = |at: &usize| places[*at] == Place::Small && words[*at].any(OPENING);
+    let start = (0..first).rev().take_while(leads).last().unwrap_or(first);
+    Some(text(skip(&words[start..end], "the|and|or")))
+}
+
+/// A status at the beginning: whether it is one that is not wanted, and how many words it takes.
+fn stated(words: &[Word]) -> Option<(bool, &'static str, usize)> {
+    let denied = after(words, NOT);
+    let rest = match denied {
+        Some(rest) => skip(skip(rest, "the|those that are|those which are|currently|yet"), "ones"),
+        None => words,
+    };
+    let rest = skip(
+        rest,
+        "with the status|with status|in the status|in status|in state|with state|whose status is|status is|status",
+    );
+    if let Some(rest) = after(rest, "in progress") {
+        return Some((denied.is_some(), "enrolling", words.len() - rest.len()));
+    }
+    let (first, rest) = rest.split_first()?;
+    Some((denied.is_some(), status(first)?, words.len() - rest.len()))
+}
+
+const SORTED: &str = "sorted by|sort by|sort them by|ordered by|order by|order them by|arranged by";
+
+/// An order at the beginning, and what follows.
+fn order(words: &[Word]) -> Option<(&'static str, &[Word])> {
+    const FIXED: [(&str, &str); 4] = [
+        ("newest first|most recent first|newest|latest|most recent|recently created", "newest"),
+        ("oldest first|oldest", "oldest"),
+        ("alphabetically|in alphabetical order", "name"),
+        ("recently changed|recently updated", "changed"),
+    ];
+    const BY: [(&str, &str); 5] = [
+        ("names|name|title", "name"),
+        ("status|state", "status"),
+        ("context|app", "context"),
+        ("last change|last update|last changed|last updated|change date|update date|changed|updated", "changed"),
+        ("creation date|creation time|creation|created date|date created|date|created|age", "newest"),
+    ];
+    let sorted = skip(words, "sorted|ordered");
+    let first_of = |words, table: &[(&str, &'static str)]| {
+        table.iter().find_map(|(phrases, value)| Some((*value, after(words, phrases)?)))
+    };
+    if let Some(found) = first_of(sorted, &FIXED) {
+        return Some(found);
+    }
+    let (sort, rest) = first_of(skip(after(words, SORTED).or_else(|| after(words, "by"))?, "the|their"), &BY)?;
+    let turned = skip(rest, ",|in");
+    let rising = after(turned, "ascending order|ascending|asc|oldest first").map(|rest| (true, skip(rest, "order")));
+    let falling = after(turned, "descending order|descending|desc|newest first").map(|rest| (false, rest));
+    match (sort, rising.or(falling)) {
+        (sort, None) => Some((sort, rest)),
+        ("newest", Some((true, rest))) => Some(("oldest", rest)),
+        ("newest" | "changed", Some((false, rest))) => Some((sort, rest)),
+        ("name" | "status" | "context", Some((true, rest))) => Some((sort, rest)),
+        _ => None,
+    }
 }
 
 /// A clause at the beginning: what it sets, and how many words it is long.
 fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
     let length = |rest: &[Word]| words.len() - rest.len();
-    let form = [
+    let forms = [
         ("in detail|in full|with details|with all details|detailed", "full"),
         ("in short|in brief|briefly|short", "short"),
         ("as raw json|in raw|as raw|as json|in json|raw json|raw|json", "raw"),
     ];
-    let sort = [
-        (
-            "newest first|most recent first|newest|latest|most recent|recently created|by creation date|by date|by age",
-            "newest",
-        ),
-        ("oldest first|oldest", "oldest"),
-        ("by name|by names|alphabetically", "name"),
-        ("by status|by state", "status"),
-        ("by context|by app", "context"),
-        ("by last change|by last update|recently changed|recently updated|by change date", "changed"),
-    ];
-    let fixed = |key: &'static str, table: &[(&str, &str)]| {
-        table.iter().find_map(|(phrases, value)| Some((key, json!(value), length(after(words, phrases)?))))
-    };
-    if let Some(found) = fixed("form", &form).or_else(|| fixed("sort", &sort)) {
-        return Some(found);
+    let form = forms.iter().find_map(|(phrases, form)| Some((*form, after(words, phrases)?)));
+    if let Some((form, rest)) = form {
+        return Some(("form", json!(form), length(rest)));
+    }
+    if let Some((sort, rest)) = order(words) {
+        return Some(("sort", json!(sort), length(rest)));
     }
     if let Some((number, rest)) = after(words, "page").and_then(<[Word]>::split_first) {
         return Some(("page", json!(number.text.parse::<u32>().ok()?), length(rest)));
@@ -165,45 +319,88 @@ fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
             return Some((key, json!(when), length(rest)));
         }
     }
-    const TAG: &str =
-        "tagged with|tagged as|tagged|with the tag|with tag|that have the tag|having the tag|labelled|labeled";
+    const TAG: &str = "tagged with|tagged as|tagged|with the tags|with the tag|with tags|with tag|by the tag|by tag|\
+        that have the tag|which have the tag|having the tag|labelled|labeled|tag";
     const ABOUT: &str = "about|called|named|matching|containing|that contain|with the name|with the word";
     for (phrases, key) in [(TAG, "tag"), (ABOUT, "search")] {
-        if let Some((word, rest)) = after(words, phrases).and_then(<[Word]>::split_first) {
-            return Some((key, json!(word.text), length(rest)));
+        if let Some(rest) = after(words, phrases).filter(|rest| !rest.is_empty()) {
+            let ends = |at: &usize| {
+                let word = &rest[*at];
+                word.quoted || is_small(word) || stated(&rest[*at..]).is_some() || clause(&rest[*at..]).is_some()
+            };
+            let end = if rest[0].quoted { 1 } else { (1..rest.len()).find(ends).unwrap_or(rest.len()) };
+            return Some((key, json!(text(&rest[..end])), length(&rest[end..])));
         }
+    }
+    // `from last week`, `in the last 3 days`
+    if let Some((when, rest)) = fixed_period(words).or_else(|| after(words, "from|of").and_then(fixed_period)) {
+        return Some(("created", json!(when), length(rest)));
     }
     let named = skip(after(words, "in|of|for|from|under")?, "the context|the|context|app");
     let (first, rest) = named.split_first()?;
-    let is_context = !first.any(&NO_CONTEXT) && !is_status(first) && !first.is("experiments");
-    is_context.then(|| ("context", json!(first.text), length(rest)))
+    let is_context = !first.any(NO_CONTEXT) && !is_status(first) && !first.any(&THINGS) && !first.is(",");
+    is_context.then(|| ("context", json!(first.text), length(skip(rest, "context"))))
 }
 
 /// When something happened, in the words that the tool reads; and what follows.
 fn period(words: &[Word]) -> Option<(String, &[Word])> {
-    let named = |phrases: &str| after(words, phrases).map(|rest| words.len() - rest.len());
-    let length = named("today|yesterday|recently|this week|last week|this month|last month|this year").or_else(|| {
+    if let Some(found) = fixed_period(words) {
+        return Some(found);
+    }
+    let ends = |word: &Word| {
+        word.is(",")
+            || is_status(word)
+            || word.any(&[
+                "in", "by", "tagged", "with", "sorted", "page", "for", "and", "newest", "oldest", "that", "which",
+            ])
+    };
+    let most = |rest: &[Word]| rest.iter().position(ends).unwrap_or(rest.len()).min(3);
+    let upto = |length: usize| (plain_period(&words[..length]), &words[length..]);
+    // `between 1 May and 31 May`, `from Monday to Friday`
+    let range =
+        after(words, "between").map(|rest| (rest, "and")).or(after(words, "from").map(|rest| (rest, "to|until|till")));
+    if let Some((rest, and)) = range
+        && let Some(middle) = (1..rest.len().min(5)).find(|at| after(&rest[*at..], and).is_some())
+        && let more @ 1.. = most(&rest[middle + 1..])
+    {
+        return Some(upto(words.len() - rest.len() + middle + 1 + more));
+    }
+    let rest = after(words, "since|after|before|until|on|from")?;
+    let more = most(rest);
+    (more > 0).then(|| upto(words.len() - rest.len() + more))
+}
+
+/// A period that is one by its words alone, and what follows.
+fn fixed_period(words: &[Word]) -> Option<(String, &[Word])> {
+    const MONTHS: &str = "january february march april may june july august september october november december";
+    let named = after(words, "today|yesterday|recently|this week|last week|this month|last month|this year|last year");
+    let counted = || {
         let rest = after(words, "in the last|in the past|within the last|the last|last|during the last")?;
         let (number, unit) = (rest.first()?, rest.get(1)?);
         let counts =
             number.text.parse::<u32>().is_ok() && unit.any(&["day", "days", "week", "weeks", "month", "months"]);
-        counts.then(|| words.len() - rest.len() + 2)
-    });
-    if let Some(length) = length {
-        return Some((plain_period(&words[..length]), &words[length..]));
-    }
-    let rest = after(words, "since|after|before|until|on|from")?;
-    let opening = words.len() - rest.len();
-    let ends = |word: &Word| {
-        word.is(",") || word.any(&["in", "by", "tagged", "with", "sorted", "page", "for", "and", "newest", "oldest"])
+        counts.then(|| &rest[2..])
     };
-    let more = rest.iter().position(ends).unwrap_or(rest.len()).min(3);
-    (more > 0).then(|| (plain_period(&words[..opening + more]), &rest[more..]))
+    let month = || {
+        let (first, rest) = after(words, "in|during")?.split_first()?;
+        let is_month = first.lower.len() >= 3 && MONTHS.split(' ').any(|month| month.starts_with(&first.lower));
+        let is_year = |word: &Word| word.text.len() == 4 && word.text.parse::<u16>().is_ok();
+        match rest.first() {
+            Some(year) if is_month && is_year(year) => Some(&rest[1..]),
+            _ => (is_month || is_year(first)).then_some(rest),
+        }
+    };
+    let day = || {
+        let (first, rest) = words.split_first()?;
+        (first.text.len() == 10 && first.text.matches('-').count() == 2 && first.text.starts_with("20")).then_some(rest)
+    };
+    let rest = named.or_else(counted).or_else(month).or_else(day)?;
+    Some((plain_period(&words[..words.len() - rest.len()]), rest))
 }
 
 /// `in the last 3 days` is `last 3 days`.
 fn plain_period(words: &[Word]) -> String {
-    let words = skip(words, "in the|in|within the|during the|the");
+    let words = skip(words, "in the|in|within the|during the|during|the");
     text(match words.first() {
         Some(first) if first.is("on") => &words[1..],
         _ => words,
@@ -212,7 +409,7 @@ fn plain_period(words: &[Word]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{situation::Situation, tests::check};
+    use super::super::{grammar::understand, situation::Situation, tests::check, wish::Wish};
 
     #[test]
     fn a_list_is_limited_ordered_and_paged() {
@@ -249,9 +446,52 @@ mod tests {
             ("what is paused?", r#"{"status":"enrollmentComplete"}"#),
             ("which experiments are archived", r#"{"status":"archived"}"#),
             ("the assign-prog experiments", r#"{"context":"assign-prog"}"#),
+            ("list experiments not running", r#"{"status":"not enrolling"}"#),
+            ("which experiments are not running or archived?", r#"{"status":"not enrolling or archived"}"#),
+            ("list experiments that are archived or cancelled", r#"{"status":"archived or cancelled"}"#),
+            ("list all experiments except archived ones", r#"{"status":"not archived"}"#),
+            ("show me the running and the paused experiments", r#"{"status":"enrolling or enrollmentComplete"}"#),
+            (
+                "list experiments by tag algebra in assign-prog which are inactive",
+                r#"{"context":"assign-prog","status":"inactive","tag":"algebra"}"#,
+            ),
+            (
+                "list experiments created between 1 May and 31 May in mathstream",
+                r#"{"context":"mathstream","created":"between 1 May and 31 May"}"#,
+            ),
+            ("list experiments created from Monday to Friday", r#"{"created":"from Monday to Friday"}"#),
+            ("list experiments created in May", r#"{"created":"May"}"#),
+            ("list experiments from last week", r#"{"created":"last week"}"#),
+            (
+                "list experiments about linear equations that are paused",
+                r#"{"search":"linear equations","status":"enrollmentComplete"}"#,
+            ),
+            ("list experiments sorted by created ascending", r#"{"sort":"oldest"}"#),
+            ("list experiments sorted by name", r#"{"sort":"name"}"#),
+            ("please show me all of them experiments right now", "{}"),
+            ("which experiments do we currently have in UpGrade?", "{}"),
+            ("list the names of the experiments in mathstream", r#"{"context":"mathstream"}"#),
         ];
-        let rows: Vec<_> = rows.iter().map(|(said, arguments)| (*said, list(arguments))).collect();
+        let rows: Vec<_> = rows.iter().map(|(said, arguments)| (*said, list(arguments).replace(" {}", ""))).collect();
         let rows: Vec<_> = rows.iter().map(|(said, line)| (*said, line.as_str())).collect();
         check(&Situation::default(), &rows);
+    }
+
+    #[test]
+    fn nothing_of_it_is_ignored() {
+        for (said, question) in [
+            ("list experiments with status bogus", "I do not understand “with status bogus” in this."),
+            ("list experiments created tomorrow", "I do not understand “created tomorrow” in this."),
+            ("show experiments created by ana in assign-prog", "I do not understand “created by ana” in this."),
+            ("list experiments in assign-prog and mathstream", "I do not understand “mathstream” in this."),
+            ("list experiments not in mathstream", "I do not understand “not in mathstream” in this."),
+            ("list experiments sorted by enrollment", "I can sort by name, status, or date."),
+            ("list experiments sorted by weight", "I can sort by name, status, or date."),
+        ] {
+            let wish = understand(&Situation { said: said.to_owned(), ..Situation::default() }).wish;
+            let asked =
+                matches!(&wish, Wish::Unclear { question: asked, options } if asked == question && !options.is_empty());
+            assert!(asked, "{said}: {wish:?}");
+        }
     }
 }

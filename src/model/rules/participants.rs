@@ -77,7 +77,7 @@ fn init(words: &[Word]) -> Option<Wish> {
 }
 
 /// `class 5B and 5C, school North`: ids by type. A working group has one id for each type.
-fn groups(words: &[Word], one_each: bool) -> Map<String, Value> {
+pub(super) fn groups(words: &[Word], one_each: bool) -> Map<String, Value> {
     let mut groups: Map<String, Value> = Map::new();
     let (items, _) = clauses::list(words);
     let mut kind: Option<String> = None;

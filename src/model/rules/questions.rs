@@ -20,12 +20,14 @@ pub(super) fn question(words: &[Word], situation: &Situation) -> Option<Understo
     talk(words)
         .or_else(|| log(words))
         .or_else(|| health(words))
+        .or_else(|| is_it_up(words, situation))
         .or_else(|| contexts(words))
         .or_else(|| known_to(words))
         .or_else(|| knowledge::knowledge(words))
-        .or_else(|| lists::list(words))
-        .or_else(|| details::details(words, situation))
         .map(Understood::from)
+        .or_else(|| lists::list(words))
+        .or_else(|| knowledge::concept(words, situation).map(Understood::from))
+        .or_else(|| details::details(words, situation).map(Understood::from))
 }
 
 /// Greetings, thanks, and questions about the bot itself; `words` may be with politeness.
@@ -260,6 +262,13 @@ fn health(words: &[Word]) -> Option<Wish> {
     (fits || version).then(|| Wish::read(HEALTH, []))
 }
 
+/// `is it up?`, while no experiment is talked about.
+fn is_it_up(words: &[Word], situation: &Situation) -> Option<Wish> {
+    const STATES: &str = "up and running|up|down|alive|online|reachable|healthy|working|ok|okay";
+    let asked = after(words, "is it").and_then(|rest| after(skip(rest, "still"), STATES))?;
+    (asked.is_empty() && situation.last_experiment.is_none()).then(|| Wish::read(HEALTH, []))
+}
+
 /// `what does assign-prog know?`
 fn known_to(words: &[Word]) -> Option<Wish> {
     let (last, named) = after(words, "what does|what do")?.split_last()?;
@@ -290,6 +299,11 @@ mod tests {
                 ("What version is it?", "read check_upgrade_health"),
                 ("which version of UpGrade are we on?", "read check_upgrade_health"),
                 ("check the health", "read check_upgrade_health"),
+                ("is it up?", "read check_upgrade_health"),
+                (
+                    "what group types does livehint-ai know?",
+                    r#"read get_group_types_for_context {"context":"livehint-ai"}"#,
+                ),
                 ("list experiments", "read get_all_experiments"),
                 ("List all experiments", "read get_all_experiments"),
                 ("show me all the experiments please", "read get_all_experiments"),

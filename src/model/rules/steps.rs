@@ -315,6 +315,16 @@ mod tests {
     }
 
     #[test]
+    fn a_message_of_openings_costs_no_more_than_another() {
+        let said = format!(
+            "create experiment Foo {}",
+            "exclude include tags conditions a, payloads x factors y and ".repeat(60)
+        );
+        let situation = Situation { said, ..Situation::default() };
+        assert!(steps(&situation).is_empty(), "and it comes to an end");
+    }
+
+    #[test]
     fn one_request_stays_whole() {
         for said in [
             "create experiment Foo in assign-prog with conditions control and treatment",

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{
     names::{self, Named},
+    participants,
     situation::Situation,
     wish::{Understood, Wish},
     words::{Word, after, skip, without_last},
@@ -103,25 +104,55 @@ fn journey(words: &[Word], situation: &Situation) -> Option<Wish> {
         _ => (None, rest),
     };
     params.extend(user.map(|user| ("user".to_owned(), user.text.clone().into())));
-    if let Some(place) = after(rest, "visiting|going to|at|to") {
+    if rest
+        .first()
+        .is_some_and(|first| !first.any(&["visiting", "going", "at", "to", "in", "through", "for", "taking", "with"]))
+    {
+        return None;
+    }
+    // `in Hints in Fractions` is one part; a visit and groups begin another, and “in” after these.
+    let begins = |at: usize| {
+        let slashed = rest.get(at + 1).is_some_and(|next| next.text.contains('/'));
+        rest[at].any(&["visiting", "with"])
+            || rest[at].is("at") && slashed
+            || rest[at].is("in") && rest[..at].iter().any(|word| word.any(&["visiting", "with"]))
+    };
+    let mut start = 0;
+    while start < rest.len() {
+        let end = (start + 1..rest.len()).find(|at| begins(*at)).unwrap_or(rest.len());
+        journey_part(&mut params, &rest[start..end], situation);
+        start = end;
+    }
+    Some(Wish::change(JOURNEY, params))
+}
+
+/// Where a journey goes, in which experiment, or with which groups.
+fn journey_part(params: &mut Map<String, Value>, part: &[Word], situation: &Situation) {
+    let part = without_last(part, &[","]);
+    if let Some(listed) = after(part, "with the groups|with groups|with group|with the group|with the|with") {
+        let groups = participants::groups(listed, false);
+        if !groups.is_empty() {
+            params.insert("group".to_owned(), groups.into());
+        }
+    } else if let Some(place) = after(part, "visiting|going to|at|to") {
         let place = skip(place, "the decision point|decision point|the");
+        let as_point = |word: &Word| {
+            !word.quoted && (word.text.contains('_') || word.text.contains('-') && word.text == word.lower)
+        };
         match (place, place.first().and_then(|one| one.text.split_once('/'))) {
             ([_], Some((site, target))) => {
                 params.insert("site".to_owned(), site.into());
                 params.insert("target".to_owned(), target.into());
             }
-            ([site, target], None) if !site.quoted && target.text.contains('_') => {
+            ([site, target], None) if !site.quoted && as_point(target) => {
                 params.insert("site".to_owned(), site.text.clone().into());
                 params.insert("target".to_owned(), target.text.clone().into());
             }
-            _ => named(&mut params, place, situation),
+            _ => named(params, place, situation),
         }
-    } else if let Some(experiment) = after(rest, "in|through|for|taking part in") {
-        named(&mut params, experiment, situation);
-    } else if !rest.is_empty() {
-        return None;
+    } else if let Some(whole) = after(part, "in|through|for|taking part in") {
+        named(params, whole, situation);
     }
-    Some(Wish::change(JOURNEY, params))
 }
 
 fn named(params: &mut Map<String, Value>, experiment: &[Word], situation: &Situation) {
@@ -144,9 +175,12 @@ const TEST_USERS: &str = "simulated users|test users|simulated user|test user|te
 /// `(with|using) N (simulated|test) users` anywhere: the number, and the words without it.
 fn users(words: &[Word]) -> (Option<i64>, Vec<Word>) {
     for (at, word) in words.iter().enumerate() {
-        let Ok(users) = word.text.replace('.', "").parse::<i64>() else { continue };
-        let Some(rest) = after(&words[at + 1..], "users|user|participants|students|people")
-            .or_else(|| after(&words[at + 1..], TEST_USERS))
+        let hundred = after(&words[at..], "a hundred|one hundred");
+        let number = || word.text.replace('.', "").parse().ok().or_else(|| in_words(&word.lower));
+        let Some(users) = hundred.map(|_| 100).or_else(number) else { continue };
+        let following = hundred.unwrap_or(&words[at + 1..]);
+        let Some(rest) =
+            after(following, "users|user|participants|students|people").or_else(|| after(following, TEST_USERS))
         else {
             continue;
         };
@@ -158,6 +192,19 @@ fn users(words: &[Word]) -> (Option<i64>, Vec<Word>) {
         return (Some(users), before);
     }
     (None, words.to_vec())
+}
+
+/// A number up to a hundred that is written out.
+fn in_words(word: &str) -> Option<i64> {
+    const SMALL: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+        seventeen eighteen nineteen";
+    const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety hundred";
+    let place = |names: &str, word: &str| Some(names.split_whitespace().position(|name| name == word)? as i64);
+    let tens = |word: &str| Some((place(TENS, word)? + 2) * 10);
+    match word.split_once('-') {
+        None => place(SMALL, word).map(|place| place + 1).or_else(|| tens(word)),
+        Some((ten, one)) => Some(tens(ten).filter(|ten| *ten < 100)? + place(SMALL, one).filter(|one| *one < 9)? + 1),
+    }
 }
 
 #[cfg(test)]
@@ -198,6 +245,26 @@ mod tests {
                 (
                     "create 20 simulated users with classId groups",
                     r#"read generate_test_users {"group_type":"classId","users":20}"#,
+                ),
+                (
+                    "simulate user u1 in Zeta visiting SelectSection/area_model",
+                    r#"simulate_user_journey {"experiment":"Zeta","site":"SelectSection","target":"area_model","user":"u1"}"#,
+                ),
+                (
+                    "simulate user u1 visiting lesson-quiz question-hint with class 5B",
+                    r#"simulate_user_journey {"group":{"class":["5B"]},"site":"lesson-quiz","target":"question-hint","user":"u1"}"#,
+                ),
+                (
+                    "simulate user u5 in Class Hint Rollout with groups classId 5B visiting lesson-quiz/question-hint",
+                    r#"simulate_user_journey {"experiment":"Class Hint Rollout","group":{"classId":["5B"]},"site":"lesson-quiz","target":"question-hint","user":"u5"}"#,
+                ),
+                (
+                    "test the balance of Class Hint Rollout with fifty users",
+                    r#"test_condition_balance {"experiment":"Class Hint Rollout","users":50}"#,
+                ),
+                (
+                    "test the balance of Math Hints with a hundred users",
+                    r#"test_condition_balance {"experiment":"Math Hints","users":100}"#,
                 ),
                 ("enrol 5 users in Math Hints", r#"test_condition_balance {"experiment":"Math Hints","users":5}"#),
             ],

@@ -81,13 +81,13 @@ impl Understood {
     }
 
     /// May be one of these.
-    pub(super) fn unclear(question: &str, options: Vec<String>) -> Self {
-        Self { wish: Wish::Unclear { question: question.to_owned(), options }, confidence: 0.5 }
+    pub(super) fn unclear(question: impl Into<String>, options: Vec<String>) -> Self {
+        Self { wish: Wish::Unclear { question: question.into(), options }, confidence: 0.5 }
     }
 
     /// All but these words.
     pub(super) fn all_but(words: &str) -> Self {
-        Self::unclear(&format!("I did not understand “{words}”. Please say it in other words."), Vec::new())
+        Self::unclear(format!("I did not understand “{words}”. Please say it in other words."), Vec::new())
     }
 }
 
