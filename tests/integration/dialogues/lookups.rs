@@ -264,3 +264,31 @@ async fn a_long_answer_is_used_again_without_being_kept_in_the_thread() {
     assert!(kept < 60_000, "the thread and all its steps are {kept} bytes");
     bot.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn short_questions_of_a_newcomer() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("help with creating an experiment").await;
+    let first_line = |text: String| text.lines().take(3).collect::<Vec<_>>().join("\n");
+    assert_snapshot!(first_line(thread.heard()), @"
+    To *create an experiment* I need: context, decision points, name. The rest is up to you.
+    What | Needed | Meaning
+    context | yes | The context (client application) it belongs to.
+    ");
+    thread.says("ana", "health check").await;
+    assert_snapshot!(thread.heard(), @"UpGrade is running: *A/B Testing Backend*, version `6.5.0`.");
+    thread.says("ana", "what is running?").await;
+    assert_snapshot!(thread.heard(), @"
+    2 experiments (running):
+    Name | Status | Context | Conditions
+    Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    ");
+    thread.says("ana", "explain the setup of Math Hints").await;
+    assert_snapshot!(first_line(thread.heard()), @"
+    Math Hints
+    Worked hints when the graph of an absolute value is compared.
+    *Status*
+    ");
+    bot.finish().await;
+}

@@ -13,7 +13,7 @@ use crate::{
         },
     },
     ids::UserId,
-    reply::{Attachment, Card, Part, Reply, Text},
+    reply::{Attachment, Card, Choice, Part, Reply, Text},
     services::upgrade::{error::Error, experiment::View, status::Status},
 };
 
@@ -289,8 +289,8 @@ pub fn report(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
     if !troubles.words().is_empty() {
         reply = reply.hint(Text::from("Of the users, ").join(troubles).plain("."));
     }
-    let name = &test.experiment_name;
-    reply = reply.choice("Stop it again", format!("stop “{name}”")).choice("Show details", format!("show “{name}”"));
+    let stop = Choice { label: "Stop it again".to_owned(), says: format!("stop “{}”", test.experiment_name) };
+    reply.choices.insert(0, stop);
     match chart::draw(&format!("{}: {drawn} {}", test.experiment_name, what.to_lowercase()), &rows) {
         Ok(bytes) => reply.file(Attachment {
             name: "balance.png".to_owned(),
