@@ -26,6 +26,11 @@ fn context(words: &[Word]) -> (Option<String>, Vec<Word>) {
         let named = skip(&words[i + 1..], "the context|context|the");
         let Some((first, rest)) = named.split_first() else { continue };
         let rest = skip(rest, "context");
+        // `… in Math Hints`: an experiment, by its whole name.
+        const ON: [&str; 10] = ["at", "with", "who", "and", ",", "working", "is", "on", "right", "now"];
+        if !rest.is_empty() && !rest.iter().any(|word| word.any(&ON)) {
+            return (Some(text(named)), words[..i].to_vec());
+        }
         let mut others = words[..i].to_vec();
         others.extend_from_slice(rest);
         return (Some(first.text.clone()), others);

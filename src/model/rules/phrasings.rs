@@ -55,6 +55,10 @@ fn politeness_other_words_and_slips() {
                 r#"update_experiment {"experiment":"Math Hints","weights":"-10/110"}"#,
             ),
             ("can you tell me what condition user u1 would get in assign-prog?", u1),
+            (
+                "what condition would u3 get in Math Hints?",
+                r#"get_decision_point_assignments {"context":"Math Hints","user":"u3"}"#,
+            ),
             ("which condition will u1 see in assign-prog?", u1),
             (
                 "initialize a user in assign-prog with group classId 5B",

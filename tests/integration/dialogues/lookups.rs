@@ -284,6 +284,8 @@ async fn short_questions_of_a_newcomer() {
     Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     ");
+    thread.says("ana", "what condition would u3 get in Math Hints?").await;
+    assert!(thread.heard().starts_with("*Ask what “u3” gets?*"), "its context is known");
     thread.says("ana", "explain the setup of Math Hints").await;
     assert_snapshot!(first_line(thread.heard()), @"
     Math Hints
