@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     clock::Timestamp,
-    ids::{ApprovalId, UserId},
+    ids::{ApprovalId, Slot, UserId},
 };
 
 /// A run of text with one look.
@@ -270,6 +270,27 @@ pub struct Card {
     pub done: String,
     /// Whether it cannot be undone: the button is red and asks once more.
     pub irreversible: bool,
+    /// Whether a person may change it in a form before deciding.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub editable: bool,
+}
+
+/// What can be done about a card that is closed: a button on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FollowUp {
+    /// Puts back what was changed, by a card of its own; with its label.
+    Undo(String),
+    /// Asks for the same once more, by a card of its own; with its label.
+    Again(String),
+    /// Asks for something like it: opens the form, filled in.
+    Change,
+    /// Looks once more whether it happened.
+    Check,
+    /// A person has looked: it happened.
+    MarkDone,
+    /// A person has looked: it did not happen, and is not to.
+    Abandon,
 }
 
 /// How a card stands now: drawn below it in place of, or above, its buttons.
@@ -295,6 +316,12 @@ pub enum CardState {
         /// How many approvals are needed.
         #[serde(default)]
         needed: u32,
+        /// Who changed the request before this card, each once.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        edited_by: Vec<UserId>,
+        /// Why the policy is stricter than usual, if it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<String>,
     },
     /// A person said yes; it is being done.
     Running {
@@ -315,6 +342,15 @@ pub enum CardState {
         outcome: Option<Text>,
         /// The first characters of the digest.
         digest: String,
+        /// Goes into its buttons.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approval: Option<ApprovalId>,
+        /// What can be done about it now.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        follow_ups: Vec<FollowUp>,
+        /// The message of the card that took its place.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        newer: Option<Slot>,
     },
 }
 

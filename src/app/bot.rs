@@ -13,7 +13,7 @@ use crate::{
     clock::Clock,
     config::{Config, SlackMode},
     conversation::{
-        approvals::{desk::Approvals, policy},
+        approvals::{self, desk::Approvals, policy},
         commands::Commands,
         desk::{self, Desk},
         dispatch::Dispatch,
@@ -24,6 +24,7 @@ use crate::{
     },
     graph::{
         engine::{self, Engine, PolicyFor, Settings},
+        request::Times,
         store::Store,
     },
     ids::WorkerId,
@@ -89,10 +90,11 @@ impl Bot {
 
         let (model, rules) = parts::models(config)?;
         let quick = QuickAnswers::new(registry.clone());
-        let approvals = config.approvals.clone();
-        let policy_for: PolicyFor = Arc::new(move |matter| policy::policy_for(&approvals, matter));
+        let settings = config.approvals.clone();
+        let policy_for: PolicyFor = Arc::new(move |matter| policy::policy_for(&settings, matter));
+        let actions = registry.actions.clone();
         let engine = Engine::new(engine::Parts {
-            actions: registry.actions.clone(),
+            actions: actions.clone(),
             graph: chat_graph(model, rules, registry, Arc::new(parts::StoreShelf(store.clone())))
                 .context("the chat graph is not sound")?,
             store: store.clone(),
@@ -124,7 +126,17 @@ impl Bot {
         });
         let desk = Desk::new(desk::Parts {
             store: store.clone(),
-            approvals: Approvals::new(store.clone(), clock.clone(), slack.clone()),
+            approvals: Approvals::new(approvals::desk::Parts {
+                store: store.clone(),
+                clock: clock.clone(),
+                slack: slack.clone(),
+                actions,
+                policy_for,
+                times: Times {
+                    open_for: config.approvals.expires_after,
+                    remind_before: config.approvals.remind_before,
+                },
+            }),
             commands: Commands::new(store.clone(), quick),
             home: Home::new(store.clone(), slack.clone()),
             slack,

@@ -28,6 +28,7 @@ pub mod graph;
 pub mod history;
 pub mod log;
 mod mind;
+mod news;
 mod nodes;
 pub mod outcomes;
 pub mod plan;

@@ -49,7 +49,7 @@ pub fn outcome(record: &ActionRecord) -> Reply {
     }
 }
 
-/// That one of several requests is done, and which one is next. Of what could be done now only the way back is offered.
+/// That one of several requests is done, and which one is next. The way back is on the card.
 pub fn done_so_far(record: &ActionRecord, plan: &Plan) -> Reply {
     let to = Text::new().person(record.requested_by.clone()).plain(" ");
     let told = summary(record);
@@ -58,11 +58,7 @@ pub fn done_so_far(record: &ActionRecord, plan: &Plan) -> Reply {
         (None, true) => Text::new().bold(record.act()).plain(": done."),
         (_, false) => told,
     };
-    let reply = Reply::text(to.join(done).plain(" Next: ").plain(in_order(plan.ahead.get(..1).unwrap_or_default())));
-    match &record.undo {
-        Some(undo) => reply.choice(&undo.label, format!("undo: {}", record.card.done.trim())),
-        None => reply,
-    }
+    Reply::text(to.join(done).plain(" Next: ").plain(in_order(plan.ahead.get(..1).unwrap_or_default())))
 }
 
 /// Who asked and who approved, each once: neither may miss that it went wrong.
@@ -85,14 +81,13 @@ fn done(record: &ActionRecord) -> Text {
     }
 }
 
-/// Offers to try again, unless what it is about is not there.
+/// Offers what there is, if what it is about is not there. Trying again is on the card.
 fn failed(reply: Reply, record: &ActionRecord) -> Reply {
     match (&record.outcome, experiment_of(record)) {
         (Some(Outcome::Failed { error: ErrorKind::NotFound, .. }), Some(_)) => {
             reply.choice("List experiments", "list experiments")
         }
-        (Some(Outcome::Failed { error: ErrorKind::NotFound, .. }), None) => reply,
-        _ => reply.choice("Try again", format!("try again: {}", record.act())),
+        _ => reply,
     }
 }
 
@@ -124,11 +119,8 @@ fn rejected(record: &ActionRecord) -> Reply {
     }
 }
 
-/// What can be done next, as buttons: undo first.
+/// What can be done next, as buttons. The way back is on the card.
 fn next_steps(mut reply: Reply, record: &ActionRecord) -> Reply {
-    if let Some(undo) = &record.undo {
-        reply = reply.choice(&undo.label, format!("undo: {}", record.card.done.trim()));
-    }
     let Some(experiment) = experiment_of(record) else { return reply };
     if record.name.starts_with("delete") {
         return reply.choice("List experiments", "list experiments");
@@ -149,7 +141,7 @@ fn summary(record: &ActionRecord) -> Text {
 /// One line about it for the log.
 pub fn log_line(record: &ActionRecord) -> Text {
     let ended = |words: &str| Text::new().plain(record.act()).plain(words.to_owned());
-    match record.status {
+    let line = match record.status {
         Status::Done | Status::Unknown => summary(record),
         Status::Failed => Text::new().plain(record.act()).plain(": ").join(summary(record)),
         Status::Rejected => ended(": turned down"),
@@ -157,7 +149,8 @@ pub fn log_line(record: &ActionRecord) -> Text {
         Status::Cancelled => ended(": withdrawn"),
         Status::Superseded => ended(": replaced by a newer request"),
         Status::Proposed | Status::Pending | Status::Approved | Status::Intent => ended(": under way"),
-    }
+    };
+    people(line, " · edited before the decision by ", &record.edited_by())
 }
 
 /// The experiment an action is about.

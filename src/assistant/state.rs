@@ -41,6 +41,7 @@ use crate::{
     graph::{
         action::{ActionRecord, MissingParameter, Proposal, Wish},
         node::{Said, State},
+        store::News,
     },
     ids::UserId,
     model::{
@@ -198,6 +199,10 @@ impl State for AgentState {
 
     fn superseded(&mut self, older: &ActionRecord, now: Timestamp) {
         self.log.add(older, outcomes::log_line(older), now);
+    }
+
+    fn heard(&mut self, record: &ActionRecord, news: News, by: &UserId, now: Timestamp) -> Reply {
+        super::news::heard(self, record, news, by, now)
     }
 }
 

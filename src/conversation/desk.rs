@@ -5,10 +5,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use super::{
-    approvals::desk::{Answer, Approvals},
+    approvals::{
+        desk::{Answer, Approvals},
+        forms::Submitted,
+    },
     commands::Commands,
     entry::{Click, Entry},
     home::Home,
@@ -23,6 +27,7 @@ use crate::{
     slack::{
         client::{Respond, SlackClient},
         client_error,
+        interaction::View,
     },
 };
 
@@ -110,6 +115,9 @@ impl Desk {
                 answer
             }
             Entry::Expire { approval } => parts.approvals.on_expiry(approval, desk.seq).await?,
+            Entry::Remind { approval } => parts.approvals.on_reminder(approval, desk.seq).await?,
+            Entry::Escalate { approval } => parts.approvals.on_escalation(approval, desk.seq).await?,
+            Entry::Reason(reason) => parts.approvals.on_reason(reason, desk.seq).await?,
             Entry::Command(command) => {
                 let mut reply = parts.commands.answer(command).await;
                 reply.choices.clear(); // a button would speak in a thread, and a private answer has none
@@ -121,17 +129,39 @@ impl Desk {
                 Answer::Nothing
             }
         };
-        match answer {
-            Answer::Counted(thread) => {
-                parts.sender.flush(thread.clone());
-                parts.workers.wake(thread);
-                Ok(())
-            }
-            Answer::Passed(thread) => {
-                parts.workers.wake(thread);
+        match &answer {
+            Answer::Counted(_) | Answer::Passed(_) => {
+                self.go_on(answer);
                 Ok(())
             }
             Answer::Refused(_) | Answer::Nothing => parts.store.finish_desk(desk.partition, desk.seq).await,
+        }
+    }
+
+    /// A form of a card was sent. Returns what the window does; nothing: it closes.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer: Slack is to send it again.
+    pub async fn submit(&self, view: &View, by: &UserId) -> Result<Option<Value>, Error> {
+        match self.0.approvals.on_form(view, by).await? {
+            Submitted::Stays(payload) => Ok(Some(payload)),
+            Submitted::Closed(answer) => {
+                self.go_on(answer);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Sends what is to be said now, and has the thread go on.
+    fn go_on(&self, answer: Answer) {
+        match answer {
+            Answer::Counted(thread) => {
+                self.0.sender.flush(thread.clone());
+                self.0.workers.wake(thread);
+            }
+            Answer::Passed(thread) => self.0.workers.wake(thread),
+            Answer::Refused(_) | Answer::Nothing => {}
         }
     }
 

@@ -10,8 +10,9 @@ use async_trait::async_trait;
 use super::{
     approvals::consent,
     desk::Desk,
-    entry::{self, Click, Entry, Pressed, Typed},
-    render::{APPROVE, REJECT, SAY, STOP},
+    entry::{self, Click, Entry, Pressed, Reason, Typed},
+    modals::{self, reason},
+    render::{ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, REJECT, SAY, SHOW_ALL, STOP, UNDO, WITHDRAW},
     workers::Workers,
 };
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
         Inbound,
         command::Command,
         event::{ChannelKind, HomeOpened, Message},
-        interaction::{Action, Interaction, Kind},
+        interaction::{Action, Interaction, Kind, View},
         sink::{Answer, Received, Sink, SinkError},
     },
 };
@@ -76,14 +77,52 @@ impl Dispatch {
         self.store(Destination::Mailbox { thread, addressed, mail }, dedup).await
     }
 
-    async fn on_interaction(&self, interaction: Interaction) -> Result<(), SinkError> {
+    async fn on_interaction(&self, interaction: Interaction) -> Result<Answer, SinkError> {
+        match &interaction.kind {
+            Kind::ViewSubmission { view } => return self.on_submission(&interaction, view).await,
+            _ => self.on_press(&interaction).await?,
+        }
+        Ok(Answer::default())
+    }
+
+    /// A window was sent. What it says is stored, or refused, before it is acknowledged.
+    async fn on_submission(&self, interaction: &Interaction, view: &View) -> Result<Answer, SinkError> {
+        match view.callback_id.as_str() {
+            modals::EDIT | modals::CHANGE => {
+                let payload = self.desk.submit(view, &interaction.user).await;
+                Ok(Answer { payload: payload.map_err(|error| SinkError(Box::new(error)))? })
+            }
+            modals::REASON => {
+                let reason = view.values.get(reason::FIELD).and_then(|values| values.first()).cloned();
+                let approval = ApprovalId::try_from(view.private_metadata.clone());
+                if let (Ok(approval), Some(reason)) = (approval, reason) {
+                    let (partition, by) = (approval.partition(), interaction.user.clone());
+                    let entry = Entry::Reason(Reason { approval, by, reason });
+                    self.put_on_desk(partition, &entry, vec![interaction.dedup.clone()]).await?;
+                }
+                Ok(Answer::default())
+            }
+            _ => Ok(Answer::default()),
+        }
+    }
+
+    async fn on_press(&self, interaction: &Interaction) -> Result<(), SinkError> {
         let Kind::BlockActions { actions, .. } = &interaction.kind else { return Ok(()) };
         let Some(action) = actions.first() else { return Ok(()) };
         match action.action_id.as_str() {
-            APPROVE => self.on_click(&interaction, action, Pressed::Approve).await,
-            REJECT => self.on_click(&interaction, action, Pressed::Reject).await,
-            STOP => self.on_click(&interaction, action, Pressed::Stop).await,
-            name if name.starts_with(SAY) => self.on_choice(&interaction, action).await,
+            APPROVE => self.on_click(interaction, action, Pressed::Approve).await,
+            REJECT => self.on_click(interaction, action, Pressed::Reject).await,
+            STOP => self.on_click(interaction, action, Pressed::Stop).await,
+            EDIT => self.on_click(interaction, action, Pressed::Edit).await,
+            SHOW_ALL => self.on_click(interaction, action, Pressed::ShowAll).await,
+            UNDO => self.on_click(interaction, action, Pressed::Undo).await,
+            AGAIN => self.on_click(interaction, action, Pressed::Again).await,
+            CHANGE => self.on_click(interaction, action, Pressed::Change).await,
+            CHECK => self.on_click(interaction, action, Pressed::Check).await,
+            MARK_DONE => self.on_click(interaction, action, Pressed::MarkDone).await,
+            ABANDON => self.on_click(interaction, action, Pressed::Abandon).await,
+            WITHDRAW => self.on_click(interaction, action, Pressed::Withdraw).await,
+            name if name.starts_with(SAY) => self.on_choice(interaction, action).await,
             _ => Ok(()),
         }
     }
@@ -99,6 +138,7 @@ impl Dispatch {
             message: interaction.message_ts.clone(),
             thread: interaction.thread_ts.clone(),
             response_url: interaction.response_url.clone(),
+            trigger_id: interaction.trigger_id.clone(),
         };
         self.put_on_desk(partition, &Entry::Click(click), vec![interaction.dedup.clone()]).await
     }
@@ -136,7 +176,7 @@ impl Sink for Dispatch {
     async fn receive(&self, received: Received) -> Result<Answer, SinkError> {
         match received.inbound {
             Inbound::Message(message) => self.on_message(message).await?,
-            Inbound::Interaction(interaction) => self.on_interaction(interaction).await?,
+            Inbound::Interaction(interaction) => return self.on_interaction(interaction).await,
             Inbound::Command(command) => self.on_command(command).await?,
             Inbound::HomeOpened(home) => self.on_home(home).await?,
             Inbound::Ignored(_) => {}

@@ -17,6 +17,18 @@ pub enum Entry {
         /// Which.
         approval: ApprovalId,
     },
+    /// A card's time is nearly over.
+    Remind {
+        /// Which.
+        approval: ApprovalId,
+    },
+    /// Nobody decided for so long that more people are asked.
+    Escalate {
+        /// Which.
+        approval: ApprovalId,
+    },
+    /// Somebody gave a reason for their rejection.
+    Reason(Reason),
     /// A slash command.
     Command(Command),
     /// Somebody opened the App Home.
@@ -47,6 +59,9 @@ pub struct Click {
     /// Where to answer, for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,
+    /// Opens a form, once and within 3 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_id: Option<String>,
 }
 
 /// The buttons of a card, and what can only be typed.
@@ -59,8 +74,35 @@ pub enum Pressed {
     Reject,
     /// No further: only while it is being done.
     Stop,
-    /// Let go of what one asked for oneself; typed only.
+    /// Let go of what one asked for oneself.
     Withdraw,
+    /// Change what is asked for, in a form.
+    Edit,
+    /// Show everything that the digest covers.
+    ShowAll,
+    /// Put back what was changed.
+    Undo,
+    /// Ask for the same once more.
+    Again,
+    /// Ask for something like it, in a form.
+    Change,
+    /// Look once more whether it happened.
+    Check,
+    /// It happened; a person has looked.
+    MarkDone,
+    /// It did not happen, and is not to; a person has looked.
+    Abandon,
+}
+
+/// Why somebody rejected.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The key of the card.
+    pub approval: ApprovalId,
+    /// Who.
+    pub by: UserId,
+    /// Why, in their words.
+    pub reason: String,
 }
 
 /// A typed yes, no or never mind.

@@ -21,6 +21,7 @@ pub mod desk;
 pub mod dispatch;
 pub mod entry;
 pub mod home;
+pub mod modals;
 pub mod outbox;
 pub mod render;
 pub mod sweeper;

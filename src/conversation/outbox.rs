@@ -13,6 +13,7 @@ use crate::{
     clock::{Clock, Timestamp},
     graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, Store},
     ids::{Nonce, ThreadId, WorkerId},
+    reply::{CardState, Span},
     slack::{blocks::Message, client::SlackClient, client_error::Error},
 };
 
@@ -115,7 +116,7 @@ impl Sender {
         let message = match &claimed.outgoing.body {
             Outbound::Status { text } => render::status(text),
             Outbound::Reply { reply } => render::reply(reply),
-            Outbound::Card { card, state } => render::card(card, state),
+            Outbound::Card { card, state } => render::card(card, &self.linked(claimed, state).await),
             Outbound::File { name, title, hash } => return self.upload(claimed, name, title, hash).await,
             Outbound::Remove => return self.remove(claimed).await,
         };
@@ -130,6 +131,19 @@ impl Sender {
             return Ok(Some(posted));
         }
         self.post(claimed, &message).await.map(Some)
+    }
+
+    /// The state with a link to the card that took this one's place, once that is posted. Without an answer there is none.
+    async fn linked(&self, claimed: &Claimed, state: &CardState) -> CardState {
+        let mut linked = state.clone();
+        if let CardState::Closed { newer: Some(slot), decision, .. } = &mut linked
+            && let Ok(Some(Posted { channel, ts })) = self.0.store.posted(&claimed.thread, slot).await
+            && let Ok(url) = self.0.slack.permalink(&channel, &ts).await
+        {
+            decision.0.push(Span::Plain(" · ".to_owned()));
+            decision.0.push(Span::Link { url, text: "to the newer card".to_owned() });
+        }
+        linked
     }
 
     async fn post(&self, claimed: &Claimed, message: &Message) -> Result<Posted, Error> {

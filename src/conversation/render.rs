@@ -16,10 +16,10 @@ mod table;
 mod tests;
 
 use crate::{
-    reply::{Card, CardState, Reply},
+    reply::{Card, CardState, Reply, Text},
     slack::{
-        blocks::{self, FALLBACK, Message},
-        mrkdwn::Mrkdwn,
+        blocks::{self, FALLBACK, Message, TEXT},
+        mrkdwn::{Mrkdwn, length},
     },
 };
 
@@ -32,6 +32,33 @@ pub const REJECT: &str = "reject";
 /// The action id of the button that stops what is running; its value is the approval's key.
 pub const STOP: &str = "stop";
 
+/// The action id of the button that opens the form of an open card.
+pub const EDIT: &str = "edit";
+
+/// The action id of the button that shows everything that the digest covers.
+pub const SHOW_ALL: &str = "show_all";
+
+/// The action id of the button that puts back what was changed.
+pub const UNDO: &str = "undo";
+
+/// The action id of the button that asks for the same once more.
+pub const AGAIN: &str = "again";
+
+/// The action id of the button that opens the form of a rejected card.
+pub const CHANGE: &str = "change";
+
+/// The action id of the button that looks once more whether it happened.
+pub const CHECK: &str = "check";
+
+/// The action id of the button that says that it happened.
+pub const MARK_DONE: &str = "mark_done";
+
+/// The action id of the button that says that it did not happen, and is not to.
+pub const ABANDON: &str = "abandon";
+
+/// The action id of the button that lets go of what one asked for.
+pub const WITHDRAW: &str = "withdraw";
+
 /// How the action ids of choices begin; a number follows, and the value is what is said.
 pub const SAY: &str = "say:";
 
@@ -43,6 +70,21 @@ pub fn reply(reply: &Reply) -> Message {
 /// The card of an action, as it stands.
 pub fn card(card: &Card, state: &CardState) -> Message {
     card::draw(card, state)
+}
+
+/// Lines of text as sections, in full, in as few as they need.
+pub fn sections(lines: &[Text]) -> Vec<serde_json::Value> {
+    let mut together: Vec<String> = Vec::new();
+    for line in lines.iter().flat_map(|line| spans::paragraphs(&spans::one_line(line), TEXT)) {
+        match together.last_mut() {
+            Some(last) if length(last) + 1 + length(&line) <= TEXT => {
+                last.push('\n');
+                last.push_str(&line);
+            }
+            _ => together.push(line),
+        }
+    }
+    together.iter().map(|text| blocks::section(text)).collect()
 }
 
 /// The line that tells what is being done.

@@ -3,10 +3,10 @@
 //! Everybody who draws a card (the step that asks, the click that decides, the outcome) goes through
 //! [`ActionRecord::card_state`], so a card never says anything that its record does not.
 
-use super::action::{ActionRecord, Approver, Policy, Status, Verdict};
+use super::action::{ActionRecord, Approver, ErrorKind, Outcome, Policy, Status, Verdict};
 use crate::{
     ids::UserId,
-    reply::{CardState, Meter, Text},
+    reply::{CardState, FollowUp, Meter, Text},
 };
 
 impl ActionRecord {
@@ -18,12 +18,14 @@ impl ActionRecord {
                 asked_by: self.requested_by.clone(),
                 deciders: match self.is_out_of_reach() {
                     true => Text::from("nobody in this conversation"),
-                    false => self.policy.deciders(),
+                    false => self.deciders(),
                 },
                 expires_at: self.expires_at,
                 digest: self.digest.short().to_owned(),
                 approved_by: self.approved_by(),
                 needed: self.policy.needed,
+                edited_by: self.edited_by(),
+                because: self.policy.because.clone(),
             },
             Status::Approved | Status::Intent => CardState::Running {
                 by: self.approved_by(),
@@ -40,8 +42,37 @@ impl ActionRecord {
                 decision: self.decision_line(),
                 outcome: self.outcome_line(),
                 digest: self.digest.short().to_owned(),
+                approval: Some(self.approval.clone()),
+                follow_ups: self.follow_ups(),
+                newer: self.replaced_by.as_ref().map(|newer| newer.slot.clone()),
             },
         }
+    }
+
+    /// What can be done about it now that it is closed.
+    pub fn follow_ups(&self) -> Vec<FollowUp> {
+        let again = || FollowUp::Again("Try again".to_owned());
+        match self.status {
+            Status::Done => self.undo.iter().map(|undo| FollowUp::Undo(undo.label.clone())).collect(),
+            Status::Failed => match &self.outcome {
+                Some(Outcome::Failed { error: ErrorKind::NotFound, .. }) => Vec::new(),
+                _ => vec![again()],
+            },
+            Status::Unknown => vec![FollowUp::Check, FollowUp::MarkDone, again(), FollowUp::Abandon],
+            Status::Rejected if self.card.editable => vec![FollowUp::Change],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Who changed the request, each once.
+    pub fn edited_by(&self) -> Vec<UserId> {
+        let mut people: Vec<UserId> = Vec::new();
+        for edit in &self.edits {
+            if !people.contains(&edit.by) {
+                people.push(edit.by.clone());
+            }
+        }
+        people
     }
 
     /// Whether nobody can approve it where it was asked for: those who read the conversation may, but only who asked reads
@@ -112,14 +143,15 @@ impl ActionRecord {
     }
 }
 
-impl Policy {
+impl ActionRecord {
     /// Who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
-        let Some(last) = self.approvers.len().checked_sub(1) else {
+        let approvers: Vec<_> = self.approvers().collect();
+        let Some(last) = approvers.len().checked_sub(1) else {
             return Text::from("nobody (no approvers are configured)");
         };
         let mut who = Text::new();
-        for (n, approver) in self.approvers.iter().enumerate() {
+        for (n, approver) in approvers.into_iter().enumerate() {
             who = match n {
                 0 => who,
                 n if n == last => who.plain(" or "),
@@ -132,6 +164,10 @@ impl Policy {
                 Approver::Group(group) => who.plain("a member of ").code(group),
             };
         }
-        if self.own_request { who } else { who.plain(" but the person who asked") }
+        match (self.policy.own_request, self.edits.is_empty()) {
+            (true, _) => who,
+            (false, true) => who.plain(" but the person who asked"),
+            (false, false) => who.plain(" but whoever asked or edited"),
+        }
     }
 }

@@ -172,6 +172,10 @@ impl<S: State> Engine<S> {
                 self.resume(session, &action).await?;
                 Ok(Held::Yes)
             }
+            Mail::News { action, by, news } => {
+                Box::pin(self.take_news(session, &action, &by, news)).await?;
+                Ok(Held::Yes)
+            }
             Mail::Stop { by: _ } => {
                 self.save(session, session.changes(), Then::Keep).await?;
                 Ok(Held::Yes)

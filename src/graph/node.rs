@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     action::{ActionRecord, Proposal, Wish},
-    store::Usage,
+    store::{News, Usage},
 };
 use crate::{
     clock::Timestamp,
@@ -34,6 +34,9 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
 
     /// A newer request took the place of this one: the turn that asked for it never goes on.
     fn superseded(&mut self, older: &ActionRecord, now: Timestamp);
+
+    /// Something happened to an action after its decision; `by` did it. Returns what is said about it.
+    fn heard(&mut self, record: &ActionRecord, news: News, by: &UserId, now: Timestamp) -> Reply;
 }
 
 /// What a person said.

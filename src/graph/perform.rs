@@ -213,9 +213,10 @@ pub(super) struct Attempt<'a> {
     began: Timestamp,
 }
 
-/// The revision an action has when its request has not been sent: the proposal and one for each decision.
+/// The revision an action has when its request has not been sent: the proposal, one for each decision, and one if more people were
+/// brought in.
 fn attempts_base(record: &ActionRecord) -> u64 {
-    1 + record.decisions.len() as u64
+    1 + record.decisions.len() as u64 + u64::from(record.escalated_at.is_some())
 }
 
 fn info<'a>(node: &'a str, next: &'a str, began: Timestamp, now: Timestamp) -> StepInfo<'a> {
@@ -223,7 +224,7 @@ fn info<'a>(node: &'a str, next: &'a str, began: Timestamp, now: Timestamp) -> S
     StepInfo { node, next, began, took, usage: None, error: None, pause: false }
 }
 
-fn failed(error: ErrorKind, summary: Text) -> Outcome {
+pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
     Outcome::Failed { error, summary }
 }
 

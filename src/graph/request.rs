@@ -14,7 +14,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId, Nonce, RunId, Slot, ThreadId, UserId},
-    reply::Text,
+    reply::{Reply, Text},
 };
 
 /// How long a card is open, and when it is spoken of again.
@@ -53,7 +53,9 @@ impl Request<'_> {
     /// The record, waiting for a decision under a fresh key.
     pub fn into_record(self) -> ActionRecord {
         let Self { thread, run, kind, proposal, requested_by, at, policy, slot, times } = self;
-        let Proposal { parameters, preconditions, card, undo, scope } = proposal;
+        let Proposal { parameters, preconditions, mut card, undo, scope } = proposal;
+        card.irreversible |= kind.irreversible();
+        card.editable = kind.is_editable(&parameters);
         let mut record = ActionRecord {
             format: ActionRecord::FORMAT,
             id: ActionId::fresh(),
@@ -83,6 +85,7 @@ impl Request<'_> {
             scope,
             edits: Vec::new(),
             origin: None,
+            escalated_at: None,
             replaced_by: None,
         };
         if record.is_out_of_reach() {
@@ -178,5 +181,16 @@ impl ActionRecord {
             not_before: at,
             body: Outbound::Card { card: self.card.clone(), state: self.card_state() },
         }
+    }
+}
+
+/// A reply in the thread of a request, in a message of its own.
+pub fn in_thread(slot: impl Into<String>, at: Timestamp, reply: Reply) -> Outgoing {
+    Outgoing {
+        slot: Some(Slot::new(slot)),
+        nonce: Nonce::fresh(),
+        progress: false,
+        not_before: at,
+        body: Outbound::Reply { reply },
     }
 }

@@ -126,7 +126,7 @@ impl<S: State> Session<S> {
                 first.get_or_insert_with(|| by.clone());
                 false
             }
-            Mail::Said { .. } | Mail::Decided { .. } => true,
+            Mail::Said { .. } | Mail::Decided { .. } | Mail::News { .. } => true,
         });
         first
     }
@@ -246,7 +246,7 @@ fn in_order(mut letters: Vec<Letter>) -> VecDeque<Letter> {
 fn key(letter: &Letter) -> (u8, &str, Seq) {
     match &letter.mail {
         Mail::Stop { .. } => (0, "", letter.seq),
-        Mail::Decided { .. } => (1, "", letter.seq),
+        Mail::Decided { .. } | Mail::News { .. } => (1, "", letter.seq),
         Mail::Said { ts, .. } => (2, ts.as_str(), letter.seq),
     }
 }

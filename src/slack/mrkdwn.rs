@@ -9,7 +9,10 @@
 
 use url::Url;
 
-use crate::{clock::Timestamp, ids::UserId};
+use crate::{
+    clock::Timestamp,
+    ids::{ChannelId, UserId},
+};
 
 /// What stands where something was cut.
 const CUT: char = '…';
@@ -60,9 +63,13 @@ impl Mrkdwn {
     /// A person; notifies them.
     pub fn person(self, user: &UserId) -> Self {
         let id = user.as_str();
-        let is_id =
-            (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if is_id { self.whole(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
+        if is_id(id) { self.whole(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
+    }
+
+    /// A conversation, by the name the reader knows it by.
+    pub fn channel(self, channel: &ChannelId) -> Self {
+        let id = channel.as_str();
+        if is_id(id) { self.whole(&format!("<#{id}>")) } else { self.plain("#").plain(id) }
     }
 
     /// A moment in the reader's own time zone.
@@ -179,6 +186,11 @@ impl Mrkdwn {
         self.length += length(piece);
         self.previous = piece.chars().next_back();
     }
+}
+
+/// Whether it looks like one of Slack's ids, so that nothing else can be put between the brackets.
+fn is_id(id: &str) -> bool {
+    (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 /// Words as mrkdwn, however long.

@@ -17,9 +17,9 @@ use countersign::{
         definition::Graph,
         engine::{Engine, Parts, Settings},
         node::{Ask, Context, Node, NodeError, Said, State, Step},
-        store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, Mail, Store},
+        store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, Mail, News, Store},
     },
-    ids::{CommitId, ThreadId, WorkerId},
+    ids::{CommitId, ThreadId, UserId, WorkerId},
     reply::{Card, Reply, Text},
     store::sqlite::SqliteStore,
 };
@@ -51,6 +51,10 @@ impl State for Notes {
 
     fn superseded(&mut self, older: &ActionRecord, _: Timestamp) {
         self.ended.push(older.status);
+    }
+
+    fn heard(&mut self, _: &ActionRecord, _: News, _: &UserId, _: Timestamp) -> Reply {
+        Reply::text("Noted.")
     }
 }
 
@@ -89,6 +93,7 @@ impl Node<Notes> for Listen {
             reject: "Don't".to_owned(),
             done: "Done.".to_owned(),
             irreversible: false,
+            editable: false,
         };
         let proposal = Proposal {
             parameters: json!({ "what": said }),

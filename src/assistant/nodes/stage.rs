@@ -170,6 +170,7 @@ impl ActionKind for FakeAction {
                 reject: "Don't".into(),
                 done: format!("Started “{name}”."),
                 irreversible: false,
+                editable: false,
             },
             undo: Some(Undo {
                 name: "update_experiment_status".into(),
@@ -379,6 +380,7 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         scope,
         edits: Vec::new(),
         origin: None,
+        escalated_at: None,
         replaced_by: None,
     }
 }

@@ -14,6 +14,7 @@ pub mod access;
 pub mod actions;
 pub mod context_tools;
 pub mod examples;
+mod forms;
 pub mod given;
 pub mod knowledge;
 pub mod listing;

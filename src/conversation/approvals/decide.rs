@@ -93,7 +93,7 @@ mod tests {
     fn an_empty_list_of_approvers_means_nobody() {
         let mut record = open(1, true);
         record.policy.approvers.clear();
-        let person = Person { in_channel: true, groups: vec!["S1".to_owned()] };
+        let person = Person { in_channel: true, groups: vec!["S1".to_owned()], is_uncertain: false };
         assert_eq!(may_approve(&record, &"bo".into(), &person), Err(Denied::NotAnApprover));
         assert_eq!(may_reject(&record, &"bo".into(), &person), Err(Denied::NotAnApprover));
         assert_eq!(may_reject(&record, &"ana".into(), &person), Ok(()), "who asked may always withdraw");
@@ -103,7 +103,7 @@ mod tests {
     fn a_group_counts_only_its_members() {
         let mut record = open(1, true);
         record.policy.approvers = vec![Approver::Group("S1".to_owned())];
-        let member = Person { in_channel: false, groups: vec!["S1".to_owned()] };
+        let member = Person { in_channel: false, groups: vec!["S1".to_owned()], is_uncertain: false };
         assert_eq!(may_approve(&record, &"bo".into(), &member), Ok(()));
         assert_eq!(may_approve(&record, &"bo".into(), &Person::default()), Err(Denied::NotAnApprover));
     }
@@ -118,7 +118,7 @@ mod tests {
             own_request: bool,
         ) {
             let people = ["ana", "bo", "cy", "di"];
-            let person = Person { in_channel: true, groups: Vec::new() };
+            let person = Person { in_channel: true, groups: Vec::new(), is_uncertain: false };
             let mut record = open(needed, own_request);
             let mut approved = Vec::new();
             for (who, approves) in presses {

@@ -1,21 +1,27 @@
 //! Clicks, typed consent and expiry, against the store.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::json;
 
 use super::{
     decide::decide,
+    groups::Groups,
     policy::{self, Denied, Person},
     replies,
 };
 use crate::{
     assistant::state::AgentState,
     clock::Clock,
-    conversation::entry::{Click, Pressed, Typed},
+    conversation::{
+        entry::{Click, Pressed, Typed},
+        modals,
+    },
     graph::{
-        action::{ActionRecord, Approver, Decision, Status, Verdict},
+        action::{ActionKind, ActionRecord, Decision, Status, Verdict},
         checkpoint::Checkpoint,
+        engine::{Matter, PolicyFor},
+        request::Times,
         store::{ActionFilter, AuditKind, Changes, Error, Mail, Saved, Seq, Store},
     },
     ids::{ApprovalId, CommitId, ThreadId, UserId},
@@ -42,40 +48,97 @@ pub enum Answer {
 /// Makes decisions count.
 #[derive(Clone)]
 pub struct Approvals {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    slack: SlackClient,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) slack: SlackClient,
+    pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
+    pub(super) times: Times,
+    pub(super) policy_for: PolicyFor,
+    groups: Groups,
+}
+
+/// What [`Approvals`] need.
+pub struct Parts {
+    /// Where the actions are.
+    pub store: Arc<dyn Store>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Groups are looked up in this workspace, and forms opened.
+    pub slack: SlackClient,
+    /// What can be changed.
+    pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
+    /// Who may decide.
+    pub policy_for: PolicyFor,
+    /// How long a card is open.
+    pub times: Times,
 }
 
 impl Approvals {
-    /// Decisions on the actions in this store; groups are looked up in this workspace.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, slack: SlackClient) -> Self {
-        Self { store, clock, slack }
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { store, clock, slack, actions, policy_for, times } = parts;
+        let groups = Groups::new(slack.clone(), clock.clone());
+        Self { store, clock, slack, actions, times, policy_for, groups }
     }
 
     /// Somebody pressed a button of a card.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
     pub async fn on_click(&self, click: &Click, seq: Seq) -> Result<Answer, Error> {
         let Ok(approval) = ApprovalId::try_from(click.key.clone()) else {
             return Ok(Answer::Refused(replies::not_known()));
         };
-        let Some(mut record) = self.store.action_by_approval(&approval).await? else {
+        let Some(record) = self.store.action_by_approval(&approval).await? else {
             return Ok(Answer::Refused(replies::not_known()));
         };
         if self.is_copy(&record, click).await? {
             self.refused(&record, &click.by, "copied").await?;
             return Ok(Answer::Refused(replies::copied()));
         }
-        if click.pressed == Pressed::Stop {
-            return self.stop(&record, &click.by, seq).await;
+        match click.pressed {
+            Pressed::Approve | Pressed::Reject | Pressed::Withdraw => self.on_decision(record, click, seq).await,
+            Pressed::Stop => self.stop(&record, &click.by, seq).await,
+            Pressed::ShowAll => self.show_all(&record, click).await,
+            Pressed::Edit => self.open_form(record, click, modals::EDIT).await,
+            Pressed::Change => self.open_form(record, click, modals::CHANGE).await,
+            Pressed::Undo | Pressed::Again => self.ask_for(&record, click, seq).await,
+            Pressed::Check => self.check_again(&record, &click.by, seq).await,
+            Pressed::MarkDone | Pressed::Abandon => self.settle(&record, click, seq).await,
         }
+    }
+
+    /// A press that decides.
+    async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
         for _ in 0..RACES {
             match self.decide_once(&record, &click.by, click.pressed, in_channel, seq).await? {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    if click.pressed == Pressed::Reject && matches!(answer, Answer::Counted(_)) {
+                        self.ask_why(&record, click);
+                    }
+                    return Ok(answer);
+                }
                 Err(moved_on) => record = moved_on,
             }
         }
         Err(Error::ActionMoved { id: record.id.clone(), current: Some(Box::new(record)) })
+    }
+
+    /// The record with who may decide as configured now. What is not what was shown stays as it is: it will be refused.
+    pub(super) fn as_of_now(&self, mut record: ActionRecord) -> ActionRecord {
+        let policy = (self.policy_for)(&Matter::of(&record));
+        if policy != record.policy && record.computed_digest() == record.digest {
+            record.policy = policy;
+            record.digest = record.computed_digest();
+        }
+        record
+    }
+
+    /// What is known about a person who decides.
+    pub(super) async fn person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Person {
+        self.groups.person(record, by, in_channel).await
     }
 
     /// Somebody typed a plain yes, no or never mind. A no while a question is open is the answer to that, since it was
@@ -107,20 +170,6 @@ impl Approvals {
         }
     }
 
-    /// A card's time is over.
-    pub async fn on_expiry(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
-        match self.store.action_by_approval(approval).await? {
-            Some(record) if record.status.is_open() => {
-                let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
-                match self.write(&record, decision, seq).await? {
-                    Ok(()) => Ok(Answer::Counted(record.thread)),
-                    Err(_) => Ok(Answer::Nothing),
-                }
-            }
-            _ => Ok(Answer::Nothing),
-        }
-    }
-
     /// Decides, or says why not. `Err`: somebody else moved the action meanwhile; this is how it is now.
     async fn decide_once(
         &self,
@@ -131,6 +180,8 @@ impl Approvals {
         seq: Seq,
     ) -> Result<Result<Answer, ActionRecord>, Error> {
         let now = self.clock.now();
+        let shown = record;
+        let record = &self.as_of_now(record.clone());
         if !record.status.is_open() {
             self.refused(record, by, "late").await?;
             return Ok(Ok(Answer::Refused(replies::already_decided(record, now))));
@@ -138,30 +189,34 @@ impl Approvals {
         if now >= record.expires_at {
             let decision = Decision { by: None, at: now, verdict: Verdict::Expired };
             return Ok(match self.write(record, decision, seq).await? {
-                Ok(()) => Ok(Answer::Counted(record.thread.clone())),
+                Ok(_) => Ok(Answer::Counted(record.thread.clone())),
                 Err(moved_on) => Err(moved_on),
             });
         }
-        let person = Person { in_channel, groups: self.groups(record, by).await };
+        let person = self.person(record, by, in_channel).await;
         let (allowed, verdict) = match pressed {
             Pressed::Approve => (policy::may_approve(record, by, &person), Verdict::Approved),
             Pressed::Reject | Pressed::Stop => {
                 (policy::may_reject(record, by, &person), Verdict::Rejected { reason: None })
             }
-            Pressed::Withdraw => (policy::may_withdraw(record, by), Verdict::Cancelled),
+            _ => (policy::may_withdraw(record, by), Verdict::Cancelled),
         };
         if let Err(why) = allowed {
             let word = match why {
                 Denied::NotAnApprover => "not an approver",
                 Denied::OwnRequest => "own request",
                 Denied::Twice => "twice",
+                Denied::Uncertain => "group not looked up",
             };
             self.refused(record, by, word).await?;
-            return Ok(Ok(Answer::Refused(replies::denied(record, why))));
+            return Ok(Ok(Answer::Refused(replies::denied(record, by, why))));
+        }
+        if record.policy != shown.policy {
+            tracing::info!(action.id = %record.id, "Who may decide was changed while the card was open");
         }
         let decision = Decision { by: Some(by.clone()), at: now, verdict };
         Ok(match self.write(record, decision, seq).await? {
-            Ok(()) => Ok(Answer::Counted(record.thread.clone())),
+            Ok(_) => Ok(Answer::Counted(record.thread.clone())),
             Err(moved_on) => Err(moved_on),
         })
     }
@@ -181,16 +236,16 @@ impl Approvals {
     }
 
     /// Writes a decision, or returns the record as somebody else left it.
-    async fn write(
+    pub(super) async fn write(
         &self,
         record: &ActionRecord,
         decision: Decision,
         seq: Seq,
-    ) -> Result<Result<(), ActionRecord>, Error> {
-        let (_, changes) = decide(record, decision, Some(seq))
+    ) -> Result<Result<ActionRecord, ActionRecord>, Error> {
+        let (decided, changes) = decide(record, decision, Some(seq))
             .map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
         match self.store.apply(&changes).await {
-            Ok(()) => Ok(Ok(())),
+            Ok(()) => Ok(Ok(decided)),
             Err(Error::ActionMoved { current: Some(current), .. }) => Ok(Err(*current)),
             Err(error) => Err(error),
         }
@@ -205,22 +260,8 @@ impl Approvals {
         })
     }
 
-    /// Of the groups that may decide, those that the person is in. A group that cannot be looked up does not count.
-    async fn groups(&self, record: &ActionRecord, by: &UserId) -> Vec<String> {
-        let mut groups = Vec::new();
-        for approver in &record.policy.approvers {
-            let Approver::Group(group) = approver else { continue };
-            match self.slack.usergroup_members(group).await {
-                Ok(members) if members.contains(by) => groups.push(group.clone()),
-                Ok(_) => {}
-                Err(error) => tracing::warn!(error = %error, group, "Cannot look up a user group"),
-            }
-        }
-        groups
-    }
-
     /// Keeps a click that did not count in the record.
-    async fn refused(&self, record: &ActionRecord, by: &UserId, why: &str) -> Result<(), Error> {
+    pub(super) async fn refused(&self, record: &ActionRecord, by: &UserId, why: &str) -> Result<(), Error> {
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         let event = record.event(AuditKind::ClickRefused, self.clock.now(), Some(by.clone()), json!({ "why": why }));
         changes.audit.push(event);

@@ -7,5 +7,9 @@
 pub mod consent;
 pub mod decide;
 pub mod desk;
+mod follow_ups;
+pub mod forms;
+pub mod groups;
 pub mod policy;
 pub mod replies;
+mod timers;

@@ -47,6 +47,8 @@ pub enum Denied {
     OwnRequest,
     /// They have approved already; more people are needed.
     Twice,
+    /// Whether they may cannot be told: a user group could not be looked up.
+    Uncertain,
 }
 
 /// What is known about a person at the moment of their decision.
@@ -56,14 +58,16 @@ pub struct Person {
     pub in_channel: bool,
     /// The user groups among the approvers that they belong to.
     pub groups: Vec<String>,
+    /// Whether a user group could not be looked up: they may be in it.
+    pub is_uncertain: bool,
 }
 
 /// Whether `by` may approve.
 pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
     if !is_approver(record, by, person) {
-        return Err(Denied::NotAnApprover);
+        return Err(if person.is_uncertain { Denied::Uncertain } else { Denied::NotAnApprover });
     }
-    if *by == record.requested_by && !record.policy.own_request {
+    if record.is_request_of(by) && !record.policy.own_request {
         return Err(Denied::OwnRequest);
     }
     if record.approved_by().contains(by) {
@@ -72,18 +76,18 @@ pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Resul
     Ok(())
 }
 
-/// Whether `by` may reject: every approver, and always the person who asked.
+/// Whether `by` may reject: every approver, and always the person who asked or edited.
 pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
-    if *by == record.requested_by || is_approver(record, by, person) { Ok(()) } else { Err(Denied::NotAnApprover) }
+    if record.is_request_of(by) || is_approver(record, by, person) { Ok(()) } else { Err(Denied::NotAnApprover) }
 }
 
-/// Whether `by` may withdraw: only the person who asked.
+/// Whether `by` may withdraw: only the person who asked, or edited.
 pub fn may_withdraw(record: &ActionRecord, by: &UserId) -> Result<(), Denied> {
-    if *by == record.requested_by { Ok(()) } else { Err(Denied::NotAnApprover) }
+    if record.is_request_of(by) { Ok(()) } else { Err(Denied::NotAnApprover) }
 }
 
 fn is_approver(record: &ActionRecord, by: &UserId, person: &Person) -> bool {
-    record.policy.approvers.iter().any(|approver| match approver {
+    record.approvers().any(|approver| match approver {
         Approver::Channel => person.in_channel,
         Approver::Requester => *by == record.requested_by,
         Approver::User(user) => user == by,

@@ -4,7 +4,9 @@ use super::policy::Denied;
 use crate::{
     clock::Timestamp,
     graph::action::{ActionRecord, Approver, Status, Verdict},
+    ids::UserId,
     reply::{Reply, Text},
+    slack::mrkdwn::Mrkdwn,
 };
 
 /// The key in the button is not, or no longer, known.
@@ -45,14 +47,18 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp) -> Reply {
 }
 
 /// The person may not decide.
-pub fn denied(record: &ActionRecord, why: Denied) -> Reply {
+pub fn denied(record: &ActionRecord, by: &UserId, why: Denied) -> Reply {
     let text = match why {
-        Denied::OwnRequest if record.card.irreversible => {
+        Denied::OwnRequest if record.card.irreversible && record.requested_by == *by => {
             "You asked for this, and it cannot be undone, so another person has to approve it."
         }
-        Denied::OwnRequest => "You asked for this, so another person has to approve it.",
+        Denied::OwnRequest if record.requested_by == *by => "You asked for this, so another person has to approve it.",
+        Denied::OwnRequest => "You edited this, so another person has to approve it.",
         Denied::NotAnApprover => "You cannot decide about this.",
         Denied::Twice => "Your approval is counted already; another person has to approve as well.",
+        Denied::Uncertain => {
+            "I can't look up the user groups at the moment, so I don't know whether you may decide. Please press again."
+        }
     };
     let reply = Reply::text(text);
     let anyone = record.policy.approvers == [Approver::Channel];
@@ -61,7 +67,7 @@ pub fn denied(record: &ActionRecord, why: Denied) -> Reply {
             reply.hint("Nobody else can read this conversation. Ask me in a channel, where somebody can approve it.")
         }
         Denied::OwnRequest | Denied::Twice if anyone => reply,
-        _ => reply.hint(Text::from("Who may decide: ").join(record.policy.deciders()).plain(".")),
+        _ => reply.hint(Text::from("Who may decide: ").join(record.deciders()).plain(".")),
     }
 }
 
@@ -81,6 +87,56 @@ pub fn which_card(open: &[ActionRecord]) -> Reply {
     let titles = open.iter().map(|record| Text::from(record.card.title.clone())).collect();
     Reply::text("Several cards are open here, so I can't tell which one you mean. Please press a button:")
         .and(crate::reply::Part::List(titles))
+}
+
+/// A window could not be opened.
+pub fn not_opened() -> Reply {
+    Reply::text("I couldn't open the window in time. Please press again.")
+}
+
+/// There is nothing to fill in.
+pub fn no_form() -> Reply {
+    Reply::text("There is nothing to change in a form here. Tell me in the thread what should be different.")
+}
+
+/// What was entered could not be checked in time.
+pub fn platform_is_slow() -> Reply {
+    Reply::text("The platform took too long to check this, so nothing was saved.")
+        .hint("Close this and open the form again in a moment.")
+}
+
+/// What stands above a form, in mrkdwn.
+pub fn form_intro(record: &ActionRecord, replaces: bool) -> String {
+    let line = Mrkdwn::new(1500).bold(record.act());
+    match replaces {
+        true => line.plain(". Saving puts a new card in the place of the old one; somebody still has to approve it."),
+        false => line.plain(" was turned down. Saving makes a new card; somebody still has to approve it."),
+    }
+    .finish()
+}
+
+/// A card's time is nearly over.
+pub fn reminder(record: &ActionRecord) -> Reply {
+    let text =
+        Text::from("⏰ ").person(record.requested_by.clone()).plain(", nobody has decided yet: ").bold(record.act());
+    Reply::text(text.plain(". The card closes ").moment(record.expires_at).plain("."))
+        .hint(Text::from("Who may decide: ").join(record.deciders()).plain("."))
+}
+
+/// Nobody decided for so long that more people may.
+pub fn escalated(record: &ActionRecord) -> Reply {
+    let brought_in = record.policy.escalation.iter().flat_map(|escalation| &escalation.approvers);
+    let text = Text::from("Nobody has decided about ").bold(record.act()).plain(" for a while. From now on, too: ");
+    let text = brought_in.enumerate().fold(text, |text, (n, approver)| {
+        let text = if n > 0 { text.plain(", ") } else { text };
+        match approver {
+            Approver::User(user) => text.person(user.clone()),
+            Approver::Group(group) => text.plain("members of ").code(group),
+            Approver::Channel => text.plain("anyone in this channel"),
+            Approver::Requester => text.plain("the person who asked"),
+        }
+    });
+    Reply::text(text.plain(" may decide."))
 }
 
 /// How long ago, for people.

@@ -3,10 +3,13 @@
 //! What a person countersigns is shown line by line. A value is kept on one line, so that it cannot look like another
 //! one, and nothing is left out silently.
 
-use super::{APPROVE, REJECT, STOP, canvas::Canvas, fallback, spans};
+use super::{
+    ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, REJECT, SHOW_ALL, STOP, UNDO, canvas::Canvas, fallback,
+    spans,
+};
 use crate::{
     ids::{ApprovalId, UserId},
-    reply::{Card, CardState, Fact, Meter, Text},
+    reply::{Card, CardState, Fact, FollowUp, Meter, Span, Text},
     slack::{
         blocks::{self, Message, TEXT},
         mrkdwn::{Mrkdwn, length},
@@ -19,45 +22,65 @@ const SENTENCE: usize = 1400;
 /// Values longer than this are not in bold.
 const SHORT: usize = 300;
 
+/// Values longer than this are shown whole only behind a button.
+const LONG: usize = 700;
+
 pub(super) fn draw(card: &Card, state: &CardState) -> Message {
-    let mut canvas = Canvas::keeping(5, 4000); // everything below the notes: sentences, small print, buttons
+    let mut canvas = Canvas::keeping(6, 4000); // everything below the notes: sentences, small print, buttons
     let title = Mrkdwn::new(TEXT).bold(&card.title);
-    let title_is_cut = title.is_cut();
+    let mut is_cut = title.is_cut();
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
     canvas.lines(&[title], blocks::section);
-    canvas.lines(&card.facts.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section);
+    let facts = card.facts.iter().map(|fact| shortened_fact(fact, &mut is_cut)).collect::<Vec<_>>();
+    canvas.lines(&facts.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section);
     let warnings = card.warnings.iter().flat_map(|warning| {
         spans::paragraphs(&Text(std::iter::once(plain("⚠️ ")).chain(spans::one_line(warning).0).collect()), TEXT)
     });
     canvas.lines(&warnings.collect::<Vec<_>>(), blocks::section);
     let notes = card.notes.iter().flat_map(|note| spans::paragraphs(&spans::one_line(note), TEXT));
     canvas.lines(&notes.collect::<Vec<_>>(), blocks::context);
-    let missing = canvas.left_out() + usize::from(title_is_cut);
-    if missing > 0 {
-        let lines = if missing == 1 { "1 line does" } else { &format!("{missing} lines do") };
-        canvas.add_kept(blocks::section(&format!(
-            "⚠️ *Not everything is shown:* {lines} not fit on this card. The digest covers them too."
-        )));
+    is_cut |= canvas.left_out() > 0;
+    if is_cut {
+        let where_to =
+            sentence().plain("⚠️ Not everything fits here. The rest is behind ").raw("*Show all*").plain(".");
+        canvas.add_kept(blocks::section(&where_to.finish()));
     }
-    let text = draw_state(&mut canvas, card, state);
+    let text = draw_state(&mut canvas, card, state, is_cut);
     Message { text, blocks: canvas.finish() }
 }
 
 /// Draws what stands below the facts. Returns the words for notifications.
-fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState) -> String {
+fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool) -> String {
     match state {
-        CardState::Open { approval, asked_by, deciders, expires_at, digest, approved_by, needed } => {
+        CardState::Open {
+            approval,
+            asked_by,
+            deciders,
+            expires_at,
+            digest,
+            approved_by,
+            needed,
+            edited_by,
+            because,
+        } => {
+            if let Some(because) = because {
+                canvas.add_kept(blocks::section(&sentence().plain("🔒 ").plain(because).finish()));
+            }
             if *needed > 1 {
                 let line = match approved_by.len() {
                     0 => sentence().plain(&format!("{needed} different people must approve.")),
                     so_far => {
-                        people(sentence().plain("Approved by "), approved_by).plain(&format!(" ({so_far} of {needed})"))
+                        people(sentence().plain(&format!("{so_far} of {needed}: approved by ")), approved_by).plain(".")
                     }
                 };
                 canvas.add_kept(blocks::section(&line.finish()));
             }
-            let line = sentence().plain("Asked by ").person(asked_by).plain(" · ");
-            let line = spans::write(line, deciders);
+            let line = sentence().plain("Asked by ").person(asked_by);
+            let line = match edited_by.as_slice() {
+                [] => line,
+                editors => people(line.plain(", edited by "), editors),
+            };
+            let line = spans::write(line.plain(" · "), deciders);
             let line = line.plain(" may decide · until ").moment(*expires_at).plain(" · digest ").code(digest);
             canvas.add_kept(blocks::context(&line.finish()));
             canvas.add_kept(buttons(card, approval, approved_by.len()));
@@ -73,7 +96,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState) -> String {
             }
             fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&line))
         }
-        CardState::Closed { decision, outcome, digest } => {
+        CardState::Closed { decision, outcome, digest, approval, follow_ups, newer: _ } => {
             let decision = spans::write(sentence(), decision).finish();
             let outcome = outcome.iter().map(|outcome| spans::write(sentence(), outcome).finish());
             let lines: Vec<_> =
@@ -83,9 +106,71 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState) -> String {
                 canvas.add_kept(blocks::section(&record));
             }
             canvas.add_kept(blocks::context(&sentence().plain("digest ").code(digest).finish()));
+            if let Some(approval) = approval {
+                let mut buttons: Vec<_> = follow_ups.iter().map(|follow_up| button_of(follow_up, approval)).collect();
+                if is_cut {
+                    buttons.push(blocks::button(SHOW_ALL, "Show all", approval.as_str()));
+                }
+                if !buttons.is_empty() {
+                    canvas.add_kept(blocks::actions(&format!("closed:{approval}:{}", buttons.len()), &buttons));
+                }
+            }
             fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&lines.join(" ")))
         }
     }
+}
+
+/// What can be done about a closed card.
+fn button_of(follow_up: &FollowUp, approval: &ApprovalId) -> serde_json::Value {
+    let (action, label) = match follow_up {
+        FollowUp::Undo(label) => (UNDO, label.as_str()),
+        FollowUp::Again(label) => (AGAIN, label.as_str()),
+        FollowUp::Change => (CHANGE, "Change and ask again…"),
+        FollowUp::Check => (CHECK, "Check again"),
+        FollowUp::MarkDone => (MARK_DONE, "Mark as done"),
+        FollowUp::Abandon => (ABANDON, "Abandon"),
+    };
+    blocks::button(action, label, approval.as_str())
+}
+
+/// A fact with values that a reader takes in at once; whether something was cut.
+fn shortened_fact(fact: &Fact, is_cut: &mut bool) -> Fact {
+    let mut shorten = |text: &Text| {
+        let (short, cut) = shortened(text, LONG);
+        *is_cut |= cut;
+        short
+    };
+    Fact { label: fact.label.clone(), before: fact.before.as_ref().map(&mut shorten), after: shorten(&fact.after) }
+}
+
+/// The first characters of a text, and whether there are more.
+fn shortened(text: &Text, most: usize) -> (Text, bool) {
+    let mut left = most;
+    let mut short = Text::new();
+    for span in &text.0 {
+        let words = match span {
+            Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words) => words,
+            Span::Person(_) | Span::Moment(_) | Span::Link { .. } => {
+                short.0.push(span.clone());
+                continue;
+            }
+        };
+        let count = words.chars().count();
+        if count <= left {
+            left -= count;
+            short.0.push(span.clone());
+            continue;
+        }
+        let kept: String = words.chars().take(left).collect();
+        short.0.push(match span {
+            Span::Bold(_) => Span::Bold(kept),
+            Span::Italic(_) => Span::Italic(kept),
+            Span::Code(_) => Span::Code(kept),
+            _ => Span::Plain(kept),
+        });
+        return (short.plain("…"), true);
+    }
+    (short, false)
 }
 
 /// The title with what is added to it, for notifications.
@@ -125,7 +210,10 @@ fn buttons(card: &Card, approval: &ApprovalId, approvals: usize) -> serde_json::
         blocks::styled(approve, "primary")
     };
     let reject = blocks::button(REJECT, &card.reject, approval.as_str());
-    blocks::actions(&format!("card:{approval}:{approvals}"), &[approve, reject])
+    let edit = card.editable.then(|| blocks::button(EDIT, "Edit…", approval.as_str()));
+    let show = blocks::button(SHOW_ALL, "Show all", approval.as_str());
+    let buttons: Vec<_> = [Some(approve), Some(reject), edit, Some(show)].into_iter().flatten().collect();
+    blocks::actions(&format!("card:{approval}:{approvals}"), &buttons)
 }
 
 /// How far it is: `▓▓▓▓▓░░░░░  512 of 1000 · about 12 s left`.
@@ -159,6 +247,6 @@ fn sentence() -> Mrkdwn {
     Mrkdwn::new(SENTENCE)
 }
 
-fn plain(words: &str) -> crate::reply::Span {
-    crate::reply::Span::Plain(words.to_owned())
+fn plain(words: &str) -> Span {
+    Span::Plain(words.to_owned())
 }

@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     clock::Timestamp,
     ids::{ApprovalId, ThreadId},
-    reply::{Choice, Fact, Meter, Part, Span, Text},
+    reply::{Choice, Fact, FollowUp, Meter, Part, Span, Text},
     slack::mrkdwn::length,
 };
 
@@ -31,6 +31,7 @@ fn start_math_hints() -> Card {
         reject: "Don't start".into(),
         done: "Started “Math Hints”.".into(),
         irreversible: false,
+        editable: true,
     }
 }
 
@@ -43,6 +44,8 @@ fn open() -> CardState {
         digest: "1a2b3c4d".into(),
         approved_by: vec![],
         needed: 1,
+        edited_by: vec![],
+        because: None,
     }
 }
 
@@ -145,6 +148,9 @@ fn a_closed_card_is_the_record() {
         decision: Text::new().plain("Approved by ").person("U0BO".into()),
         outcome: Some("✅ Started “Math Hints”.".into()),
         digest: "1a2b3c4d".into(),
+        approval: Some(approval()),
+        follow_ups: vec![FollowUp::Undo("Undo: stop it again".into())],
+        newer: None,
     };
     let message = card(&start_math_hints(), &closed);
     check(&message);
@@ -446,6 +452,7 @@ fn any_card() -> impl Strategy<Value = Card> {
             reject,
             done,
             irreversible,
+            editable: irreversible,
         })
 }
 
@@ -460,12 +467,22 @@ fn any_state() -> impl Strategy<Value = CardState> {
             digest,
             approved_by: vec!["U0BO".into(); needed.saturating_sub(1) as usize],
             needed,
+            edited_by: vec!["U0CY".into(); needed as usize],
+            because: (needed > 1).then(|| "Outside the envelope.".to_owned()),
         }),
         prop::option::of(meter()).prop_map(move |meter| CardState::Running { by: vec!["U0BO".into(); 100], at, meter }),
         (text(), prop::option::of(text()), words()).prop_map(|(decision, outcome, digest)| CardState::Closed {
             decision,
             outcome,
-            digest
+            digest,
+            approval: Some(approval()),
+            follow_ups: vec![
+                FollowUp::Check,
+                FollowUp::MarkDone,
+                FollowUp::Again("Try again".into()),
+                FollowUp::Abandon
+            ],
+            newer: None,
         }),
     ]
 }
@@ -488,8 +505,7 @@ proptest! {
         let message = card(&any, &state);
         check(&message);
         let buttons = message.blocks.iter().any(|block| block["type"] == "actions");
-        let live = matches!(state, CardState::Open { .. } | CardState::Running { meter: Some(_), .. });
-        prop_assert_eq!(buttons, live);
+        prop_assert_eq!(buttons, !matches!(state, CardState::Running { meter: None, .. }));
     }
 
     #[test]

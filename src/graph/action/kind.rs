@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ActionRecord, ErrorKind, Outcome, Portions, Scope, Undo};
+use super::{ActionRecord, ErrorKind, Form, Outcome, Portions, Scope, Undo};
 use crate::reply::{Card, Reply, Text};
 
 /// A validated change, ready for its card.
@@ -110,6 +110,19 @@ pub trait ActionKind: Send + Sync {
 
     /// Whether it cannot be put back.
     fn irreversible(&self) -> bool {
+        false
+    }
+
+    /// The form in which a person changes these parameters, or gives them from nothing (`{}`). It may read what can be
+    /// chosen. `None`: there is nothing that a form could change.
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        let _ = parameters;
+        None
+    }
+
+    /// Whether [`Self::form`] has something for these parameters; asked each time a card is made.
+    fn is_editable(&self, parameters: &Value) -> bool {
+        let _ = parameters;
         false
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Decision, IllegalMove, Outcome, Policy, Progress, Scope, Status, Verdict};
+use super::{Approver, Decision, IllegalMove, Outcome, Policy, Progress, Scope, Status, Verdict};
 use crate::{
     clock::Timestamp,
     graph::{
@@ -83,6 +83,9 @@ pub struct ActionRecord {
     /// The key that the thread waits for, if it is not this record's: that of the version before the first edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<ApprovalId>,
+    /// When more people were brought in, since nobody had decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalated_at: Option<Timestamp>,
     /// The record that took this one's place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<Replacement>,
@@ -165,6 +168,12 @@ impl ActionRecord {
     /// The key under which the thread waits for the decision: that of the first version.
     pub fn question(&self) -> &ApprovalId {
         self.origin.as_ref().unwrap_or(&self.approval)
+    }
+
+    /// Those who may decide: those of the policy, and those who were brought in.
+    pub fn approvers(&self) -> impl Iterator<Item = &Approver> {
+        let more = self.escalated_at.and(self.policy.escalation.as_ref()).map(|escalation| escalation.approvers.iter());
+        self.policy.approvers.iter().chain(more.into_iter().flatten())
     }
 
     /// Counts the versions of the request, from 1.

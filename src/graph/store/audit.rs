@@ -38,6 +38,14 @@ pub enum AuditKind {
     ClickRefused,
     /// Somebody decided, or time did.
     Decided,
+    /// Who may decide was changed in the settings while the card was open.
+    PolicyChanged,
+    /// The thread was reminded of the card, or more people were brought in.
+    Reminded,
+    /// The person who rejected said why.
+    Explained,
+    /// A person said how it ended.
+    Settled,
     /// The request was about to leave.
     Executed,
     /// Somebody stopped it on the way.

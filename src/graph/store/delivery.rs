@@ -76,11 +76,32 @@ pub enum Mail {
         /// The deciding decision.
         decision: Decision,
     },
+    /// Something happened to an action after its decision.
+    News {
+        /// Which action.
+        action: ActionId,
+        /// Who did it.
+        by: UserId,
+        /// What.
+        news: News,
+    },
     /// A person wants the run to end.
     Stop {
         /// Who.
         by: UserId,
     },
+}
+
+/// What can happen to an action after its decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum News {
+    /// The person who rejected it said why; the record has the reason.
+    Explained,
+    /// Somebody wants it to be looked up once more whether it happened.
+    CheckAgain,
+    /// Somebody has looked, and said how it ended; the record has it.
+    Settled,
 }
 
 /// A mailbox entry with its position.

@@ -30,7 +30,7 @@ use async_trait::async_trait;
 pub use self::{
     audit::{AuditDraft, AuditEntry, AuditKind},
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
-    delivery::{Delivery, DeskEntry, Destination, Ingested, Letter, Mail},
+    delivery::{Delivery, DeskEntry, Destination, Ingested, Letter, Mail, News},
     lease::{Acquired, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent},
     query::{ActionFilter, Backlog, Durability, ThreadSummary},

@@ -146,6 +146,7 @@ fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
         scope,
         edits: Vec::new(),
         origin: None,
+        escalated_at: None,
         replaced_by: None,
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn a_card(slack: &SandboxSlack) -> (ChannelId, Message) {
         reject: "Don't start".into(),
         done: "Started.".into(),
         irreversible: true,
+        editable: false,
     };
     let state = CardState::Open {
         approval: ApprovalId::new(&thread, 7),
@@ -69,6 +70,8 @@ pub(super) fn a_card(slack: &SandboxSlack) -> (ChannelId, Message) {
         digest: "1a2b3c4d".into(),
         approved_by: vec![],
         needed: 2,
+        edited_by: vec![],
+        because: None,
     };
     (channel, render::card(&card, &state))
 }

@@ -210,6 +210,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         scope: Scope::default(),
         edits: Vec::new(),
         origin: None,
+        escalated_at: None,
         replaced_by: None,
     }
 }
@@ -231,6 +232,7 @@ pub(crate) fn card(name: &str) -> Card {
         reject: "Don't start".to_owned(),
         done: format!("Started “{name}”."),
         irreversible: false,
+        editable: false,
     }
 }
 

@@ -260,6 +260,8 @@ pub(crate) async fn every_kind_of_message_comes_back_as_it_was(f: impl Fixture) 
         digest: "01234567".to_owned(),
         approved_by: vec!["bo".into()],
         needed: 2,
+        edited_by: vec![],
+        because: None,
     };
     let said = [
         outgoing("card:a1", false, Outbound::Card { card: card("a1"), state }),

@@ -13,8 +13,10 @@ use countersign::{
         action::ActionRecord,
         checkpoint::Checkpoint,
         node::{Said, State},
-        store::{AuditEntry, Delivery, Outbound, Outgoing, StepRecord},
+        store::{AuditEntry, Delivery, News, Outbound, Outgoing, StepRecord},
     },
+    ids::UserId,
+    reply::Reply,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -37,6 +39,10 @@ impl State for Anything {
     }
 
     fn superseded(&mut self, _: &ActionRecord, _: Timestamp) {}
+
+    fn heard(&mut self, _: &ActionRecord, _: News, _: &UserId, _: Timestamp) -> Reply {
+        Reply::text("Noted.")
+    }
 }
 
 /// Reads a file, and writes it again.

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::{ended_badly, fact, failed, given, missing, stored};
 use crate::{
-    capabilities::experiments::{access, lookup, replies::outcomes},
+    capabilities::experiments::{access, forms, lookup, replies::outcomes},
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
-        Scope,
+        ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery,
+        Refusal, Scope,
     },
     reply::{Card, Text},
     services::upgrade::{
@@ -57,6 +57,14 @@ impl ActionKind for GetAssignments {
 
     fn schema(&self) -> Value {
         access::schema::<Given>()
+    }
+
+    fn is_editable(&self, _: &Value) -> bool {
+        true
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        Some(forms::user(parameters, &[("/context", "Context")]))
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
@@ -169,5 +177,6 @@ fn card(user: &str, context: &str) -> Card {
         reject: "Don't ask".to_owned(),
         done: format!("Asked what “{user}” gets in {context}."),
         irreversible: false,
+        editable: false,
     }
 }

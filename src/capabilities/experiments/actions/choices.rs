@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Who draws a lot.
-pub(super) const UNITS: [&str; 3] = ["individual", "group", "within-subjects"];
+pub(in super::super) const UNITS: [&str; 3] = ["individual", "group", "within-subjects"];
 
 /// In which order people meet conditions, within subjects.
 pub(super) const ORDERS: [&str; 3] = ["random", "random round robin", "ordered round robin"];

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     capabilities::experiments::{
-        access,
+        access, forms,
         given::{
             GivenCondition, GivenFactor, GivenMembers, GivenPayloads, GivenPoint, GivenWeights, OneOrMany, equal_shares,
         },
@@ -36,8 +36,8 @@ use crate::{
     },
     clock::{Clock, Timestamp},
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
-        Recovery, Refusal,
+        ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed,
+        Proposal, Recovery, Refusal,
     },
     services::upgrade::{
         client::UpgradeClient,
@@ -152,6 +152,14 @@ impl ActionKind for CreateExperiment {
 
     fn schema(&self) -> Value {
         access::schema::<Given>()
+    }
+
+    fn is_editable(&self, _: &Value) -> bool {
+        true
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        Some(forms::creation(&self.0, parameters).await)
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {

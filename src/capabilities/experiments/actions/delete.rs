@@ -158,5 +158,6 @@ fn card(experiment: &View, enrolled: Option<u64>) -> Card {
         reject: "Keep it".to_owned(),
         done: format!("Deleted “{name}”."),
         irreversible: true,
+        editable: false,
     }
 }

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::{done, ended_badly, fact, given, missing, stored};
 use crate::{
-    capabilities::experiments::{access, given::GivenGroups, replies::outcomes},
+    capabilities::experiments::{access, forms, given::GivenGroups, replies::outcomes},
     graph::action::{
-        ActionKind, ActionRecord, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
+        ActionKind, ActionRecord, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
     },
     reply::{Card, Text},
     services::upgrade::{client::UpgradeClient, participants::Introduction},
@@ -66,6 +66,14 @@ impl ActionKind for InitUser {
 
     fn schema(&self) -> Value {
         access::schema::<Given>()
+    }
+
+    fn is_editable(&self, _: &Value) -> bool {
+        true
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        Some(forms::user(parameters, &[("/context", "Context")]))
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
@@ -170,5 +178,6 @@ fn card(introduced: &Introduced, known: &[String]) -> Card {
         reject: "Don't".to_owned(),
         done: outcomes::initialised(user).words(),
         irreversible: false,
+        editable: false,
     }
 }

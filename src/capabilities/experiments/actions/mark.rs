@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use super::{ended_badly, fact, failed, given, missing, stored};
 use crate::{
     capabilities::experiments::{
-        access, lookup, points,
+        access, forms, lookup, points,
         replies::{outcomes, refusals},
         scope,
     },
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
-        Recovery, Refusal,
+        ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed,
+        Proposal, Recovery, Refusal,
     },
     reply::{Card, Text},
     services::upgrade::{
@@ -91,6 +91,14 @@ impl ActionKind for MarkDecisionPoint {
 
     fn schema(&self) -> Value {
         access::schema::<Given>()
+    }
+
+    fn is_editable(&self, _: &Value) -> bool {
+        true
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        Some(forms::user(parameters, &[("/site", "Site"), ("/target", "Target"), ("/condition", "Condition")]))
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
@@ -245,5 +253,6 @@ fn card(visit: &Visit, owner: Option<&View>) -> Card {
         reject: "Don't mark".to_owned(),
         done: format!("Marked {} for “{user}”.", outcomes::place(site, Some(target))),
         irreversible: false,
+        editable: false,
     }
 }

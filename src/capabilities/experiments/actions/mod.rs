@@ -15,7 +15,7 @@ pub mod mark;
 pub mod status;
 pub mod update;
 
-mod choices;
+pub(super) mod choices;
 mod design;
 mod factorial;
 mod fields;

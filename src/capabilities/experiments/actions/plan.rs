@@ -265,6 +265,7 @@ impl Plan {
             reject: "Don't create".to_owned(),
             done: format!("Created “{name}”. {begins}"),
             irreversible: false,
+            editable: false,
         }
     }
 }

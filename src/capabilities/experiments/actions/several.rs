@@ -274,6 +274,7 @@ fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>) 
         reject: format!("Don't {verb}"),
         done: format!("{} {many}: {}.", past(to), names.join(", ")),
         irreversible: to == Status::Cancelled,
+        editable: false,
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     capabilities::experiments::{
-        access,
+        access, forms,
         given::OneOrMany,
         replies::{answers, cautions, outcomes, refusals},
         rules::{self, Objection},
@@ -24,8 +24,8 @@ use crate::{
     },
     clock::Clock,
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
-        Undo,
+        ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery,
+        Refusal, Undo,
     },
     reply::{Card, Text},
     services::upgrade::{
@@ -95,6 +95,14 @@ impl ActionKind for UpdateStatus {
 
     fn schema(&self) -> Value {
         access::schema::<Given>()
+    }
+
+    fn is_editable(&self, parameters: &Value) -> bool {
+        parameters.get("experiments").is_none()
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        self.is_editable(parameters).then(|| forms::status(parameters))
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
@@ -398,5 +406,6 @@ fn card(experiment: &View, to: Status, start_on: Option<&str>, enrolled: Option<
         reject: reject.to_owned(),
         done,
         irreversible: to == Status::Cancelled,
+        editable: false,
     }
 }

@@ -22,13 +22,13 @@ use super::{
 };
 use crate::{
     capabilities::experiments::{
-        access,
+        access, forms,
         replies::{cautions, outcomes, refusals},
     },
     clock::Clock,
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
-        Undo,
+        ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery,
+        Refusal, Undo,
     },
     reply::{Card, Text},
     services::upgrade::{client::UpgradeClient, error::Error, experiment::View, lists::MemberList, status::Status},
@@ -52,6 +52,14 @@ impl ActionKind for UpdateExperiment {
 
     fn schema(&self) -> Value {
         access::schema::<Given>()
+    }
+
+    fn is_editable(&self, _: &Value) -> bool {
+        true
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        Some(forms::update(&self.0, parameters).await)
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
@@ -322,5 +330,6 @@ fn card(changes: &Changes, experiment: &View, warnings: Vec<Text>) -> Card {
         reject: "Don't update".to_owned(),
         done,
         irreversible: false,
+        editable: false,
     }
 }

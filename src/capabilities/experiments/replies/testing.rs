@@ -50,6 +50,7 @@ pub fn card(test: &Test, enrolled: Option<u64>) -> Card {
         reject: "Don't".to_owned(),
         done: format!("Enrolled {users} test users in “{experiment_name}”."),
         irreversible: real.is_some(),
+        editable: false,
     }
 }
 
@@ -109,6 +110,7 @@ pub fn journey_card(journey: &Journey, view: &View) -> Card {
         reject: "Don't".to_owned(),
         done: format!("Sent “{user}” through “{experiment_name}”."),
         irreversible: false,
+        editable: false,
     }
 }
 

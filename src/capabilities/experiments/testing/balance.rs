@@ -16,13 +16,14 @@ use crate::{
     capabilities::experiments::{
         access,
         actions::{failed, given, in_flight, stored, unread},
-        points,
+        forms, points,
         replies::testing as words,
         scope,
     },
     clock::Clock,
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Portion, Portions, PrepareError, Progress, Proposal, Refusal,
+        ActionKind, ActionRecord, ErrorKind, Form, Outcome, Portion, Portions, PrepareError, Progress, Proposal,
+        Refusal,
     },
     ids::UserId,
     reply::Reply,
@@ -48,7 +49,7 @@ pub struct TestBalance(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 #[derive(Deserialize, JsonSchema)]
 struct Given {
     /// The experiment, by name or id. Required.
-    #[serde(default)]
+    #[serde(default, alias = "experiment_name")]
     experiment: Option<String>,
     /// How many simulated users to enrol, 1 to 1000; 100 if not given.
     #[serde(default)]
@@ -132,6 +133,14 @@ impl ActionKind for TestBalance {
 
     fn schema(&self) -> Value {
         access::schema::<Given>()
+    }
+
+    fn is_editable(&self, _: &Value) -> bool {
+        true
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        Some(forms::users(parameters, MOST))
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {

@@ -54,7 +54,7 @@ pub struct TestConsistency(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 #[derive(Deserialize, JsonSchema)]
 struct Given {
     /// The experiment, by name or id. Required.
-    #[serde(default)]
+    #[serde(default, alias = "experiment_name")]
     experiment: Option<String>,
 }
 

@@ -15,13 +15,14 @@ use crate::{
     capabilities::experiments::{
         access,
         actions::{ended_badly, given, missing, stored},
+        forms,
         given::GivenGroups,
         points,
         replies::{refusals, testing as words},
         scope,
     },
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal,
+        ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal,
     },
     services::upgrade::{client::UpgradeClient, error::Error, participants::Introduction},
 };
@@ -37,7 +38,7 @@ struct Given {
     #[serde(default)]
     user: Option<String>,
     /// The experiment, by name or id. Required unless site and target say which.
-    #[serde(default)]
+    #[serde(default, alias = "experiment_name")]
     experiment: Option<String>,
     /// The site of the decision point; the experiment's first point if not given.
     #[serde(default)]
@@ -83,6 +84,14 @@ impl ActionKind for SimulateJourney {
 
     fn schema(&self) -> Value {
         access::schema::<Given>()
+    }
+
+    fn is_editable(&self, _: &Value) -> bool {
+        true
+    }
+
+    async fn form(&self, parameters: &Value) -> Option<Form> {
+        Some(forms::user(parameters, &[]))
     }
 
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {

@@ -1,0 +1,171 @@
+//! The forms in which people give or change what is asked of the platform.
+//!
+//! A field is offered where its value can be shown as text; everything else stays as it is ([`Form::fill`]).
+
+use serde_json::Value;
+
+use super::actions::choices;
+use crate::{
+    graph::action::{Field, Form, Input, Pick},
+    services::upgrade::{client::UpgradeClient, context::Contexts, status::Status},
+};
+
+/// The form of a new experiment.
+pub(super) async fn creation(client: &UpgradeClient, given: &Value) -> Form {
+    let contexts = client.context_metadata().await.unwrap_or_default();
+    let mut fields = vec![
+        line(given, "/name", "Name").required(),
+        one(given, "/context", "Context", contexts.keys().map(Pick::of).collect()).required(),
+    ];
+    fields.extend(points(given, &contexts).map(Field::required));
+    fields.extend(conditions(given));
+    fields.push(prose(given, "/description", "Description"));
+    fields.extend(design(given));
+    fields.push(
+        line(given, "/start_on", "Starts by itself on")
+            .hint("Such as 2027-01-15 09:00 (UTC). Empty: when somebody starts it."),
+    );
+    fields.push(line(given, "/end_on", "Ends on").hint("Such as 2027-03-15 09:00 (UTC)."));
+    Form { fields }
+}
+
+/// The form of a change of a design. What is empty stays as it is in the experiment.
+pub(super) async fn update(client: &UpgradeClient, given: &Value) -> Form {
+    let contexts = client.context_metadata().await.unwrap_or_default();
+    let mut fields = vec![line(given, "/new_name", "New name"), prose(given, "/description", "Description")];
+    fields.extend(conditions(given).into_iter().filter(|field| field.place != "/conditions"));
+    if given.pointer("/conditions").is_none() {
+        fields.push(line(given, "/weights", "Weights, in %").hint("In the order of the conditions, such as 70/30."));
+    }
+    fields.extend(points(given, &contexts));
+    fields.extend(design(given));
+    fields.push(line(given, "/end_on", "Ends on").hint("Such as 2027-03-15 09:00 (UTC)."));
+    // What the request is about comes first.
+    fields.sort_by_key(|field| given.pointer(&field.place).is_none());
+    Form { fields }
+}
+
+/// The form of a change of status.
+pub(super) fn status(given: &Value) -> Form {
+    let statuses = [
+        Status::Enrolling,
+        Status::EnrollmentComplete,
+        Status::Scheduled,
+        Status::Inactive,
+        Status::Cancelled,
+        Status::Archived,
+    ];
+    let pick = |status: Status| {
+        let value = serde_json::to_value(status).ok()?.as_str()?.to_owned();
+        Some(Pick { value, label: status.display().to_owned() })
+    };
+    Form {
+        fields: vec![
+            one(given, "/status", "Status", statuses.into_iter().filter_map(pick).collect()).required(),
+            line(given, "/start_on", "Starts by itself on").hint("Only for scheduled: such as 2027-01-15 09:00 (UTC)."),
+        ],
+    }
+}
+
+/// The form of a test with simulated users; at most `most`.
+pub(super) fn users(given: &Value, most: u32) -> Form {
+    Form { fields: vec![number(given, "/users", "Simulated users", (1.0, f64::from(most))).required()] }
+}
+
+/// The form of what is done for one user: their id, and what else there is to give, each a line.
+pub(super) fn user(given: &Value, more: &[(&str, &str)]) -> Form {
+    let user = std::iter::once(line(given, "/user", "User id").required());
+    Form { fields: user.chain(more.iter().map(|(place, label)| line(given, place, label))).collect() }
+}
+
+/// Where it takes place, one point on each line; nothing if more is said about a point than fits on one.
+fn points(given: &Value, contexts: &Contexts) -> Option<Field> {
+    let lines = match given.pointer("/decision_points") {
+        None => Vec::new(),
+        Some(Value::Array(points)) => points.iter().map(point).collect::<Option<_>>()?,
+        Some(_) => return None,
+    };
+    let example = contexts.values().find_map(|context| Some((context.sites.first()?, context.targets.first()?)));
+    let field = Field::new("/decision_points", "Decision points, one on each line", Input::Lines(lines));
+    Some(match example {
+        Some((site, target)) => field.hint(format!("Site / target, such as {site} / {target}")),
+        None => field.hint("Site / target"),
+    })
+}
+
+fn point(point: &Value) -> Option<String> {
+    match point {
+        Value::String(words) => Some(words.clone()),
+        _ if point["exclude_if_reached"] == true => None,
+        _ => Some(format!("{} / {}", point["site"].as_str()?, point["target"].as_str()?)),
+    }
+}
+
+/// A weight for each condition where they are known, or all of them in words.
+fn conditions(given: &Value) -> Vec<Field> {
+    match given.pointer("/conditions") {
+        Some(Value::Array(conditions)) if !conditions.is_empty() => {
+            let weight = |(nth, condition): (usize, &Value)| {
+                let label = format!("Weight of {}, in %", condition["code"].as_str()?);
+                Some(number(given, &format!("/conditions/{nth}/weight"), &label, (0.0, 100.0)).required())
+            };
+            conditions.iter().enumerate().filter_map(weight).collect()
+        }
+        Some(_) => Vec::new(),
+        None => vec![
+            Field::new("/conditions", "Conditions, one on each line", Input::Lines(Vec::new()))
+                .hint("Code: weight in %, such as control: 50. Empty: the first two of the context, half and half."),
+        ],
+    }
+}
+
+/// What new and changed designs have in common.
+fn design(given: &Value) -> Vec<Field> {
+    let picks = |values: &[&str]| values.iter().map(|value| Pick::of(*value)).collect();
+    vec![
+        one(given, "/unit", "Who draws a lot", picks(&choices::UNITS)),
+        line(given, "/group", "Type of group").hint("Only if groups draw the lot, such as classId."),
+        one(given, "/consistency", "Whose past decides", picks(&["individual", "group", "experiment"])),
+        line(given, "/post_rule", "When enrolment is complete")
+            .hint("continue, assign <condition code>, or assign default"),
+        one(
+            given,
+            "/filter_mode",
+            "People on no list",
+            vec![
+                Pick { value: "includeAll".to_owned(), label: "take part".to_owned() },
+                Pick { value: "excludeAll".to_owned(), label: "stay out".to_owned() },
+            ],
+        ),
+        Field::new("/tags", "Tags, one on each line", Input::Lines(lines_of(given, "/tags"))),
+        number(given, "/ends_after_users", "Ends after so many users", (0.0, 10_000_000.0)),
+    ]
+}
+
+fn line(given: &Value, place: &str, label: &str) -> Field {
+    Field::new(place, label, Input::Line(text(given, place)))
+}
+
+fn prose(given: &Value, place: &str, label: &str) -> Field {
+    Field::new(place, label, Input::Prose(text(given, place)))
+}
+
+fn one(given: &Value, place: &str, label: &str, picks: Vec<Pick>) -> Field {
+    let value = Some(text(given, place)).filter(|value| !value.is_empty());
+    Field::new(place, label, Input::One { picks, value })
+}
+
+fn number(given: &Value, place: &str, label: &str, (least, most): (f64, f64)) -> Field {
+    let value = given.pointer(place).and_then(Value::as_f64);
+    let fraction = place.ends_with("weight");
+    Field::new(place, label, Input::Number { value, least: Some(least), most: Some(most), fraction })
+}
+
+fn text(given: &Value, place: &str) -> String {
+    given.pointer(place).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn lines_of(given: &Value, place: &str) -> Vec<String> {
+    let lines = given.pointer(place).and_then(Value::as_array).into_iter().flatten();
+    lines.filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,134 @@
+//! What is done about a card that is closed: put it back, ask again, look again, settle it.
+
+use serde_json::json;
+
+use super::{
+    desk::{Answer, Approvals},
+    policy, replies,
+};
+use crate::{
+    conversation::entry::{Click, Pressed, Reason},
+    graph::{
+        action::{ActionRecord, ErrorKind, Outcome, Status, Verdict, Wish},
+        store::{ActionChange, AuditKind, Changes, Error, Mail, News, Seq},
+    },
+    ids::{CommitId, UserId},
+    reply::{FollowUp, Text},
+};
+
+impl Approvals {
+    /// Asks for the way back, or for the same once more: a request of whoever pressed, with a card of its own.
+    pub(super) async fn ask_for(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
+        let (wish, text) = match (click.pressed, &record.undo) {
+            (Pressed::Undo, Some(undo)) if record.status == Status::Done => (
+                Wish { action: undo.name.clone(), parameters: undo.parameters.clone() },
+                format!("undo: {}", record.card.done.trim()),
+            ),
+            (Pressed::Again, _) if record.follow_ups().iter().any(|f| matches!(f, FollowUp::Again(_))) => (
+                Wish { action: record.name.clone(), parameters: record.parameters.clone() },
+                format!("try again: {}", record.act()),
+            ),
+            _ => return Ok(Answer::Refused(replies::already_decided(record, self.clock.now()))),
+        };
+        self.wish(record, &click.by, wish, text, Some(seq)).await
+    }
+
+    /// Files a request in the thread of a record.
+    pub(super) async fn wish(
+        &self,
+        record: &ActionRecord,
+        by: &UserId,
+        wish: Wish,
+        text: String,
+        seq: Option<Seq>,
+    ) -> Result<Answer, Error> {
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        let ts = record.thread.root.clone();
+        changes.mail.push(Mail::Said { by: by.clone(), text, ts, addressed: true, wish: Some(wish) });
+        changes.desk_acks.extend(seq);
+        self.store.apply(&changes).await?;
+        Ok(Answer::Passed(record.thread.clone()))
+    }
+
+    /// Has it looked up once more whether it happened.
+    pub(super) async fn check_again(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<Answer, Error> {
+        if record.status != Status::Unknown {
+            return Ok(Answer::Refused(replies::already_decided(record, self.clock.now())));
+        }
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        changes.desk_acks.push(seq);
+        changes.mail.push(Mail::News { action: record.id.clone(), by: by.clone(), news: News::CheckAgain });
+        self.store.apply(&changes).await?;
+        Ok(Answer::Passed(record.thread.clone()))
+    }
+
+    /// A person has looked and says how it ended: an approver, or who asked.
+    pub(super) async fn settle(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
+        let now = self.clock.now();
+        if record.status != Status::Unknown {
+            return Ok(Answer::Refused(replies::already_decided(record, now)));
+        }
+        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
+        let person = self.person(record, &click.by, in_channel).await;
+        if let Err(why) = policy::may_reject(record, &click.by, &person) {
+            self.refused(record, &click.by, "not an approver").await?;
+            return Ok(Answer::Refused(replies::denied(record, &click.by, why)));
+        }
+        let by = || Text::new().person(click.by.clone());
+        let outcome = match click.pressed {
+            Pressed::MarkDone => Outcome::Done {
+                result: json!({ "marked_by": click.by }),
+                summary: by().plain(" has looked and marked it as done: ").plain(record.card.done.as_str()),
+            },
+            _ => Outcome::Failed {
+                error: ErrorKind::Unknown,
+                summary: by().plain(" has looked and gave it up. I will not try it again by myself."),
+            },
+        };
+        let mut settled = record.moved(outcome.status()).map_err(|error| Error::Corrupt { what: error.to_string() })?;
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        let detail = json!({ "status": settled.status, "summary": outcome.summary().words() });
+        changes.audit.push(settled.event(AuditKind::Settled, now, Some(click.by.clone()), detail));
+        settled.outcome = Some(outcome);
+        changes.desk_acks.push(seq);
+        changes.outbox.push(settled.redrawn(now));
+        changes.mail.push(Mail::News { action: record.id.clone(), by: click.by.clone(), news: News::Settled });
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: settled });
+        match self.store.apply(&changes).await {
+            Ok(()) => Ok(Answer::Counted(record.thread.clone())),
+            Err(Error::ActionMoved { current: Some(current), .. }) => {
+                Ok(Answer::Refused(replies::already_decided(&current, now)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The person who rejected says why: kept in the record, told to who asked and to the assistant.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn on_reason(&self, reason: &Reason, seq: Seq) -> Result<Answer, Error> {
+        let words = reason.reason.trim();
+        let Some(record) = self.store.action_by_approval(&reason.approval).await? else { return Ok(Answer::Nothing) };
+        let mut explained = match record.moved(Status::Rejected) {
+            Ok(explained) if record.status == Status::Rejected && !words.is_empty() => explained,
+            _ => return Ok(Answer::Nothing),
+        };
+        let theirs = explained.decisions.iter_mut().rev().find(|decision| decision.by.as_ref() == Some(&reason.by));
+        let Some(Verdict::Rejected { reason: slot @ None }) = theirs.map(|decision| &mut decision.verdict) else {
+            return Ok(Answer::Nothing); // said already
+        };
+        *slot = Some(words.to_owned());
+        let now = self.clock.now();
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        changes.desk_acks.push(seq);
+        let detail = json!({ "reason": words });
+        changes.audit.push(explained.event(AuditKind::Explained, now, Some(reason.by.clone()), detail));
+        changes.outbox.push(explained.redrawn(now));
+        changes.mail.push(Mail::News { action: record.id.clone(), by: reason.by.clone(), news: News::Explained });
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: explained });
+        self.store.apply(&changes).await?;
+        Ok(Answer::Counted(record.thread))
+    }
+}

@@ -1,0 +1,82 @@
+//! What time does to an open card: it reminds, it brings more people in, and in the end it closes it.
+
+use serde_json::json;
+
+use super::{
+    desk::{Answer, Approvals},
+    replies,
+};
+use crate::{
+    graph::{
+        action::{Decision, Status, Verdict},
+        request::in_thread,
+        store::{ActionChange, AuditKind, Changes, Error, Seq},
+    },
+    ids::{ApprovalId, CommitId},
+};
+
+impl Approvals {
+    /// A card's time is over.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn on_expiry(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
+        match self.store.action_by_approval(approval).await? {
+            Some(record) if record.status.is_open() => {
+                let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
+                match self.write(&record, decision, seq).await? {
+                    Ok(_) => Ok(Answer::Counted(record.thread)),
+                    Err(_) => Ok(Answer::Nothing),
+                }
+            }
+            _ => Ok(Answer::Nothing),
+        }
+    }
+
+    /// A card's time is nearly over: says so in its thread, once.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn on_reminder(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
+        let Some(record) = self.store.action_by_approval(approval).await?.filter(|record| record.status.is_open())
+        else {
+            return Ok(Answer::Nothing);
+        };
+        let now = self.clock.now();
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        changes.desk_acks.push(seq);
+        changes.audit.push(record.event(AuditKind::Reminded, now, None, json!({ "expires_at": record.expires_at })));
+        changes.outbox.push(in_thread(format!("remind:{}", record.id), now, replies::reminder(&record)));
+        self.store.apply(&changes).await?;
+        Ok(Answer::Counted(record.thread))
+    }
+
+    /// Nobody decided for so long that more people may.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn on_escalation(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
+        let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
+        let mut record = self.as_of_now(record);
+        if !record.status.is_open() || record.escalated_at.is_some() || record.policy.escalation.is_none() {
+            return Ok(Answer::Nothing);
+        }
+        let now = self.clock.now();
+        let expected = Some(record.revision);
+        record = record.moved(Status::Pending).map_err(|error| Error::Corrupt { what: error.to_string() })?;
+        record.escalated_at = Some(now);
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        changes.desk_acks.push(seq);
+        let detail = json!({ "escalated_to": record.policy.escalation });
+        changes.audit.push(record.event(AuditKind::Reminded, now, None, detail));
+        changes.outbox.push(record.redrawn(now));
+        changes.outbox.push(in_thread(format!("escalate:{}", record.id), now, replies::escalated(&record)));
+        let thread = record.thread.clone();
+        changes.actions.push(ActionChange { expected, record });
+        self.store.apply(&changes).await?; // if somebody was faster, this is tried again
+        Ok(Answer::Counted(thread))
+    }
+}

@@ -1,0 +1,143 @@
+//! A form, drawn and read back.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{BLOCKS, TITLE, window};
+use crate::{
+    graph::action::{Entered, Field, Form, Input, Pick},
+    slack::{blocks, interaction::View},
+};
+
+/// Characters in a label or a hint.
+const LABEL: usize = 2000;
+
+/// Characters that can be entered.
+const ENTRY: usize = 3000;
+
+/// Options in a menu.
+const OPTIONS: usize = 100;
+
+/// Characters in an option, and in what it stands for.
+const OPTION: (usize, usize) = (75, 150);
+
+/// What is around a form.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// At the top.
+    pub title: &'a str,
+    /// On the button that sends it.
+    pub submit: &'a str,
+    /// What it is for: one of the room's constants.
+    pub callback: &'a str,
+    /// What comes back with it.
+    pub metadata: &'a str,
+    /// What stands above the fields, in mrkdwn.
+    pub intro: Option<&'a str>,
+}
+
+/// The window. What cannot be shown (a text that is too long to enter, more fields than fit) stays as it is.
+pub fn draw(form: &Form, frame: &Frame<'_>) -> Value {
+    let intro = frame.intro.map(blocks::section);
+    let room = BLOCKS - usize::from(intro.is_some());
+    let fields = form.fields.iter().filter_map(drawn).take(room);
+    let mut view = window(frame.title, &intro.into_iter().chain(fields).collect::<Vec<_>>());
+    view["callback_id"] = json!(frame.callback);
+    view["private_metadata"] = json!(frame.metadata);
+    view["submit"] = blocks::plain(frame.submit, TITLE);
+    view["close"] = blocks::plain("Cancel", TITLE);
+    view
+}
+
+/// What was entered. A field that was not shown reads as untouched.
+pub fn read(form: &Form, view: &View) -> Entered {
+    let untouched = |field: &Field| field.input.as_entered();
+    let entry = |field: &Field| {
+        (field.place.clone(), view.values.get(&field.place).cloned().unwrap_or_else(|| untouched(field)))
+    };
+    form.fields.iter().map(entry).collect()
+}
+
+/// Errors for fields that are shown; what is about none of them is said at the first.
+pub fn errors(form: &Form, wrong: BTreeMap<String, String>) -> Value {
+    let shown: Vec<_> = form.fields.iter().filter(|field| drawn(field).is_some()).map(|field| &field.place).collect();
+    let mut placed: BTreeMap<String, String> = BTreeMap::new();
+    for (place, what) in wrong {
+        let Some(place) = shown.iter().find(|shown| ***shown == place).or(shown.first()) else { continue };
+        placed.entry((*place).clone()).and_modify(|said| *said = format!("{said} {what}")).or_insert(what);
+    }
+    super::errors(&placed)
+}
+
+/// A field as an input block; `None` if it cannot be shown.
+fn drawn(field: &Field) -> Option<Value> {
+    let element = element(&field.input)?;
+    let mut block = json!({
+        "type": "input",
+        "block_id": field.place,
+        "optional": !field.required,
+        "label": blocks::plain(&field.label, LABEL),
+        "element": element,
+    });
+    if let Some(hint) = &field.hint {
+        block["hint"] = blocks::plain(hint, LABEL);
+    }
+    Some(block)
+}
+
+fn element(input: &Input) -> Option<Value> {
+    let first = input.as_entered().into_iter().next().filter(|text| !text.is_empty());
+    if first.as_ref().is_some_and(|text| text.chars().count() > ENTRY) {
+        return None;
+    }
+    let mut element = match input {
+        Input::Line(_) => json!({ "type": "plain_text_input", "max_length": ENTRY }),
+        Input::Lines(_) | Input::Prose(_) => {
+            json!({ "type": "plain_text_input", "multiline": true, "max_length": ENTRY })
+        }
+        Input::Number { least, most, fraction, .. } => {
+            let mut number = json!({ "type": "number_input", "is_decimal_allowed": fraction });
+            for (key, bound) in [("min_value", least), ("max_value", most)] {
+                if let Some(bound) = bound {
+                    number[key] = json!(bound.to_string());
+                }
+            }
+            number
+        }
+        Input::One { picks, .. } => return menu(picks, first.as_deref()),
+        Input::Flag(_) => {
+            return menu(
+                &[("yes", "Yes"), ("no", "No")].map(|(value, label)| Pick { value: value.into(), label: label.into() }),
+                first.as_deref(),
+            );
+        }
+    };
+    element["action_id"] = json!("value");
+    if let Some(first) = first {
+        element["initial_value"] = json!(first);
+    }
+    Some(element)
+}
+
+/// A menu; with more options than fit, or one that is too long, a line to type in.
+fn menu(picks: &[Pick], first: Option<&str>) -> Option<Value> {
+    let fits = |pick: &Pick| pick.value.chars().count() <= OPTION.1 && !pick.value.is_empty();
+    if picks.is_empty() || picks.len() > OPTIONS || !picks.iter().all(fits) {
+        return element(&Input::Line(first.unwrap_or_default().to_owned()));
+    }
+    let option = |pick: &Pick| json!({ "text": blocks::plain(&pick.label, OPTION.0), "value": pick.value });
+    let mut menu = json!({
+        "type": "static_select",
+        "action_id": "value",
+        "options": picks.iter().map(option).collect::<Vec<_>>(),
+    });
+    match first {
+        Some(first) => match picks.iter().find(|pick| pick.value == first) {
+            Some(pick) => menu["initial_option"] = option(pick),
+            None => return element(&Input::Line(first.to_owned())),
+        },
+        None => menu["placeholder"] = blocks::plain("Not given", 150),
+    }
+    Some(menu)
+}

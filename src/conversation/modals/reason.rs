@@ -1,0 +1,49 @@
+//! Why somebody rejected: asked after the rejection counts, and never needed.
+
+use serde_json::{Value, json};
+
+use super::{REASON, TITLE, window};
+use crate::{
+    graph::action::ActionRecord,
+    ids::ApprovalId,
+    slack::{blocks, mrkdwn::Mrkdwn},
+};
+
+/// The block of the only field.
+pub const FIELD: &str = "reason";
+
+/// The longest reason, in characters.
+pub const LONGEST: usize = 1000;
+
+/// The window, after the card was rejected.
+pub fn draw(record: &ActionRecord, approval: &ApprovalId) -> Value {
+    let told = Mrkdwn::new(600)
+        .plain("Rejected: ")
+        .bold(record.act())
+        .plain(". Nothing was changed. If you like, tell ")
+        .person(&record.requested_by)
+        .plain(" why; you can also just close this.");
+    let mut view = window(
+        "Why not?",
+        &[
+            blocks::section(&told.finish()),
+            json!({
+                "type": "input",
+                "block_id": FIELD,
+                "optional": true,
+                "label": blocks::plain("Reason", 2000),
+                "element": {
+                    "type": "plain_text_input",
+                    "action_id": FIELD,
+                    "multiline": true,
+                    "max_length": LONGEST,
+                    "placeholder": blocks::plain("Such as: 60/40 would be safer", 150),
+                },
+            }),
+        ],
+    );
+    view["callback_id"] = json!(REASON);
+    view["private_metadata"] = json!(approval.as_str());
+    view["submit"] = blocks::plain("Send", TITLE);
+    view
+}

@@ -1,0 +1,254 @@
+//! A form in which a person gives an action's parameters, or changes them.
+//!
+//! A field stands for one place in the parameters, by its JSON pointer (RFC 6901). What is not on the form, and what is
+//! left as it was, stays exactly as it is; so a form never loses what it cannot show.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Number, Value};
+
+/// What was entered, by the field's place; each field has one text, or several.
+pub type Entered = BTreeMap<String, Vec<String>>;
+
+/// Fields in the order in which they are shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Form {
+    /// The fields.
+    pub fields: Vec<Field>,
+}
+
+/// One thing to enter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its place in the parameters, such as `/name` or `/conditions/0/weight`.
+    pub place: String,
+    /// What it is, with its unit: `Weight of control, in %`.
+    pub label: String,
+    /// What can be entered, for whoever does not know.
+    pub hint: Option<String>,
+    /// Whether it must be filled in.
+    pub required: bool,
+    /// How it is entered, and what stands there at first.
+    pub input: Input,
+}
+
+/// How something is entered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// One line.
+    Line(String),
+    /// Several lines; each becomes a text of a list.
+    Lines(Vec<String>),
+    /// Free text over several lines.
+    Prose(String),
+    /// A number.
+    Number {
+        /// At first.
+        value: Option<f64>,
+        /// The least there may be.
+        least: Option<f64>,
+        /// The most there may be.
+        most: Option<f64>,
+        /// Whether it may have a fraction.
+        fraction: bool,
+    },
+    /// One of several.
+    One {
+        /// What can be chosen.
+        picks: Vec<Pick>,
+        /// Chosen at first.
+        value: Option<String>,
+    },
+    /// Yes or no.
+    Flag(Option<bool>),
+}
+
+/// One of several things to choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// What is stored.
+    pub value: String,
+    /// What is shown.
+    pub label: String,
+}
+
+impl Pick {
+    /// Shown as it is stored.
+    pub fn of(value: impl Into<String>) -> Self {
+        let value = value.into();
+        Self { label: value.clone(), value }
+    }
+}
+
+impl Form {
+    /// The parameters with what was entered: only what differs from what stood there at first is changed.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a field, by its place.
+    pub fn fill(&self, parameters: &Value, entered: &Entered) -> Result<Value, BTreeMap<String, String>> {
+        let mut filled = match parameters {
+            Value::Object(map) => map.clone(),
+            _ => Map::new(),
+        };
+        let mut wrong = BTreeMap::new();
+        for field in &self.fields {
+            let given = entered.get(&field.place).map_or(&[][..], Vec::as_slice);
+            if given == field.input.as_entered() {
+                continue;
+            }
+            match field.read(given) {
+                Ok(value) => put(&mut filled, &field.place, value),
+                Err(what) => {
+                    wrong.insert(field.place.clone(), what);
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(Value::Object(filled)) } else { Err(wrong) }
+    }
+
+    /// The places whose entry is not what stood there at first, in the order of the fields.
+    pub fn changed<'a>(&'a self, entered: &'a Entered) -> impl Iterator<Item = &'a str> {
+        let was = |field: &Field| entered.get(&field.place).map_or(&[][..], Vec::as_slice) == field.input.as_entered();
+        self.fields.iter().filter(move |field| !was(field)).map(|field| field.place.as_str())
+    }
+}
+
+impl Field {
+    /// A field that may be left empty.
+    pub fn new(place: impl Into<String>, label: impl Into<String>, input: Input) -> Self {
+        Self { place: place.into(), label: label.into(), hint: None, required: false, input }
+    }
+
+    /// With a hint.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Must be filled in.
+    pub fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// What was entered, as a parameter. Nothing entered: `None`.
+    fn read(&self, given: &[String]) -> Result<Option<Value>, String> {
+        let text = given.first().map_or("", |text| text.trim());
+        if text.is_empty() {
+            return if self.required { Err("Please fill this in.".to_owned()) } else { Ok(None) };
+        }
+        Ok(Some(match &self.input {
+            Input::Line(_) | Input::Prose(_) | Input::One { .. } => Value::from(text),
+            Input::Lines(_) => text.lines().map(str::trim).filter(|line| !line.is_empty()).map(Value::from).collect(),
+            Input::Flag(_) => Value::from(text == "yes"),
+            Input::Number { least, most, fraction, .. } => {
+                let number = text.replace(',', ".").parse::<f64>().ok().filter(|number| number.is_finite());
+                let number = number.ok_or_else(|| format!("Found “{text}”; right would be a number."))?;
+                if !fraction && number.fract() != 0.0 {
+                    return Err(format!("Found {text}; right would be a whole number."));
+                }
+                match (least, most) {
+                    (Some(least), Some(most)) if number < *least || number > *most => {
+                        return Err(format!("Found {text}; right would be {least} to {most}."));
+                    }
+                    (Some(least), _) if number < *least => {
+                        return Err(format!("Found {text}; right would be {least} or more."));
+                    }
+                    (_, Some(most)) if number > *most => {
+                        return Err(format!("Found {text}; right would be {most} or less."));
+                    }
+                    _ => {}
+                }
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole, and larger ones are not entered")]
+                let whole = (number.fract() == 0.0 && number.abs() < 1e15).then_some(number as i64);
+                whole.map_or_else(|| Number::from_f64(number).map_or(Value::Null, Value::Number), Value::from)
+            }
+        }))
+    }
+}
+
+impl Input {
+    /// What stands there at first, as it would come back if nobody touched it.
+    pub fn as_entered(&self) -> Vec<String> {
+        let text = |text: &str| if text.trim().is_empty() { Vec::new() } else { vec![text.to_owned()] };
+        match self {
+            Self::Line(value) | Self::Prose(value) => text(value),
+            Self::Lines(lines) => text(&lines.join("\n")),
+            Self::Number { value, .. } => value.map(|value| value.to_string()).into_iter().collect(),
+            Self::One { value, .. } => value.clone().into_iter().collect(),
+            Self::Flag(value) => value.map(|yes| if yes { "yes" } else { "no" }.to_owned()).into_iter().collect(),
+        }
+    }
+}
+
+/// Puts a value at a place, or takes away what is there.
+fn put(into: &mut Map<String, Value>, place: &str, value: Option<Value>) {
+    let mut steps = place.trim_start_matches('/').split('/').peekable();
+    let Some(first) = steps.next() else { return };
+    if steps.peek().is_none() {
+        match value {
+            Some(value) => into.insert(first.to_owned(), value),
+            None => into.remove(first),
+        };
+        return;
+    }
+    let rest = place.trim_start_matches('/').get(first.len()..).unwrap_or_default();
+    if let Some(there) = into.get_mut(first).and_then(|inner| inner.pointer_mut(rest)) {
+        *there = value.unwrap_or(Value::Null);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn form() -> Form {
+        let number = |value| Input::Number { value, least: Some(0.0), most: Some(100.0), fraction: true };
+        Form {
+            fields: vec![
+                Field::new("/name", "Name", Input::Line("Math Hints".into())).required(),
+                Field::new("/conditions/0/weight", "Weight of control, in %", number(Some(50.0))),
+                Field::new("/tags", "Tags", Input::Lines(vec!["pilot".into()])),
+            ],
+        }
+    }
+
+    fn parameters() -> Value {
+        json!({ "name": "Math Hints", "id": 7, "tags": ["pilot"], "conditions": [{ "code": "control", "weight": 50.0, "id": 1 }] })
+    }
+
+    fn entered(entries: &[(&str, &str)]) -> Entered {
+        let first = [("/name", "Math Hints"), ("/conditions/0/weight", "50"), ("/tags", "pilot")];
+        first.iter().chain(entries).map(|(place, text)| ((*place).to_owned(), vec![(*text).to_owned()])).collect()
+    }
+
+    #[test]
+    fn what_nobody_touched_stays_as_it_is() {
+        assert_eq!(form().fill(&parameters(), &entered(&[])), Ok(parameters()));
+        assert_eq!(form().changed(&entered(&[])).count(), 0);
+    }
+
+    #[test]
+    fn only_what_was_touched_changes() {
+        let entered = entered(&[("/conditions/0/weight", "60,5"), ("/tags", "pilot\n\n second ")]);
+        let filled = form().fill(&parameters(), &entered).unwrap();
+        assert_eq!(filled["conditions"], json!([{ "code": "control", "weight": 60.5, "id": 1 }]));
+        assert_eq!((&filled["tags"], &filled["id"]), (&json!(["pilot", "second"]), &json!(7)));
+        assert_eq!(form().changed(&entered).collect::<Vec<_>>(), ["/conditions/0/weight", "/tags"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_field() {
+        for (place, text, what) in [
+            ("/name", " ", "Please fill this in."),
+            ("/conditions/0/weight", "lots", "Found “lots”; right would be a number."),
+            ("/conditions/0/weight", "101", "Found 101; right would be 0 to 100."),
+        ] {
+            let wrong = form().fill(&parameters(), &entered(&[(place, text)])).unwrap_err();
+            assert_eq!(wrong, [(place.to_owned(), what.to_owned())].into());
+        }
+    }
+}
