@@ -8,6 +8,7 @@
 //! What an action is made of (parameters, card, request) is an [`ActionKind`], written by a capability.
 
 mod decision;
+mod differences;
 mod kind;
 mod outcome;
 mod portions;
@@ -16,6 +17,7 @@ mod status;
 
 pub use self::{
     decision::{Approver, Decision, Policy, Verdict},
+    differences::{difference, differences},
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
     outcome::{ErrorKind, Outcome},
     portions::{Portion, Portions, Progress},
