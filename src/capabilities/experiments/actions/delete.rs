@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{cannot_read_back, done, ended_badly, fact, failed, given, in_flight, stored, unread};
+use super::{cannot_read_back, changed::changed, done, ended_badly, fact, failed, given, in_flight, stored, unread};
 use crate::{
     capabilities::experiments::{
         access,
@@ -17,7 +17,7 @@ use crate::{
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
     },
-    reply::{Card, Text},
+    reply::{Card, Fact, Text},
     services::upgrade::{
         client::UpgradeClient,
         error::Error,
@@ -85,6 +85,10 @@ impl ActionKind for DeleteExperiment {
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&deletion.experiment_name))),
             Err(error) => Err(unread(&error)),
         }
+    }
+
+    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
+        changed(shown, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {

@@ -15,6 +15,7 @@ pub mod mark;
 pub mod status;
 pub mod update;
 
+mod changed;
 mod choices;
 mod design;
 mod factorial;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Window, cannot_read_back, change, done, ended_badly, fact, failed, given, missing, moment,
+    Window, cannot_read_back, change, changed::changed, done, ended_badly, fact, failed, given, missing, moment,
     several::{self, AllOf, GivenExperiment, Several},
     stored,
     surroundings::Surroundings,
@@ -27,7 +27,7 @@ use crate::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
         Undo,
     },
-    reply::{Card, Text},
+    reply::{Card, Fact, Text},
     services::upgrade::{
         client::UpgradeClient,
         error::Error,
@@ -192,6 +192,10 @@ impl ActionKind for UpdateStatus {
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name))),
             Err(error) => Err(unread(&error)),
         }
+    }
+
+    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
+        changed(shown, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Window, cannot_read_back, change, design, done, ended_badly, failed,
+    Window, cannot_read_back, change, changed::changed, design, done, ended_badly, failed,
     fields::{Changes, Field, same},
     given, lists, not_done, stored,
     surroundings::Surroundings,
@@ -30,7 +30,7 @@ use crate::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
         Undo,
     },
-    reply::{Card, Text},
+    reply::{Card, Fact, Text},
     services::upgrade::{client::UpgradeClient, error::Error, experiment::View, lists::MemberList, status::Status},
 };
 
@@ -88,6 +88,10 @@ impl ActionKind for UpdateExperiment {
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&changes.experiment_name))),
             Err(error) => Err(unread(&error)),
         }
+    }
+
+    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
+        changed(shown, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
