@@ -79,9 +79,7 @@ mod tests {
 
     #[test]
     fn somebody_changed_the_weights_and_started_it() {
-        let conditions = |weights: [f64; 2]| {
-            json!([{ "code": "control", "weight": weights[0] }, { "code": "variant", "weight": weights[1] }])
-        };
+        let conditions = |weights: [f64; 2]| json!([{ "code": "control", "weight": weights[0] }, { "code": "variant", "weight": weights[1] }]);
         let shown = json!({
             "updated_at": "2026-11-20T15:51:49.134Z", "version_number": 3, "status": "inactive",
             "before": { "Conditions": conditions([50.0, 50.0]), "Tags": ["a"] },

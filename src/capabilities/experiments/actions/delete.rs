@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{cannot_read_back, changed::changed, done, ended_badly, fact, failed, given, in_flight, stored, unread};
+use super::{
+    cannot_read_back, changed::changed, done, ended_badly, expects::Expects, fact, failed, given, in_flight, stored,
+    surroundings::Reach, unread,
+};
 use crate::{
     capabilities::experiments::{
         access,
@@ -36,6 +39,10 @@ struct Given {
     /// The experiment, by name or id. Required.
     #[serde(default)]
     experiment: Option<String>,
+    /// Comes with the undo of a creation.
+    #[serde(default)]
+    #[schemars(skip)]
+    expects: Option<Expects>,
 }
 
 /// What is stored.
@@ -69,11 +76,16 @@ impl ActionKind for DeleteExperiment {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let experiment = access::experiment(&self.0, name, |name| format!("delete {name}")).await?.view;
-        let enrolled = self.0.enrollment(&[experiment.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
+        let reach = Reach::read(&self.0, &experiment).await;
+        if let Some(expects) = &asked.expects {
+            expects.check(&experiment, reach.users())?;
+        }
+        let mut card = card(&experiment, reach.users());
+        card.facts.extend(reach.facts(&experiment));
         Ok(Proposal {
             parameters: json!(Deletion { experiment: experiment.id, experiment_name: experiment.name.clone() }),
             preconditions: what_was_shown(&experiment),
-            card: card(&experiment, enrolled),
+            card,
             undo: None,
         })
     }

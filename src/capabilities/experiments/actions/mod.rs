@@ -18,6 +18,7 @@ pub mod update;
 mod changed;
 mod choices;
 mod design;
+mod expects;
 mod factorial;
 mod fields;
 mod lists;

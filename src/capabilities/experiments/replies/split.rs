@@ -47,15 +47,20 @@ pub fn note(design: &Design) -> Option<Text> {
                 ));
             }
             if let (Who::NamedUsers | Who::NamedGroups, None) = (who, &design.strata) {
-                sentences.push("Only people on the inclusion list take part; the draw is worked out from their names.".to_owned());
+                sentences.push(
+                    "Only people on the inclusion list take part; the draw is worked out from their names.".to_owned(),
+                );
             }
             if matches!(who, Who::NewGroups | Who::NamedGroups) {
-                sentences.push("Everybody in a group gets the same, so the users split as the groups are large.".to_owned());
+                sentences
+                    .push("Everybody in a group gets the same, so the users split as the groups are large.".to_owned());
             }
         }
     }
     if let Some(factor) = &design.strata {
-        sentences.push(format!("The draw is balanced within each value of {factor}, which brings it closer to the weights."));
+        sentences.push(format!(
+            "The draw is balanced within each value of {factor}, which brings it closer to the weights."
+        ));
     }
     if design.only_named && design.unit == "individual" && !design.included.groups.is_empty() {
         sentences.push("Members of the groups on the list come on top of that and split by the weights.".to_owned());

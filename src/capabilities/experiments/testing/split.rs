@@ -106,7 +106,11 @@ impl Split {
         let Named { users, groups } = &design.included;
         let kind = design.group.as_deref().unwrap_or_default();
         let draw: Vec<_> = match by_group {
-            true => groups.iter().filter(|group| group.0 == kind && !design.excluded.groups.contains(group)).map(|g| &g.1).collect(),
+            true => groups
+                .iter()
+                .filter(|group| group.0 == kind && !design.excluded.groups.contains(group))
+                .map(|g| &g.1)
+                .collect(),
             false => users.iter().filter(|user| !design.excluded.users.contains(user)).collect(),
         };
         match (draw.is_empty(), users.is_empty() && groups.is_empty()) {
@@ -173,7 +177,11 @@ mod tests {
     fn design(unit: &str, weights: &[f64]) -> Design {
         Design {
             experiment: "419f9e2f-875c-4688-9bb1-abb74dc0c280".to_owned(),
-            conditions: weights.iter().zip(["control", "variant", "concrete"]).map(|(w, c)| (c.to_owned(), *w)).collect(),
+            conditions: weights
+                .iter()
+                .zip(["control", "variant", "concrete"])
+                .map(|(w, c)| (c.to_owned(), *w))
+                .collect(),
             unit: unit.to_owned(),
             group: (unit == "group").then(|| "classId".to_owned()),
             order: None,
