@@ -15,7 +15,7 @@ use crate::{
     capabilities::experiments::{
         access,
         replies::{answers, outcomes},
-        rules,
+        rules, scope,
     },
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
@@ -87,6 +87,7 @@ impl ActionKind for DeleteExperiment {
             preconditions: what_was_shown(&experiment),
             card,
             undo: None,
+            scope: scope::of(&experiment),
         })
     }
 

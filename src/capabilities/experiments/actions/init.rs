@@ -17,7 +17,9 @@ use crate::{
         given::GivenGroups,
         replies::{outcomes, reach},
     },
-    graph::action::{ActionKind, ActionRecord, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
+    graph::action::{
+        ActionKind, ActionRecord, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
+    },
     reply::{Card, Text},
     services::upgrade::{client::UpgradeClient, experiment::View, participants::Introduction, status::Status},
 };
@@ -97,7 +99,8 @@ impl ActionKind for InitUser {
         let introduced = Introduced { user, group, working_group, context };
         let mut card = card(&introduced, &known);
         card.warnings.extend(self.touched(&introduced).await);
-        Ok(Proposal { parameters: json!(introduced), preconditions: json!({}), card, undo: None })
+        let scope = introduced.context.iter().fold(Scope::default(), |scope, context| scope.in_context(context));
+        Ok(Proposal { parameters: json!(introduced), preconditions: json!({}), card, undo: None, scope })
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {

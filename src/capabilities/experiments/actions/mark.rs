@@ -18,6 +18,7 @@ use crate::{
     capabilities::experiments::{
         access, lookup, points,
         replies::{outcomes, refusals},
+        scope,
     },
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
@@ -129,7 +130,8 @@ impl ActionKind for MarkDecisionPoint {
         if let Some(owner) = &owner {
             card.facts.extend(Reach::read(&self.0, owner).await.facts(owner));
         }
-        Ok(Proposal { parameters: json!(visit), preconditions: json!({}), card, undo: None })
+        let scope = owner.as_ref().map(scope::people_in).unwrap_or_default();
+        Ok(Proposal { parameters: json!(visit), preconditions: json!({}), card, undo: None, scope })
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {

@@ -16,6 +16,7 @@ use crate::{
         lookup,
         replies::{cautions, outcomes, reach, refusals},
         rules::{self, Objection},
+        scope,
     },
     clock::Timestamp,
     graph::action::{ActionRecord, ErrorKind, Performed, PrepareError, Probed, Proposal, Undo},
@@ -176,6 +177,7 @@ pub(super) async fn propose(
         preconditions: json!({ "statuses": statuses }),
         undo: undo(&fit, to),
         card: card(&fit, to, &left_out, shared, reach::enrolled_together(enrolled)),
+        scope: scope::all(&fit).measure(scope::STATUS, json!(to)),
     })
 }
 

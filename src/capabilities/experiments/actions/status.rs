@@ -24,7 +24,7 @@ use crate::{
         given::OneOrMany,
         replies::{answers, cautions, outcomes, refusals},
         rules::{self, Objection},
-        summary,
+        scope, summary,
     },
     clock::Clock,
     graph::action::{
@@ -190,6 +190,9 @@ impl ActionKind for UpdateStatus {
             preconditions: facts_that_count(&experiment, to),
             card,
             undo: undo(&experiment, to),
+            scope: start_on.iter().fold(scope::of(&experiment).measure(scope::STATUS, json!(to)), |scope, start| {
+                scope.measure(scope::START, &**start)
+            }),
         })
     }
 

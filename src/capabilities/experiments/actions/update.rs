@@ -99,6 +99,7 @@ impl ActionKind for UpdateExperiment {
             preconditions: what_was_shown(&changes, &experiment),
             card,
             undo: undo(&changes, &experiment),
+            scope: changes.scope(&experiment),
             parameters: json!(changes),
         })
     }
