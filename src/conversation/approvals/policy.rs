@@ -1,5 +1,6 @@
 //! Who may decide.
 
+use super::envelope;
 use crate::{
     config,
     graph::{
@@ -13,7 +14,7 @@ use crate::{
 pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
     let rule = settings.actions.get(matter.action);
     let own = if matter.irreversible { settings.own_irreversible } else { settings.own_request };
-    Policy {
+    let usual = Policy {
         approvers: rule
             .and_then(|rule| rule.approvers.as_ref())
             .unwrap_or(&settings.approvers)
@@ -25,7 +26,8 @@ pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
         typed: !matter.irreversible,
         escalation: None,
         because: None,
-    }
+    };
+    envelope::stricter(usual, &settings.envelopes, matter.scope)
 }
 
 /// An approver as configured: `channel`, `requester`, a user id or a user group id.

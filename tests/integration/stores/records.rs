@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign::{
-    graph::store::{AuditEntry, Changes, StepRecord, Then, Usage},
+    graph::store::{AuditEntry, Changes, Register, StepRecord, Then, Usage},
     ids::ThreadId,
 };
 use serde_json::json;
@@ -125,6 +125,41 @@ pub(crate) async fn bytes_may_be_kept_for_a_time_only(f: impl Fixture) {
     for hash in [long, good, still_good] {
         assert!(f.store().get_blob(&hash).await.unwrap().is_some());
     }
+}
+
+pub(crate) async fn a_register_is_set_by_whoever_knows_how_it_stands(f: impl Fixture) {
+    let read = async |key: &str| f.store().register(key).await.unwrap();
+    assert_eq!(read("rules").await, Register::default());
+    assert!(!f.store().set_register("rules", 1, &json!("too early")).await.unwrap());
+    assert!(f.store().set_register("rules", 0, &json!({ "n": 1, "words": "“é” \n" })).await.unwrap());
+    assert!(!f.store().set_register("rules", 0, &json!("again")).await.unwrap());
+    assert_eq!(read("rules").await, Register { revision: 1, value: json!({ "n": 1, "words": "“é” \n" }) });
+    assert!(f.store().set_register("rules", 1, &json!([])).await.unwrap());
+    assert_eq!(read("rules").await, Register { revision: 2, value: json!([]) });
+    assert_eq!(read("others").await, Register::default());
+    let f = f.reopen().await;
+    assert_eq!(f.store().register("rules").await.unwrap(), Register { revision: 2, value: json!([]) });
+}
+
+pub(crate) async fn of_many_who_count_in_a_register_none_is_lost(f: impl Fixture) {
+    let counting = (0..8).map(|_| {
+        let store = f.store().clone();
+        tokio::spawn(async move {
+            for _ in 0..10 {
+                loop {
+                    let found = store.register("count").await.unwrap();
+                    let next = found.value.as_u64().unwrap_or_default() + 1;
+                    if store.set_register("count", found.revision, &json!(next)).await.unwrap() {
+                        break;
+                    }
+                }
+            }
+        })
+    });
+    for one in counting.collect::<Vec<_>>() {
+        one.await.unwrap();
+    }
+    assert_eq!(f.store().register("count").await.unwrap(), Register { revision: 80, value: json!(80) });
 }
 
 pub(crate) async fn the_store_says_what_it_is(f: impl Fixture) {

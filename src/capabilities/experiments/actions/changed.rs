@@ -88,7 +88,11 @@ mod tests {
             "updated_at": "2026-11-20T16:02:00.000Z", "version_number": 4, "status": "enrolling",
             "before": { "Conditions": conditions([70.0, 30.0]), "Tags": ["a"] },
         });
-        assert_snapshot!(told(&shown, &found), @"");
+        assert_snapshot!(told(&shown, &found), @"
+        Status: inactive → enrolling (running)
+        Conditions: control 50%, variant 50% → control 70%, variant 30%
+        Last changed: 2026-11-20 15:51 UTC → 2026-11-20 16:02 UTC
+        ");
         assert!(changed(&shown, &shown).is_empty());
     }
 
@@ -96,13 +100,19 @@ mod tests {
     fn one_of_several_moved_and_one_is_gone() {
         let shown = json!({ "statuses": { "1": "inactive", "2": "inactive", "3": "inactive" } });
         let found = json!({ "statuses": { "1": "enrolling", "2": null, "3": "inactive" } });
-        assert_snapshot!(told(&shown, &found), @"");
+        assert_snapshot!(told(&shown, &found), @"
+        Status of 1: inactive → enrolling (running)
+        Status of 2: inactive → gone
+        ");
     }
 
     #[test]
     fn what_has_no_words_of_its_own_is_told_all_the_same() {
         let shown = json!({ "status": "inactive", "conditions": "control 50%, variant 50%", "start_on": null });
         let found = json!({ "status": "inactive", "conditions": "control 60%, variant 40%", "start_on": "2027-01-15T09:00:00.000Z" });
-        assert_snapshot!(told(&shown, &found), @"");
+        assert_snapshot!(told(&shown, &found), @"
+        Starts: nothing → 2027-01-15 09:00 UTC
+        Conditions: control 50%, variant 50% → control 60%, variant 40%
+        ");
     }
 }

@@ -114,14 +114,23 @@ mod tests {
         else {
             panic!("it went through");
         };
-        assert_snapshot!(reply.words(), @"");
+        assert_snapshot!(reply.words(), @"
+        “Math Hints” was changed since, so I left it alone: undoing would undo that as well.
+        • Conditions: then control 70%, variant 30%, now control 60%, variant 40%
+        Tell me how it should be, and I make a card for that.
+        ");
         let created = Expects::at(Status::Inactive).with_nobody_enrolled();
         let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
             created.check(&view([50.0; 2], "enrolling"), Some(3))
         else {
             panic!("it went through");
         };
-        assert_snapshot!(reply.words(), @"");
+        assert_snapshot!(reply.words(), @"
+        “Math Hints” was changed since, so I left it alone: undoing would undo that as well.
+        • Status: then inactive, now enrolling (running)
+        • Enrolled: then nobody, now 3 people
+        Tell me how it should be, and I make a card for that.
+        ");
         assert!(created.check(&view([50.0; 2], "inactive"), None).is_err(), "nobody knows whether anybody is enrolled");
     }
 

@@ -33,27 +33,21 @@ pub fn note(design: &Design) -> Option<Text> {
     let mut sentences = Vec::new();
     match Split::of(design) {
         Split::Nobody => return None, // a warning says so
-        Split::Everyone => {}
-        Split::MembersOfGroups => {}
-        Split::Drawn(Drawn { who, of, spread, elsewhere, .. }) => {
-            let so_many = match who {
-                Who::NewUsers => format!("{} such users", thousands(of - elsewhere)),
-                Who::NewGroups => format!("{} such groups", of - elsewhere),
-                Who::NamedUsers | Who::NamedGroups => String::new(),
-            };
-            if spread > 0 && !so_many.is_empty() {
-                sentences.push(format!(
-                    "The split is simulated with the platform's own draw: of {so_many}, each number stays within {spread} of its weight 19 times in 20."
-                ));
-            }
-            if let (Who::NamedUsers | Who::NamedGroups, None) = (who, &design.strata) {
-                sentences.push(
+        Split::Everyone | Split::MembersOfGroups => {}
+        Split::Drawn(Drawn { who, spread, .. }) => {
+            match who {
+                Who::NewUsers | Who::NewGroups if spread > 0 => sentences.push(format!(
+                    "Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most {spread}."
+                )),
+                Who::NewUsers | Who::NewGroups => {}
+                Who::NamedUsers | Who::NamedGroups => sentences.push(
                     "Only people on the inclusion list take part; the draw is worked out from their names.".to_owned(),
-                );
+                ),
             }
             if matches!(who, Who::NewGroups | Who::NamedGroups) {
-                sentences
-                    .push("Everybody in a group gets the same, so the users split as the groups are large.".to_owned());
+                let words =
+                    "Everybody in a group gets the same, so how the users split depends on how large the groups are.";
+                sentences.push(words.to_owned());
             }
         }
     }
@@ -164,29 +158,56 @@ mod tests {
 
     #[test]
     fn a_card_says_how_newcomers_split() {
-        assert_snapshot!(card(&design("individual", [50.0, 50.0])), @"");
-        assert_snapshot!(card(&design("group", [70.0, 30.0])), @"");
-        assert_snapshot!(card(&design("within-subjects", [50.0, 50.0])), @"");
+        assert_snapshot!(card(&design("individual", [50.0, 50.0])), @"
+        Of 1,000 new users: about 497 control, 503 variant
+        The split is simulated with the platform's own draw: of 1,000 such users, each number stays within 31 of its weight 19 times in 20.
+        ");
+        assert_snapshot!(card(&design("group", [70.0, 30.0])), @"
+        Of 100 new groups (classId): about 67 control, 33 variant
+        The split is simulated with the platform's own draw: of 100 such groups, each number stays within 9 of its weight 19 times in 20. Everybody in a group gets the same, so the users split as the groups are large.
+        ");
+        assert_snapshot!(card(&design("within-subjects", [50.0, 50.0])), @"
+        Expected split: none: everybody meets every condition, in random order
+        –
+        ");
         let turn = Some("random round robin".to_owned());
-        assert_snapshot!(card(&Design { order: turn, ..design("within-subjects", [50.0, 50.0]) }), @"");
+        assert_snapshot!(card(&Design { order: turn, ..design("within-subjects", [50.0, 50.0]) }), @"
+        Expected split: none: everybody meets every condition, in turn, from one that is drawn
+        –
+        ");
     }
 
     #[test]
     fn a_card_says_who_does_not_draw() {
         let excluded = Named { users: vec!["u1".to_owned()], ..Named::default() };
         let busy = Design { rivals: 1, early_stay_out: true, excluded, ..design("individual", [50.0, 50.0]) };
-        assert_snapshot!(card(&busy), @"");
-        assert_snapshot!(card(&Design { only_named: true, ..design("individual", [50.0, 50.0]) }), @"");
+        assert_snapshot!(card(&busy), @"
+        Of 1,000 new users: about 245 control, 252 variant; 503 come to other experiments at the same point
+        The split is simulated with the platform's own draw: of 497 such users, each number stays within 22 of its weight 19 times in 20. People on the exclusion list draw nothing. People who were at its decision points before the start draw nothing.
+        ");
+        assert_snapshot!(card(&Design { only_named: true, ..design("individual", [50.0, 50.0]) }), @"
+        –
+        –
+        ");
         let users = ["student-1", "student-2", "student-nobody"].map(str::to_owned).to_vec();
         let included = Named { users, groups: vec![("classId".to_owned(), "5B".to_owned())] };
-        assert_snapshot!(card(&Design { only_named: true, included, ..design("individual", [50.0, 50.0]) }), @"");
+        assert_snapshot!(card(&Design { only_named: true, included, ..design("individual", [50.0, 50.0]) }), @"
+        Of the 3 users named: about 1 control, 2 variant
+        Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights.
+        ");
     }
 
     #[test]
     fn a_change_stands_beside_what_was_before() {
         let (before, after) = (design("individual", [50.0, 50.0]), design("individual", [70.0, 30.0]));
-        assert_snapshot!(told(changing(&before, &after), None), @"");
-        assert_snapshot!(told(changing(&before, &design("group", [50.0, 50.0])), None), @"");
+        assert_snapshot!(told(changing(&before, &after), None), @"
+        Of 1,000 new users: about 497 control, 503 variant → about 667 control, 333 variant
+        –
+        ");
+        assert_snapshot!(told(changing(&before, &design("group", [50.0, 50.0])), None), @"
+        Of 100 new groups (classId): about 41 control, 59 variant
+        –
+        ");
         assert_eq!(changing(&before, &before), None);
     }
 }

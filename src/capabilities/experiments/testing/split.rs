@@ -1,8 +1,8 @@
 //! How newcomers will split over the conditions of a design, worked out by drawing for people who do not exist. Nothing is
 //! sent anywhere.
 //!
-//! Who will come is not known, so the draw is made for stand-ins in a stand-in experiment. They are always the same ones: the
-//! same design splits alike on every card, and two designs can be compared. Where only people named on a list take part the
+//! Who will come is not known, so the draw is made for stand-ins in a few stand-in experiments, and the mean is told. They are
+//! always the same ones: the same design splits alike on every card, and two designs can be compared. Where only people named on a list take part the
 //! draw is made for them, in their experiment, and is what they will get.
 
 use super::draw;
@@ -12,8 +12,8 @@ pub const USERS: u32 = 1_000;
 /// As many groups as a study may have.
 pub const GROUPS: u32 = 100;
 
-/// The experiment that stand-ins draw in.
-const STAND_IN: &str = "expected-split";
+/// In how many stand-in experiments they draw. One alone may be far off, and would be so on every card.
+const SAMPLES: u32 = 10;
 
 /// Users and groups by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,16 +126,37 @@ impl Split {
 
 fn by_stand_ins(design: &Design, who: Who, of: u32) -> Drawn {
     let weights = weights(design);
-    let mut counts = vec![0; weights.len()];
-    let mut elsewhere = 0;
-    for nth in 0..of {
-        let name = format!("newcomer-{nth:04}");
-        match draw::pool_member(design.rivals + 1, &name) {
-            0 => count(&mut counts, &weights, draw::number(STAND_IN, &name)),
-            _ => elsewhere += 1,
+    // The last class is of those who come to another experiment.
+    let mut counts = vec![0; weights.len() + 1];
+    for experiment in 0..SAMPLES {
+        let experiment = format!("expected-split-{experiment}");
+        for nth in 0..of {
+            let name = format!("newcomer-{nth:04}");
+            let place = match design.rivals {
+                0 => 0,
+                rivals => draw::pool_member(rivals + 1, &format!("{experiment}-{name}")),
+            };
+            match place {
+                0 => count(&mut counts, &weights, draw::number(&experiment, &name)),
+                _ => counts[weights.len()] += 1,
+            }
         }
     }
+    let mut counts = mean(&counts, of);
+    let elsewhere = counts.pop().unwrap_or_default();
     Drawn { who, of, spread: spread(&weights, of - elsewhere), counts, elsewhere }
+}
+
+/// The counts of one sample, from those of all of them; they add up to `of`.
+fn mean(counts: &[u32], of: u32) -> Vec<u32> {
+    let mut mean: Vec<u32> = counts.iter().map(|count| count / SAMPLES).collect();
+    let mut places: Vec<usize> = (0..counts.len()).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(counts[*place] % SAMPLES));
+    let missing = of.saturating_sub(mean.iter().sum());
+    for place in places.into_iter().take(missing as usize) {
+        mean[place] += 1;
+    }
+    mean
 }
 
 fn by_names(design: &Design, who: Who, names: &[&String]) -> Drawn {
@@ -208,7 +229,7 @@ mod tests {
             assert_eq!(split, drawn(&design("individual", &weights)));
             assert_eq!((split.of, split.counts.iter().sum::<u32>()), (USERS, USERS));
             let off = (f64::from(split.counts[0]) - 10.0 * weights[0]).abs();
-            assert!(off <= f64::from(split.spread), "{weights:?}: {split:?}");
+            assert!(off <= f64::from(split.spread) / 2.0, "{weights:?}: {split:?}");
         }
         assert_eq!(drawn(&design("individual", &[50.0, 50.0])).spread, 31);
         assert_eq!(drawn(&design("individual", &[100.0, 0.0])).spread, 0);
