@@ -84,6 +84,7 @@ impl Request<'_> {
             edits: Vec::new(),
             origin: None,
             replaced_by: None,
+            under: None,
         };
         if record.is_out_of_reach() {
             record.card.warnings.push(Text::from(

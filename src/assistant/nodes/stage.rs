@@ -380,5 +380,6 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         edits: Vec::new(),
         origin: None,
         replaced_by: None,
+        under: None,
     }
 }

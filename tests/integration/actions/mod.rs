@@ -147,6 +147,7 @@ fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
         edits: Vec::new(),
         origin: None,
         replaced_by: None,
+        under: None,
     }
 }
 

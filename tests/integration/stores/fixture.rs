@@ -211,6 +211,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         edits: Vec::new(),
         origin: None,
         replaced_by: None,
+        under: None,
     }
 }
 

@@ -25,10 +25,12 @@ pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
 
 /// How many are enrolled in several experiments together; nothing if that could not be read.
 pub fn enrolled_together(users: Option<u64>) -> Fact {
-    fact(
-        "Enrolled",
-        users.map_or_else(|| "could not be read".to_owned(), |users| format!("{} in all", answers::people(users))),
-    )
+    let words = match users {
+        None => "could not be read".to_owned(),
+        Some(0) => "nobody".to_owned(),
+        Some(users) => format!("{} in all", answers::people(users)),
+    };
+    fact("Enrolled", words)
 }
 
 /// Which live experiments share a decision point, each with the point; nothing if that could not be read.
@@ -40,7 +42,7 @@ pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
             let mut text = Text::new();
             for (nth, (view, point)) in others.iter().take(NAMED).enumerate() {
                 let join = if nth == 0 { "“" } else { "; “" };
-                text = text.plain(join).bold(&view.name).plain(format!("” ({}) at {point}", view.state.display()));
+                text = text.plain(join).bold(&view.name).plain(format!("”, {}, at {point}", view.state.display()));
             }
             match others.len().saturating_sub(NAMED) {
                 0 => text,
@@ -56,7 +58,7 @@ pub fn draws_by_group(others: &[(&View, String)]) -> Option<Text> {
     let mut text = Text::new();
     for (nth, (view, kind)) in others.iter().take(NAMED).enumerate() {
         let join = if nth == 0 { "“" } else { ", “" };
-        text = text.plain(join).bold(&view.name).plain(format!("” ({}) draws by {kind}", view.state.display()));
+        text = text.plain(join).bold(&view.name).plain(format!("”, {}, draws by {kind}", view.state.display()));
     }
     let more = others.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(", and {more} more by such groups") } else { String::new() };
