@@ -83,7 +83,7 @@ impl ActionKind for AllowStanding {
         let what = match given(asked.what.as_ref()) {
             Some(words) => Some(what(words).ok_or_else(|| refuse(replies::not_that(words)))?),
             None => {
-                let options = vec!["simulate".to_owned(), "start_and_stop".to_owned()];
+                let options = vec!["simulated users".to_owned(), "starts and stops".to_owned()];
                 lacking.push(missing("what", "What should be allowed without asking each time?", options));
                 None
             }

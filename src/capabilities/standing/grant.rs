@@ -157,21 +157,25 @@ impl Grant {
 
     /// What a change would use of it; nothing if it is not covered, or more than is left.
     pub fn covers(&self, record: &ActionRecord, now: Timestamp) -> Option<u64> {
-        let amount = amount(self.bounds.what, record)?;
+        let amount = self.amount_of(record)?;
+        let room = amount <= self.bounds.limit.saturating_sub(self.used);
+        (self.standing(now) == Standing::Open && room).then_some(amount)
+    }
+
+    /// How much a change is, if it is of the kind that was granted, in the right place, and may be allowed beforehand at all.
+    fn amount_of(&self, record: &ActionRecord) -> Option<u64> {
         let place = &record.thread;
+        let contexts = &record.scope.contexts;
         let within = match &self.bounds.within {
             Within::Experiment { id, .. } => experiment(record) == Some(id.as_str()),
-            Within::Context(context) => {
-                !record.scope.contexts.is_empty() && record.scope.contexts.iter().all(|own| own == context)
-            }
+            Within::Context(context) => !contexts.is_empty() && contexts.iter().all(|own| own == context),
         };
         let policy = &record.policy;
         let allowed = policy.because.is_none()
             && !policy.approvers.is_empty()
             && usize::try_from(policy.needed).is_ok_and(|needed| needed <= self.granted_by.len());
         let here = place.team == self.team && place.channel == self.channel;
-        let room = amount <= self.bounds.limit.saturating_sub(self.used);
-        (self.standing(now) == Standing::Open && within && allowed && here && room).then_some(amount)
+        amount(self.bounds.what, record).filter(|_| within && allowed && here)
     }
 
     /// Writes a use down.
@@ -184,8 +188,8 @@ impl Grant {
 
     /// Whether this very change spent already.
     pub fn has_spent(&self, record: &ActionRecord) -> bool {
-        let claim = claim(record);
-        self.uses.iter().any(|one| one.claim == claim)
+        let (claim, amount) = (claim(record), self.amount_of(record));
+        self.uses.iter().any(|one| one.claim == claim && Some(one.amount) == amount)
     }
 
     /// As a record names it.
@@ -330,6 +334,18 @@ pub(super) mod tests {
         let revoked = Some(Revoked { by: "cy".into(), at: NOW });
         let granted = Grant { revoked, ..grant() };
         assert_eq!((granted.covers(&record, NOW), granted.standing(NOW)), (None, Standing::Revoked));
+    }
+
+    #[test]
+    fn a_change_is_known_again_only_if_it_is_the_same() {
+        let mut granted = grant();
+        granted.spend(50, &simulation("1", 50), NOW);
+        assert!(granted.has_spent(&simulation("1", 50)));
+        assert!(!granted.has_spent(&simulation("1", 60)), "another amount in the same place of the run");
+        assert!(!granted.has_spent(&simulation("2", 50)), "another experiment");
+        let mut later = simulation("1", 50);
+        later.slot = "turn:7".into();
+        assert!(!granted.has_spent(&later), "another message");
     }
 
     #[test]

@@ -128,11 +128,11 @@ pub fn list_reply(answer: &Value) -> Reply {
         ))
     };
     if open.is_empty() && over.is_empty() {
-        return Reply::text("There are no standing approvals here: I ask about every change.").hint(EXAMPLE);
+        return Reply::text("There are no standing approvals: I ask about every change.").hint(EXAMPLE);
     }
     let mut reply = match open.len() {
-        0 => Reply::text("No standing approval can be used here: I ask about every change."),
-        _ => Reply::text("What may be done here without asking each time:")
+        0 => Reply::text("No standing approval can be used: I ask about every change."),
+        _ => Reply::text("What may be done without asking each time, in the conversation where it was granted:")
             .and(Part::List(open.iter().map(line).collect())),
     };
     if !over.is_empty() {
@@ -149,7 +149,7 @@ const EXAMPLE: &str = "To ask for one: “allow up to 200 simulated users in Mat
 
 /// There is none of this name.
 pub fn unknown(asked: &str, ids: &[String]) -> Reply {
-    let text = Text::new().plain("There is no standing approval “").plain(asked).plain("” here.");
+    let text = Text::new().plain("There is no standing approval “").plain(asked).plain("”.");
     match ids {
         [] => Reply::text(text).hint("None can be used at the moment."),
         ids => ids.iter().take(4).fold(Reply::text(text), |reply, id| {

@@ -23,7 +23,7 @@ async fn creating_fills_in_defaults_and_says_so() {
         Assigned: each person by themselves
         Consistency: individual
         People on no list: take part
-        Of 1,000 new users: about 497 control, 503 variant
+        Of 1,000 new users: about 496 control, 504 variant
         Same points: no other live experiment
         Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
         By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
@@ -62,7 +62,7 @@ async fn creating_takes_what_people_say() {
     Consistency: group
     People on no list: take part
     Tags: algebra
-    Of 100 new groups (classId): about 41 concrete, 40 abstract, 19 control
+    Of 100 new groups (classId): about 53 concrete, 28 abstract, 19 control
     Same points: no other live experiment
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 10. Everybody in a group gets the same, so how the users split depends on how large the groups are.
     By default: consistency group, people on no list take part, afterwards everyone keeps their condition.
@@ -286,7 +286,7 @@ async fn updating_shows_before_and_after_and_touches_nothing_else() {
         Update “Math Hints”?
         Description: none → Do hints help?
         Conditions: control 50%, variant 50% → control 70%, variant 30%
-        Of 1,000 new users: about 497 control, 503 variant → about 667 control, 333 variant
+        Of 1,000 new users: about 496 control, 504 variant → about 689 control, 311 variant
         Enrolled: nobody
         Same points: no other live experiment
         ⚠️ It is enrolling (running): nobody is enrolled yet, so everybody is drawn by the new design.

@@ -42,11 +42,31 @@ fn marked(bot: &TestBot) -> usize {
 async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Conditions*  control 50%, variant 50% → *control 70%, variant 30%*
+    *Of 1,000 new users*  about 496 control, 504 variant → *about 689 control, 311 variant*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    It is inactive in assign-prog.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
     thread.clicks("bo", "Update experiment").await;
     thread.heard();
     thread.clicks("ana", "Undo: put it back").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Conditions*  control 70%, variant 30% → *control 50%, variant 50%*
+    *Of 1,000 new users*  about 689 control, 311 variant → *about 496 control, 504 variant*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    It is inactive in assign-prog.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
     thread.clicks("bo", "Update experiment").await;
     let weights = |bot: &TestBot| {
         let experiment = bot.upgrade.experiment("Math Hints").unwrap();
@@ -125,15 +145,55 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     let bot = TestBot::start().await;
     let mut thread = running(&bot).await;
     thread.says("ana", "allow up to 60 simulated users in Math Hints until Friday").await;
-    assert_snapshot!(without_id(&thread.heard()), @"");
+    assert_snapshot!(without_id(&thread.heard()), @"
+    *Let users be simulated in “Math Hints” without asking each time?*
+    *Allows*  enrol simulated users (balance tests)
+    *In*  *Math Hints*, enrolling (running), assign-prog
+    *At most*  60 simulated users in all
+    *Until*  2026-11-27 23:59 UTC
+    *Enrolled*  nobody
+    ⚠️ Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.
+    ⚠️ The platform cannot take simulated users out again: they stay in its figures.
+    It holds in this conversation only, and never for what is outside an envelope.
+    It can be ended at any time: `revoke standing approval sa-‹id›`
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Grant it] [Don't grant it]
+    ");
     thread.clicks("bo", "Grant it").await;
-    assert_snapshot!(without_id(&thread.heard()), @"");
+    assert_snapshot!(without_id(&thread.heard()), @"
+    *Let users be simulated in “Math Hints” without asking each time?*
+    *Allows*  enrol simulated users (balance tests)
+    *In*  *Math Hints*, enrolling (running), assign-prog
+    *At most*  60 simulated users in all
+    *Until*  2026-11-27 23:59 UTC
+    *Enrolled*  nobody
+    ⚠️ Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.
+    ⚠️ The platform cannot take simulated users out again: they stay in its figures.
+    It holds in this conversation only, and never for what is outside an envelope.
+    It can be ended at any time: `revoke standing approval sa-‹id›`
+    Approved by @bo · ‹time›
+    ✅ Granted sa-‹id›: up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC.
+    digest `‹id›`
+    ---
+    @ana *Let users be simulated in “Math Hints” without asking each time*: done.
+    [Undo: end it again]
+    ");
 
     thread.says("ana", "enrol 40 users in Math Hints").await;
     bot.settled().await;
     assert_eq!(marked(&bot), 40, "nobody was asked");
     let ran = without_run(&without_id(&thread.heard()));
-    assert_snapshot!(ran.split("\n---\n").next().unwrap(), @"");
+    assert_snapshot!(ran.split("✅").next().unwrap().trim_end(), @"
+    *Enrol 40 test users in “Math Hints”?*
+    *Users*  `test-‹run›-0001` to `test-‹run›-0040`
+    *At*  SelectSection / absolute_value_plot_equality
+    *Expected*  control 50%, variant 50%
+    *Bounds*  40 users, this experiment only, at most 15 minutes
+    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
+    It can be stopped on the way; who is enrolled by then stays so.
+    Approved under the standing approval `sa-‹id›`: up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC. Granted by @bo; 40 of 60 used with this.
+    Approved under the standing approval `sa-‹id›` of @bo · ‹time›
+    ");
     let newest = |bot: &TestBot| {
         let store = bot.store();
         async move {
@@ -157,9 +217,22 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
 
     thread.says("cy", "list standing approvals").await;
     let listed = thread.heard();
-    assert_snapshot!(without_id(&listed), @"");
+    assert_snapshot!(without_id(&listed), @"
+    What may be done without asking each time, in the conversation where it was granted:
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 40 of 60 used
+    [End sa-‹id›]
+    ");
     thread.says("cy", &format!("revoke standing approval {}", id_in(&listed))).await;
-    assert_snapshot!(without_id(&thread.heard()), @"");
+    assert_snapshot!(without_id(&thread.heard()), @"
+    *End the standing approval sa-‹id›?*
+    *Allows*  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC
+    *Granted by*  @bo
+    *Used*  40 of 60
+    *Status*  can be used → *revoked*
+    From then on each test is asked about again. Tests that run already go on.
+    Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [End it] [Keep it]
+    ");
     thread.clicks("cy", "End it").await;
     thread.heard();
     thread.says("ana", "enrol 10 users in Math Hints").await;
@@ -189,14 +262,24 @@ async fn a_standing_approval_ends_with_its_time_and_holds_in_its_channel_only() 
 async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("grant a standing approval").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    What should be allowed without asking each time?
+    4 things to settle. You can give several at once, or say never mind.
+    [simulated users] [starts and stops]
+    ");
     thread.says("ana", "allow up to 5000 simulated users in Math Hints until Friday").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"A standing approval is for 1 to 1000 simulated users.");
     thread.says("ana", "never mind").await;
     thread.heard();
     thread.says("ana", "list standing approvals").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    There are no standing approvals: I ask about every change.
+    To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
+    ");
     thread.says("ana", "revoke sa-123456").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    There is no standing approval “sa-123456”.
+    None can be used at the moment.
+    ");
     bot.finish().await;
 }

@@ -171,7 +171,7 @@ pub(crate) async fn of_many_who_count_in_a_register_none_is_lost(f: impl Fixture
 pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixture) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let books = [0, 1].map(|_| Arc::new(Book::new(f.store().clone(), clock.clone())));
-    let mut asks = record("spend", &thread(1));
+    let mut asks = action(&thread(1), "spend", f.now());
     asks.name = "test_condition_balance".to_owned();
     asks.parameters = json!({ "place": { "experiment": "1" } });
     asks.scope = Scope::default().of_experiment("Math Hints").measure("users", 10);

@@ -24,9 +24,13 @@ pub fn falls_on(weights: &[f64], number: f64) -> usize {
     reached.unwrap_or_default()
 }
 
-/// Of several experiments at one point, the place of the one that a user comes to.
-pub fn pool_member(size: usize, user: &str) -> usize {
-    let lot = Generator::seeded(user).next();
+/// The lot, from 0 to below 1, that says to which of several experiments at one point a user comes.
+pub fn pool_lot(user: &str) -> f64 {
+    Generator::seeded(user).next()
+}
+
+/// Of so many experiments at one point, the place of the one that a lot falls on.
+pub fn pool_member(size: usize, lot: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to below the size")]
     let place = (lot * size as f64) as usize;
     place.min(size.saturating_sub(1))
@@ -159,11 +163,11 @@ mod tests {
     #[test]
     fn a_pool_sends_everybody_somewhere_and_not_all_to_the_same() {
         let counts = (0..300).fold([0; 3], |mut counts, nth| {
-            counts[pool_member(3, &format!("user-{nth}"))] += 1;
+            counts[pool_member(3, pool_lot(&format!("user-{nth}")))] += 1;
             counts
         });
         assert!(counts.iter().all(|count| (70..=130).contains(count)), "{counts:?}");
-        assert_eq!(pool_member(1, "anybody"), 0);
+        assert_eq!(pool_member(1, pool_lot("anybody")), 0);
     }
 
     const NUMBERS: [(&str, f64); 4] = [

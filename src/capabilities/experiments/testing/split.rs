@@ -5,6 +5,8 @@
 //! always the same ones: the same design splits alike on every card, and two designs can be compared. Where only people named on a list take part the
 //! draw is made for them, in their experiment, and is what they will get.
 
+use std::sync::LazyLock;
+
 use super::draw;
 
 /// How many new users, and how many new groups, the split is told of.
@@ -13,7 +15,7 @@ pub const USERS: u32 = 1_000;
 pub const GROUPS: u32 = 100;
 
 /// In how many stand-in experiments they draw. One alone may be far off, and would be so on every card.
-const SAMPLES: u32 = 10;
+const SAMPLES: u32 = 8;
 
 /// Users and groups by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,22 +126,30 @@ impl Split {
     }
 }
 
+/// What a stand-in draws: the number that falls on a condition, and the lot that leads to an experiment.
+struct StandIn {
+    number: f64,
+    lot: f64,
+}
+
+/// Those of each sample. Their draws do not depend on the design, so they are worked out once.
+static STAND_INS: LazyLock<Vec<Vec<StandIn>>> = LazyLock::new(|| {
+    let stand_in = |sample: u32, nth: u32| {
+        let experiment = format!("expected-split-{sample}");
+        let name = format!("newcomer-{nth:04}");
+        StandIn { number: draw::number(&experiment, &name), lot: draw::pool_lot(&format!("{experiment}-{name}")) }
+    };
+    (0..SAMPLES).map(|sample| (0..USERS).map(|nth| stand_in(sample, nth)).collect()).collect()
+});
+
 fn by_stand_ins(design: &Design, who: Who, of: u32) -> Drawn {
     let weights = weights(design);
     // The last class is of those who come to another experiment.
     let mut counts = vec![0; weights.len() + 1];
-    for experiment in 0..SAMPLES {
-        let experiment = format!("expected-split-{experiment}");
-        for nth in 0..of {
-            let name = format!("newcomer-{nth:04}");
-            let place = match design.rivals {
-                0 => 0,
-                rivals => draw::pool_member(rivals + 1, &format!("{experiment}-{name}")),
-            };
-            match place {
-                0 => count(&mut counts, &weights, draw::number(&experiment, &name)),
-                _ => counts[weights.len()] += 1,
-            }
+    for StandIn { number, lot } in STAND_INS.iter().flat_map(|sample| sample.iter().take(of as usize)) {
+        match draw::pool_member(design.rivals + 1, *lot) {
+            0 => count(&mut counts, &weights, *number),
+            _ => counts[weights.len()] += 1,
         }
     }
     let mut counts = mean(&counts, of);
