@@ -29,7 +29,7 @@
 //! | [`slack`] | the wire: what comes in is verified and parsed, what goes out is escaped and sent | [`slack::sink`] |
 //! | [`services`] | one client for each other outside system | [`services::upgrade`] |
 //! | [`model`] | language models, and `rules`, which is none | [`model::Model`] |
-//! | [`capabilities`] | what the assistant can do: tools that read, actions that change | [`capabilities::experiments`] |
+//! | [`capabilities`] | what the assistant can do: tools that read, actions that change; [`capabilities::standing`] allows some beforehand | [`capabilities::experiments`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`conversation`] | joins Slack and the engine: dispatch, workers, desk, approvals, outbox, rendering | [`conversation`] |
 //! | [`sandbox`] | stand-ins for Slack, UpGrade, Google and a model, as real servers, for tests and the playground | |
@@ -47,7 +47,8 @@
 //! 1. *A delivery that was acknowledged is never lost; one that comes twice is handled once.* [`slack::sink`] acknowledges
 //!    after [`graph::store::Store::ingest`] has stored the delivery under all its keys.
 //! 2. *Nothing in the outside world changes without a recorded decision of a person entitled to make it.* Nodes can only
-//!    propose; [`graph::action::Status::may_become`] has no way to `Intent` but through `Approved`.
+//!    propose; [`graph::action::Status::may_become`] has no way to `Intent` but through `Approved`. What a standing
+//!    approval covers carries the decision of those who granted it ([`graph::standing`]).
 //! 3. *What runs is what was shown.* Card, record and request carry one [`graph::digest::Digest`], computed again before
 //!    execution; the state that was shown is read again as well.
 //! 4. *An approved action is never sent twice without evidence that the first did not happen.* `Intent` is written before

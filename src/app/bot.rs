@@ -10,6 +10,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{http, parts};
 use crate::{
     assistant::{graph::chat_graph, quick::QuickAnswers},
+    capabilities::standing::book::Book,
     clock::Clock,
     config::{Config, SlackMode},
     conversation::{
@@ -85,7 +86,8 @@ impl Bot {
             .await
             .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
         let slack = parts::slack(config)?;
-        let registry = parts::capabilities(config, clock.clone())?;
+        let book = Arc::new(Book::new(store.clone(), clock.clone()));
+        let registry = parts::capabilities(config, clock.clone(), Some(&book))?;
         let us = who_are_we(&slack).await?;
 
         let (model, rules) = parts::models(config)?;
@@ -100,6 +102,7 @@ impl Bot {
             store: store.clone(),
             clock: clock.clone(),
             policy_for: policy_for.clone(),
+            standing: book,
             settings: Settings {
                 approval_ttl: config.approvals.expires_after,
                 remind_before: config.approvals.remind_before,

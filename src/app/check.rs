@@ -47,7 +47,7 @@ pub fn settings(config: &Config) -> Vec<String> {
     note(way_in(config).map_err(anyhow::Error::msg));
     note(parts::redis_url(config).map(drop));
     note(parts::models(config).map(drop));
-    note(parts::capabilities(config, Arc::new(SystemClock)).map(drop));
+    note(parts::capabilities(config, Arc::new(SystemClock), None).map(drop));
     wrong
 }
 
@@ -171,7 +171,7 @@ async fn upgrade(config: &Config) -> Result<String, String> {
 }
 
 fn actions(config: &Config) -> Result<String, String> {
-    let registry = parts::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
+    let registry = parts::capabilities(config, Arc::new(SystemClock), None).map_err(|error| told(&error))?;
     let known = registry.actions.len();
     match config.approvals.actions.len() {
         0 => Ok(format!("{known}, all approved as [approvals] says")),

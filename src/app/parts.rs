@@ -8,7 +8,10 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::{
     assistant::shelf::{KEPT, Shelf},
-    capabilities::{self, Registry},
+    capabilities::{
+        self, Registry,
+        standing::{self, book::Book},
+    },
     clock::Clock,
     config::{Config, StoreKind},
     graph::store::Store,
@@ -91,13 +94,18 @@ pub fn sign_in(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<SignIn>
     Ok(SignIn::ServiceAccount(Arc::new(account.context("upgrade.service_account")?)))
 }
 
-/// What the assistant can do, if every rule in the settings is for something of it.
-pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Registry> {
-    let registry = capabilities::registry(upgrade(config, clock.clone())?, clock);
+/// What the assistant can do, if every rule in the settings is for something of it. Without a book there are no standing
+/// approvals.
+pub fn capabilities(config: &Config, clock: Arc<dyn Clock>, book: Option<&Arc<Book>>) -> anyhow::Result<Registry> {
+    let upgrade = upgrade(config, clock.clone())?;
+    let mut registry = capabilities::registry(upgrade.clone(), clock.clone());
+    if let Some(book) = book {
+        standing::add_to(&mut registry, book, upgrade, clock);
+    }
     for name in config.approvals.actions.keys() {
-        if !registry.actions.contains_key(name.as_str()) {
+        if !registry.actions.contains_key(name.as_str()) && !standing::ACTIONS.contains(&name.as_str()) {
             let likeness = |known: &str| strsim::normalized_damerau_levenshtein(known, name);
-            let known = registry.actions.keys().copied();
+            let known = registry.actions.keys().copied().chain(standing::ACTIONS);
             let nearest = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
             bail!("approvals.actions.{name}: there is no such action; the nearest is {nearest}");
         }

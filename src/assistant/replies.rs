@@ -16,9 +16,12 @@ use super::{
     tools,
 };
 use crate::{
-    capabilities::experiments::{
-        listing::{Form, Which},
-        replies::{answers, contexts, details, knowledge, lists, users},
+    capabilities::{
+        experiments::{
+            listing::{Form, Which},
+            replies::{answers, contexts, details, knowledge, lists, users},
+        },
+        standing,
     },
     graph::action::{ErrorKind, MissingParameter},
     model::rules::situation::Draft,
@@ -268,6 +271,7 @@ pub fn of_tool(state: &AgentState, read: &Read) -> Option<Reply> {
         }
         "generate_test_users" => users::reply(value),
         "check_upgrade_health" => answers::health_reply(value),
+        standing::list::NAME => standing::replies::list_reply(value),
         tools::ALL_EXPERIMENTS => lists::list_reply(value, &Which::deserialize(&read.arguments).unwrap_or_default()),
         _ => data(value),
     };

@@ -4,6 +4,7 @@
 //! person must approve, `replies.rs` for what it says. [`Registry`] is all of them together.
 
 pub mod experiments;
+pub mod standing;
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 

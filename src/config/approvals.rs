@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::Deserialize;
 
+use super::Envelope;
+
 /// `[approvals]`: who may decide, unless a rule for the action says otherwise.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +27,9 @@ pub struct Approvals {
     /// `[approvals.actions.<name>]`: the same for one action.
     #[serde(default)]
     pub actions: BTreeMap<String, Rule>,
+    /// `[approvals.envelopes.<name>]`: what was agreed beforehand about a context or an experiment.
+    #[serde(default)]
+    pub envelopes: BTreeMap<String, Envelope>,
 }
 
 /// `[approvals.actions.<name>]`: what is different for one action.

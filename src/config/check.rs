@@ -55,6 +55,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     );
     sign_in(config, &mut expect);
     approvals(config, &mut expect);
+    envelopes(&config.approvals, &mut expect);
     found
 }
 
@@ -99,6 +100,19 @@ fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
         if let Some(needed) = needed {
             expect(needed >= 1, &format!("{key}.needed"), format!("found {needed}; right would be 1 or more"));
         }
+    }
+}
+
+/// Limits must be readable, and what is outside of them must still be possible to approve.
+fn envelopes(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) {
+    for (name, envelope) in &settings.envelopes {
+        for (key, what) in envelope.problems() {
+            expect(false, &format!("approvals.envelopes.{name}.{key}"), what);
+        }
+        let most = most(&settings.approvers, false).filter(|_| !settings.approvers.is_empty());
+        let what = "what is outside of it needs two people who did not ask for it, and approvers leave fewer; right \
+                    would be more approvers";
+        expect(most.is_none_or(|most| most >= 2), &format!("approvals.envelopes.{name}"), what.to_owned());
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod approvals;
 mod check;
+mod envelopes;
 mod load;
 mod model;
 mod problem;
@@ -17,6 +18,7 @@ mod workers;
 
 pub use self::{
     approvals::{Approvals, Rule},
+    envelopes::{Envelope, moment as envelope_moment},
     load::environment,
     model::Model,
     problem::{Problem, Problems},

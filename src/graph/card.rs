@@ -107,6 +107,13 @@ impl ActionRecord {
         let Some(last) = self.decisions.last() else {
             return Text::from("Not decided");
         };
+        if let (Some(under), Verdict::Approved) = (&self.under, &last.verdict) {
+            let granted = under.granted_by.iter().enumerate().fold(Text::new(), |text, (nth, person)| {
+                if nth > 0 { text.plain(" and ").person(person.clone()) } else { text.person(person.clone()) }
+            });
+            let line = Text::from("Approved under the standing approval ").code(&under.id).plain(" of ");
+            return line.join(granted).plain(" · ").moment(last.at);
+        }
         let by = |text: Text, who: &Option<UserId>| match who {
             Some(user) => text.plain(" by ").person(user.clone()),
             None => text,

@@ -17,6 +17,7 @@ use super::{
     definition::Graph,
     node::{Said, State},
     session::{Session, outgoing},
+    standing::StandingApprovals,
     store::{Acquired, Error, Letter, Mail, Outbound, Store, Then},
 };
 use crate::{
@@ -86,6 +87,7 @@ pub struct Engine<S: State> {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) policy_for: PolicyFor,
+    pub(super) standing: Arc<dyn StandingApprovals>,
     pub(super) settings: Settings,
     pub(super) stopping: CancellationToken,
 }
@@ -108,6 +110,8 @@ pub struct Parts<S: State> {
     pub clock: Arc<dyn Clock>,
     /// Who may decide.
     pub policy_for: PolicyFor,
+    /// What need not wait for a person.
+    pub standing: Arc<dyn StandingApprovals>,
     /// The rest.
     pub settings: Settings,
     /// Cancelled when the process is to end: what takes long is handed over.
@@ -117,8 +121,8 @@ pub struct Parts<S: State> {
 impl<S: State> Engine<S> {
     /// Puts the parts together.
     pub fn new(parts: Parts<S>) -> Self {
-        let Parts { graph, actions, store, clock, policy_for, settings, stopping } = parts;
-        Self { graph, actions, store, clock, policy_for, settings, stopping }
+        let Parts { graph, actions, store, clock, policy_for, standing, settings, stopping } = parts;
+        Self { graph, actions, store, clock, policy_for, standing, settings, stopping }
     }
 
     /// Goes on with a leased thread until nothing is left to do, and lets go of it.

@@ -24,5 +24,6 @@ mod perform;
 mod portions;
 pub mod request;
 mod session;
+pub mod standing;
 mod step;
 pub mod store;

@@ -87,6 +87,7 @@ impl Request<'_> {
             origin: None,
             escalated_at: None,
             replaced_by: None,
+            under: None,
         };
         if record.is_out_of_reach() {
             record.card.warnings.push(Text::from(

@@ -129,9 +129,8 @@ impl<S: State> Engine<S> {
                 target
             }
             Next::Ask(ask) => {
-                self.ask(session, &mut extra, *ask).await?;
-                session.checkpoint.cursor = Cursor::Idle;
-                "await"
+                session.checkpoint.cursor = self.ask(session, &mut extra, *ask).await?;
+                if session.checkpoint.is_idle() { "await" } else { "execute" }
             }
             Next::End => {
                 if session.checkpoint.voice.said == 0 {
@@ -186,8 +185,8 @@ impl<S: State> Engine<S> {
     }
 
     /// Stores the question with its card; the card is posted after that, from the outbox. Cards of this thread that ask
-    /// about the same thing give way.
-    async fn ask(&self, session: &mut Session<S>, changes: &mut Changes, ask: Ask) -> Result<(), Error> {
+    /// about the same thing give way. What a standing approval covers is gone on with at once.
+    async fn ask(&self, session: &mut Session<S>, changes: &mut Changes, ask: Ask) -> Result<Cursor, Error> {
         let Ask { action, mut proposal, requested_by, then } = ask;
         let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
         let thread = session.lease.thread.clone();
@@ -214,11 +213,15 @@ impl<S: State> Engine<S> {
         };
         let mut record = request.into_record();
         self.supersede(session, &mut record).await?;
+        if let Some(under) = self.standing.spend(&record).await {
+            let record = record.put_out_under(under, changes, &times, self.clock.now());
+            return Ok(Cursor::Performing { action: record.id, node: then.to_owned() });
+        }
         let turn = session.checkpoint.state.suspend();
         let suspended = Suspended { action: record.id.clone(), run, node: then.to_owned(), turn };
         session.checkpoint.suspended.insert(record.approval.clone(), suspended);
         record.put_out(changes, &times);
-        Ok(())
+        Ok(Cursor::Idle)
     }
 
     /// Open cards of this thread about the same thing give way to this one; a card that was decided meanwhile does not.

@@ -17,6 +17,7 @@ use countersign::{
         definition::Graph,
         engine::{Engine, Parts, Settings},
         node::{Ask, Context, Node, NodeError, Said, State, Step},
+        standing::{StandingApprovals, Under},
         store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, Mail, News, Store},
     },
     ids::{CommitId, ThreadId, UserId, WorkerId},
@@ -55,6 +56,26 @@ impl State for Notes {
 
     fn heard(&mut self, _: &ActionRecord, _: News, _: &UserId, _: Timestamp) -> Reply {
         Reply::text("Noted.")
+    }
+}
+
+/// Covers a change of this name, once for each run and message.
+#[derive(Debug)]
+struct Covers(&'static str, Mutex<Vec<String>>);
+
+#[async_trait]
+impl StandingApprovals for Covers {
+    async fn spend(&self, record: &ActionRecord) -> Option<Under> {
+        let mut spent = self.1.lock().unwrap();
+        let claim = format!("{} {}", record.run, record.slot);
+        if record.parameters["what"] != self.0 {
+            return None;
+        }
+        if !spent.contains(&claim) {
+            spent.push(claim);
+        }
+        let granted_by = vec!["bo".into(), "cy".into()];
+        Some(Under { id: "sa-1".into(), allows: "everything".into(), granted_by, used: spent.len() as u64, limit: 9 })
     }
 }
 
@@ -207,6 +228,7 @@ impl Bench {
             actions: [("change", change.clone() as Arc<dyn ActionKind>)].into(),
             store: store.clone(),
             clock: Arc::new(clock.clone()),
+            standing: Arc::new(Covers("what is covered", Mutex::default())),
             policy_for: Arc::new(|_| Policy {
                 approvers: vec![Approver::Channel],
                 own_request: true,
@@ -278,6 +300,41 @@ async fn an_approved_change_is_sent_once_after_its_intent_was_written() {
     assert_eq!((bench.action().await.status, bench.sent()), (Status::Done, 1));
     use AuditKind::{Asked, Executed, Outcome, Shown};
     assert_eq!(bench.audited().await, [Asked, Shown, Executed, Outcome], "the decision is the desk's to record");
+}
+
+#[tokio::test]
+async fn what_is_covered_is_sent_without_asking_and_says_whose_decision_it_was() {
+    let bench = Bench::new();
+    bench.hears("what is covered").await;
+    let action = bench.action().await;
+    assert_eq!((action.status, bench.sent()), (Status::Done, 1));
+    assert_eq!(action.approved_by(), ["bo".into(), "cy".into()]);
+    assert_eq!(action.under.as_ref().map(|under| under.id.as_str()), Some("sa-1"));
+    assert!(action.decision_line().words().contains("sa-1"));
+    use AuditKind::{Asked, Decided, Executed, Outcome, Shown};
+    assert_eq!(bench.audited().await, [Asked, Shown, Decided, Decided, Executed, Outcome]);
+    let due = bench.clock.now() + Duration::from_secs(7 * 24 * 3600);
+    assert_eq!(bench.store.fire_timers(due).await.unwrap(), 0, "no card waits for anybody");
+}
+
+#[tokio::test]
+async fn a_covered_change_without_an_answer_is_looked_up_and_not_sent_again() {
+    let bench = Bench::new();
+    bench.change.answers.lock().unwrap().push_back(no_answer());
+    bench.change.probes.lock().unwrap().push_back(Probed::DidNotHappen);
+    bench.hears("what is covered").await;
+    assert_eq!((bench.action().await.status, bench.sent()), (Status::Intent, 1));
+    bench.clock.advance(Duration::from_secs(6));
+    assert!(bench.advances().await);
+    assert_eq!((bench.action().await.status, bench.sent()), (Status::Done, 2));
+}
+
+#[tokio::test]
+async fn what_is_covered_and_changed_meanwhile_is_left_alone() {
+    let bench = Bench::new();
+    *bench.change.found.lock().unwrap() = Some(json!("otherwise"));
+    bench.hears("what is covered").await;
+    assert_eq!((bench.action().await.status, bench.sent()), (Status::Failed, 0));
 }
 
 #[tokio::test]

@@ -125,6 +125,9 @@ macro_rules! store_suite {
                     threads_are_listed_newest_change_first,
                     bytes_are_kept_under_their_hash,
                     bytes_may_be_kept_for_a_time_only,
+                    a_register_is_set_by_whoever_knows_how_it_stands,
+                    of_many_who_count_in_a_register_none_is_lost,
+                    of_two_processes_none_spends_what_the_other_did,
                     the_store_says_what_it_is,
                 ],
                 restart: [

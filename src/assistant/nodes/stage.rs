@@ -382,5 +382,6 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         origin: None,
         escalated_at: None,
         replaced_by: None,
+        under: None,
     }
 }

@@ -1,5 +1,6 @@
 //! Who may decide.
 
+use super::envelope;
 use crate::{
     config,
     graph::{
@@ -9,23 +10,33 @@ use crate::{
     ids::UserId,
 };
 
-/// The policy for an action, as configured now. Typed consent is for what can be undone.
+/// The measure of a standing approval that names the changes it covers.
+const COVERS: &str = "covers";
+
+/// The policy for an action, as configured now. Typed consent is for what can be undone. A standing approval is granted by
+/// whoever may approve the changes that it covers.
 pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
-    let rule = settings.actions.get(matter.action);
+    let covered = matter.scope.measures.get(COVERS).into_iter().flatten().filter_map(|action| action.as_str());
+    let actions: Vec<_> = std::iter::once(matter.action).chain(covered).collect();
+    let rules = || actions.iter().filter_map(|action| settings.actions.get(*action));
     let own = if matter.irreversible { settings.own_irreversible } else { settings.own_request };
-    Policy {
-        approvers: rule
-            .and_then(|rule| rule.approvers.as_ref())
+    let own_of = |action: &&str| settings.actions.get(*action).and_then(|rule| rule.own_request).unwrap_or(own);
+    let needed_of =
+        |action: &&str| settings.actions.get(*action).and_then(|rule| rule.needed).unwrap_or(settings.needed);
+    let usual = Policy {
+        approvers: rules()
+            .find_map(|rule| rule.approvers.as_ref())
             .unwrap_or(&settings.approvers)
             .iter()
             .map(|name| approver(name))
             .collect(),
-        own_request: rule.and_then(|rule| rule.own_request).unwrap_or(own),
-        needed: rule.and_then(|rule| rule.needed).unwrap_or(settings.needed),
+        own_request: actions.iter().all(own_of),
+        needed: actions.iter().map(needed_of).max().unwrap_or(settings.needed),
         typed: !matter.irreversible,
         escalation: None,
         because: None,
-    }
+    };
+    envelope::stricter(usual, &settings.envelopes, matter.scope)
 }
 
 /// An approver as configured: `channel`, `requester`, a user id or a user group id.

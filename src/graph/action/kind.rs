@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ActionRecord, ErrorKind, Form, Outcome, Portions, Scope, Undo};
-use crate::reply::{Card, Reply, Text};
+use super::{ActionRecord, ErrorKind, Form, Outcome, Portions, Scope, Undo, differences};
+use crate::reply::{Card, Fact, Reply, Text};
 
 /// A validated change, ready for its card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,6 +139,12 @@ pub trait ActionKind: Send + Sync {
     ///
     /// If the system cannot be read; nothing has been sent.
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome>;
+
+    /// What changed between the card and now, as lines of a card: what [`Self::preconditions`] read then, and what it
+    /// reads now.
+    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
+        differences(shown, found)
+    }
 
     /// How it is made in portions, if it is too large for one request. [`Self::perform`], [`Self::recovery`] and
     /// [`Self::probe`] are for one request, and are not used then.

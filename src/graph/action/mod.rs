@@ -8,6 +8,7 @@
 //! What an action is made of (parameters, card, request) is an [`ActionKind`], written by a capability.
 
 mod decision;
+mod differences;
 mod form;
 mod kind;
 mod outcome;
@@ -19,6 +20,7 @@ mod wish;
 
 pub use self::{
     decision::{Approver, Decision, Escalation, Policy, Verdict},
+    differences::{difference, differences},
     form::{Entered, Field, Form, Input, Pick},
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
     outcome::{ErrorKind, Outcome},

@@ -8,6 +8,7 @@ use crate::{
     clock::Timestamp,
     graph::{
         digest::Digest,
+        standing::Under,
         store::{AuditDraft, AuditKind},
     },
     ids::{ActionId, ApprovalId, RunId, Slot, ThreadId, UserId},
@@ -89,6 +90,9 @@ pub struct ActionRecord {
     /// The record that took this one's place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<Replacement>,
+    /// The standing approval that it was approved under, if nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under: Option<Under>,
 }
 
 /// What took the place of a record.

@@ -22,10 +22,12 @@ mod delivery;
 mod lease;
 mod outgoing;
 mod query;
+mod register;
 
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
+use serde_json::Value;
 
 pub use self::{
     audit::{AuditDraft, AuditEntry, AuditKind},
@@ -34,6 +36,7 @@ pub use self::{
     lease::{Acquired, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent},
     query::{ActionFilter, Backlog, Durability, ThreadSummary},
+    register::Register,
 };
 use super::action::ActionRecord;
 use crate::{
@@ -183,6 +186,16 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The bytes kept under a hash; `None` if they were never put, or not for so long.
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error>;
+
+    /// What a register holds: small data that belongs to no thread and that several processes change.
+    async fn register(&self, key: &str) -> Result<Register, Error>;
+
+    /// Sets a register, if it was set `expected` times so far. `false`: somebody was faster, and nothing was written.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`]: it may have been set. Whoever repeats it reads the register first.
+    async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error>;
 
     /// Whether the store answers, what it is, and whether its settings keep what was answered.
     async fn durability(&self) -> Result<Durability, Error>;

@@ -26,7 +26,7 @@ fn of_tool(tool: &str) -> Capability {
     match tool {
         "check_upgrade_health" => Capability::VersionCheck,
         "get_experiment_details" => Capability::ExperimentDetails,
-        "get_execution_log" => Capability::ExperimentManagement,
+        "get_execution_log" | "list_standing_approvals" => Capability::ExperimentManagement,
         tool if tool.contains("test") || tool.contains("consistency") => Capability::Testing,
         "explain_upgrade_concept" | "list_upgrade_concepts" | "get_core_terms" | "get_assignment_terms" => {
             Capability::Terminology

@@ -6,7 +6,7 @@
 use super::{
     answers, bulk, capability, changes, doubts, participants, questions,
     situation::Situation,
-    testing,
+    standing, testing,
     wish::{Talk, Understood, Wish},
     words::{Word, lower, polite, words},
 };
@@ -24,6 +24,7 @@ pub(super) fn understand(situation: &Situation) -> Understood {
         .or_else(|| doubts::refusal(words, situation))
         .or_else(|| doubts::whether(words, situation))
         .or_else(|| answers::correction(words, situation))
+        .or_else(|| standing::standing(words, situation))
         .or_else(|| capability::unsupported(words))
         .or_else(|| testing::test(words, situation))
         .or_else(|| participants::participant(words))

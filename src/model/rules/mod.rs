@@ -31,6 +31,7 @@ mod participants;
 mod phrasings;
 mod questions;
 pub mod situation;
+mod standing;
 mod steps;
 mod talk;
 mod testing;

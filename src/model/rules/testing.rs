@@ -173,7 +173,7 @@ fn change(experiment: &[Word], users: Option<i64>, situation: &Situation) -> Wis
 const TEST_USERS: &str = "simulated users|test users|simulated user|test user|test participants|simulated participants|fake users|test students";
 
 /// `(with|using) N (simulated|test) users` anywhere: the number, and the words without it.
-fn users(words: &[Word]) -> (Option<i64>, Vec<Word>) {
+pub(super) fn users(words: &[Word]) -> (Option<i64>, Vec<Word>) {
     for (at, word) in words.iter().enumerate() {
         let hundred = after(&words[at..], "a hundred|one hundred");
         let number = || word.text.replace('.', "").parse().ok().or_else(|| in_words(&word.lower));

@@ -133,6 +133,11 @@ pub(super) fn blob(hash: &str) -> String {
     format!("{}blob:{hash}", prefix(Partition::of(hash)))
 }
 
+/// Where a register is: a hash of `revision` and `value`.
+pub(super) fn register(key: &str) -> String {
+    format!("{}register:{key}", prefix(Partition::of(key)))
+}
+
 /// A parked mailbox entry, as a member of [`Shelf::Parked`].
 pub(super) fn parked(seq: &str, thread: &ThreadId) -> String {
     format!("{seq} {thread}")

@@ -43,6 +43,7 @@ mod scripts;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde_json::Value;
 
 use self::{commit::Heads, connection::Link, durability::OpenError, finder::Finder, scripts::Scripts};
 use crate::{
@@ -51,7 +52,8 @@ use crate::{
         action::ActionRecord,
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
-            Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+            Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary,
+            Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -194,6 +196,14 @@ impl Store for RedisStore {
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
         reading::get_blob(self, hash).await
+    }
+
+    async fn register(&self, key: &str) -> Result<Register, Error> {
+        reading::register(self, key).await
+    }
+
+    async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
+        reading::set_register(self, key, expected, value).await
     }
 
     async fn durability(&self) -> Result<Durability, Error> {

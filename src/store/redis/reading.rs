@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use redis::cmd;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
     RedisStore, json,
     keys::{self, Drawer, Shelf},
+    scripts::Call,
 };
 use crate::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Status},
-        store::{ActionFilter, AuditEntry, Backlog, Error, Posted, StepRecord, ThreadSummary, Version},
+        store::{ActionFilter, AuditEntry, Backlog, Error, Posted, Register, StepRecord, ThreadSummary, Version},
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId},
 };
@@ -166,6 +168,22 @@ pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Dura
 /// [`crate::graph::store::Store::get_blob`].
 pub(super) async fn get_blob(store: &RedisStore, hash: &str) -> Result<Option<Vec<u8>>, Error> {
     store.link.command(cmd("GET").arg(keys::blob(hash))).await
+}
+
+/// [`crate::graph::store::Store::register`].
+pub(super) async fn register(store: &RedisStore, key: &str) -> Result<Register, Error> {
+    let get = cmd("HMGET").arg(keys::register(key)).arg("revision").arg("value").to_owned();
+    let (revision, value): (Option<u64>, Option<String>) = store.link.command(&get).await?;
+    match (revision, value) {
+        (Some(revision), Some(value)) => Ok(Register { revision, value: json::read("a register", &value)? }),
+        _ => Ok(Register::default()),
+    }
+}
+
+/// [`crate::graph::store::Store::set_register`].
+pub(super) async fn set_register(store: &RedisStore, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
+    let call = Call::on_partition(&store.scripts.set_register, Partition::of(key));
+    store.link.script(&call.key(keys::register(key)).arg(expected).arg(value.to_string())).await
 }
 
 async fn actions_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {

@@ -55,6 +55,8 @@ scripts! {
     fire_timers,
     /// Drops a parked letter.
     drop_parked,
+    /// Sets a register.
+    set_register,
 }
 
 /// One call of a script.

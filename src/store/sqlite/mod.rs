@@ -30,6 +30,7 @@ mod operations;
 mod outbox;
 mod readers;
 mod record;
+mod registers;
 mod schema;
 mod sweep;
 mod thread_row;

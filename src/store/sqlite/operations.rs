@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
     keys::json,
     leases, lists,
     mailbox::{self, MailDelivery},
-    outbox, record, sweep,
+    outbox, record, registers, sweep,
     thread_row::ThreadRow,
 };
 use crate::{
@@ -21,7 +22,7 @@ use crate::{
         action::ActionRecord,
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Destination,
-            Durability, Error, Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then,
+            Durability, Error, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
             ThreadSummary, Version,
         },
     },
@@ -194,6 +195,16 @@ impl Store for SqliteStore {
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
         let hash = hash.to_owned();
         self.readers.run(move |connection| lists::get_blob(connection, &hash)).await
+    }
+
+    async fn register(&self, key: &str) -> Result<Register, Error> {
+        let key = key.to_owned();
+        registers::read(self.readers.run(move |connection| registers::get(connection, &key)).await?)
+    }
+
+    async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
+        let (key, value) = (key.to_owned(), json(value));
+        self.writer.run(move |connection| registers::set(connection, &key, expected, &value)).await
     }
 
     async fn durability(&self) -> Result<Durability, Error> {

@@ -6,7 +6,7 @@
 use rusqlite::Connection;
 
 /// Every migration, oldest first.
-const MIGRATIONS: &[&str] = &[FIRST, BYTES_FOR_A_TIME];
+const MIGRATIONS: &[&str] = &[FIRST, BYTES_FOR_A_TIME, REGISTERS];
 
 /// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
 /// `mailbox`, `steps`, `outbox` and `audit` is the thread and a position in it, see [`super::keys`].
@@ -109,6 +109,11 @@ CREATE TABLE blobs (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLO
 const BYTES_FOR_A_TIME: &str = "
 ALTER TABLE blobs ADD COLUMN until INTEGER;
 CREATE INDEX blobs_until ON blobs (until) WHERE until IS NOT NULL;
+";
+
+/// Small data that belongs to no thread; `revision` counts how often it was set.
+const REGISTERS: &str = "
+CREATE TABLE registers (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
 /// The newest schema that this program knows.

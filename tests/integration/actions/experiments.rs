@@ -23,6 +23,9 @@ async fn creating_fills_in_defaults_and_says_so() {
         Assigned: each person by themselves
         Consistency: individual
         People on no list: take part
+        Of 1,000 new users: about 496 control, 504 variant
+        Same points: no other live experiment
+        Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
         By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
         It will be inactive until somebody starts it.
         [Create experiment] [Don't create]
@@ -59,6 +62,9 @@ async fn creating_takes_what_people_say() {
     Consistency: group
     People on no list: take part
     Tags: algebra
+    Of 100 new groups (classId): about 53 concrete, 28 abstract, 19 control
+    Same points: no other live experiment
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 10. Everybody in a group gets the same, so how the users split depends on how large the groups are.
     By default: consistency group, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     [Create experiment] [Don't create]
@@ -149,12 +155,14 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         let bench = Bench::start(version).await;
         bench.upgrade.has("Math Hints", "inactive");
         let start = json!({ "experiment": "math hints", "status": "start" });
-        reads!(card(&bench.proposes("update_experiment_status", start.clone()).await.card), @r"
+        reads!(card(&bench.proposes("update_experiment_status", start.clone()).await.card), @"
         Start “Math Hints”?
         Status: inactive → enrolling (running)
         Context: assign-prog
         Conditions: control 50%, variant 50%
         Decision points: SelectSection / absolute_value_plot_equality
+        Enrolled: nobody
+        Same points: no other live experiment
         [Start experiment] [Don't start]
         ✅ Started “Math Hints”: it is enrolling now.
         ");
@@ -174,6 +182,7 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         Context: assign-prog
         Afterwards: everyone keeps their condition
         Enrolled: nobody
+        Same points: no other live experiment
         Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
         [Stop experiment] [Don't stop]
         ✅ Stopped “Math Hints”: it takes nobody new.
@@ -190,6 +199,7 @@ async fn a_life_of_starting_stopping_resuming_cancelling() {
         Status: enrolling (running) → cancelled (completed)
         Context: assign-prog
         Enrolled: nobody
+        Same points: no other live experiment
         ⚠️ A cancelled experiment cannot be started again here.
         [Cancel experiment] (red) [Keep it]
         ✅ Cancelled “Math Hints”: it gives nobody a condition any more.
@@ -276,8 +286,12 @@ async fn updating_shows_before_and_after_and_touches_nothing_else() {
         Update “Math Hints”?
         Description: none → Do hints help?
         Conditions: control 50%, variant 50% → control 70%, variant 30%
+        Of 1,000 new users: about 496 control, 504 variant → about 689 control, 311 variant
+        Enrolled: nobody
+        Same points: no other live experiment
         ⚠️ It is enrolling (running): nobody is enrolled yet, so everybody is drawn by the new design.
         It is enrolling (running) in assign-prog.
+        Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
         [Update experiment] [Don't update]
         ✅ Updated “Math Hints”: description, conditions.
         ");
@@ -323,6 +337,8 @@ async fn updating_every_field_reads_back() {
         Consistency: individual → group
         Afterwards: everyone keeps their condition → everyone enrolled gets concrete
         People on no list: take part → do not take part
+        Enrolled: nobody
+        Same points: no other live experiment
         ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
         It is inactive in assign-prog.
         [Update experiment] [Don't update]
@@ -358,7 +374,7 @@ async fn updating_refuses_what_makes_no_sense() {
     The weights have to add up to 100, and each has to be between 0 and 100. These add up to 90.
     “Math Hints” has no condition “purple”. It has: control, variant.
     group: Which type of group draws a lot together? []
-    I could not make sense of what was asked: unknown field `color`, expected one of `experiment`, `experiment_name`, `new_name`, `description`, `tags`, `weights`, `conditions`, `decision_points`, `exclude_if_reached`, `payloads`, `unit`, `group`, `consistency`, `condition_order`, `algorithm`, `post_rule`, `filter_mode`, `ends_after_users`, `ends_after_groups`, `end_on`, `inclusion`, `add_to_inclusion`, `remove_from_inclusion`, `exclusion`, `add_to_exclusion`, `remove_from_exclusion`.
+    I could not make sense of what was asked: unknown field `color`, expected one of `experiment`, `experiment_name`, `expects`, `new_name`, `description`, `tags`, `weights`, `conditions`, `decision_points`, `exclude_if_reached`, `payloads`, `unit`, `group`, `consistency`, `condition_order`, `algorithm`, `post_rule`, `filter_mode`, `ends_after_users`, `ends_after_groups`, `end_on`, `inclusion`, `add_to_inclusion`, `remove_from_inclusion`, `exclusion`, `add_to_exclusion`, `remove_from_exclusion`.
     ");
 }
 

@@ -148,6 +148,7 @@ fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
         origin: None,
         escalated_at: None,
         replaced_by: None,
+        under: None,
     }
 }
 

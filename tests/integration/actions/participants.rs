@@ -93,13 +93,15 @@ async fn marking_finds_the_experiment_and_enrols_once() {
             "user": "student-1", "site": "selectsection", "target": "absolute_value_plot_equality", "condition": "Variant",
         });
         let record = bench.approved("mark_decision_point", asked).await;
-        reads!(card(&record.card), @r"
+        reads!(card(&record.card), @"
         Mark SelectSection / absolute_value_plot_equality for “student-1”?
         User: student-1
         Experiment: Math Hints (enrolling (running), assign-prog)
         Decision point: SelectSection / absolute_value_plot_equality
         Condition: variant
         Status: condition applied
+        Enrolled: nobody
+        Same points: no other live experiment
         The platform enrols by its own draw; the condition given here is only recorded.
         [Mark] [Don't mark]
         ✅ Marked SelectSection / absolute_value_plot_equality for “student-1”.

@@ -61,6 +61,8 @@ async fn only_those_who_are_named_may_decide() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Asked by @ana · @bo may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");
@@ -91,6 +93,8 @@ async fn two_people_can_be_asked_for() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     2 different people must approve.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
@@ -102,6 +106,8 @@ async fn two_people_can_be_asked_for() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo (1 of 2)
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
@@ -115,6 +121,8 @@ async fn two_people_can_be_asked_for() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo and @cy · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
@@ -138,6 +146,8 @@ async fn a_card_expires_and_can_be_asked_for_again() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Expired: nobody decided in time · ‹time›
     digest `‹id›`
     ---
@@ -155,6 +165,8 @@ async fn a_card_expires_and_can_be_asked_for_again() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");
@@ -174,6 +186,8 @@ async fn a_typed_yes_answers_the_one_open_card() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
@@ -202,6 +216,8 @@ async fn a_typed_no_turns_it_down() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Rejected by @bo · ‹time›
     digest `‹id›`
     ---
@@ -240,6 +256,7 @@ async fn with_two_cards_open_a_button_has_to_be_pressed() {
     *Context*  `mathstream`
     *Afterwards*  everyone keeps their condition
     *Enrolled*  24 people
+    *Same points*  no other live experiment
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Stop experiment] [Don't stop]
@@ -291,6 +308,8 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ❌ It was changed since this card was shown, so nothing was done. Ask again to see how it is now.
     digest `‹id›`
@@ -314,6 +333,7 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     *Context*  `mathstream`
     *Afterwards*  everyone keeps their condition
     *Enrolled*  24 people
+    *Same points*  no other live experiment
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
     Approved by @bo · ‹time›
     ❌ “*Lesson Video Hints*” does not exist any more, so nothing was changed.
@@ -388,6 +408,8 @@ async fn never_mind_withdraws_ones_own_card() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
     digest `‹id›`
     ---
@@ -417,6 +439,8 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
     digest `‹id›`
     ---

@@ -131,6 +131,8 @@ async fn it_can_be_written_to_directly() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");
@@ -141,6 +143,8 @@ async fn it_can_be_written_to_directly() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @ana · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`

@@ -77,6 +77,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     *Status*  enrollmentComplete (paused) → *inactive*
     *Context*  `assign-prog`
     *Enrolled*  2 people
+    *Same points*  no other live experiment
     ⚠️ People who are enrolled get the application's default, too.
     Enrollments are kept: when it is started again, people keep their condition.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`

@@ -15,6 +15,8 @@ async fn another_person_has_to_approve_a_deletion() {
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     *Decision points*  lesson-stream / lesson-video
     *Id*  `‹id›`
+    *Enrolled*  24 people
+    *Same points*  no other live experiment
     ⚠️ This cannot be undone. The enrolments of 24 people go with it.
     ⚠️ It is enrolling (running): people are getting its conditions now.
     Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
@@ -34,6 +36,8 @@ async fn another_person_has_to_approve_a_deletion() {
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     *Decision points*  lesson-stream / lesson-video
     *Id*  `‹id›`
+    *Enrolled*  24 people
+    *Same points*  no other live experiment
     ⚠️ This cannot be undone. The enrolments of 24 people go with it.
     ⚠️ It is enrolling (running): people are getting its conditions now.
     Approved by @bo · ‹time›
@@ -61,6 +65,8 @@ async fn the_requester_may_think_better_of_it() {
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     *Id*  `‹id›`
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     ⚠️ This cannot be undone. Nobody is enrolled.
     Rejected by @ana · ‹time›
     digest `‹id›`
@@ -106,6 +112,8 @@ async fn a_typed_yes_is_not_enough_and_a_typed_no_is() {
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
     *Id*  `‹id›`
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     ⚠️ This cannot be undone. Nobody is enrolled.
     Rejected by @bo · ‹time›
     digest `‹id›`

@@ -34,6 +34,9 @@ async fn a_factorial_experiment_in_one_breath() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    *Of 1,000 new users*  about 258 hints=none; feedback=later, 239 hints=none; feedback=now, 238 hints=text; feedback=later, 265 hints=text; feedback=now
+    *Same points*  no other live experiment
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -109,6 +112,9 @@ async fn factors_are_asked_for_and_checked() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    *Of 1,000 new users*  about 258 hints=none; feedback=now, 239 hints=none; feedback=later, 238 hints=text; feedback=now, 265 hints=text; feedback=later
+    *Same points*  no other live experiment
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -116,6 +122,28 @@ async fn factors_are_asked_for_and_checked() {
     ");
     thread.says("ana", "no, weights 40/20/20/20").await;
     assert_snapshot!(thread.heard(), @"
+    *Create “Foo”?*
+    *Name*  *Foo*
+    *Context*  `assign-prog`
+    *Factor hints*  none, text
+    *Factor feedback*  now, later
+    *Conditions*  all 4 combinations
+    *hints=none; feedback=now*  25%
+    *hints=none; feedback=later*  25%
+    *hints=text; feedback=now*  25%
+    *hints=text; feedback=later*  25%
+    *Decision points*  SelectProblem / fraction_intro
+    *Assigned*  each person by themselves
+    *Consistency*  individual
+    *People on no list*  take part
+    *Of 1,000 new users*  about 258 hints=none; feedback=now, 239 hints=none; feedback=later, 238 hints=text; feedback=now, 265 hints=text; feedback=later
+    *Same points*  no other live experiment
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
+    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    It will be inactive until somebody starts it.
+    Replaced by a newer request · ‹time›
+    digest `‹id›`
+    ---
     *Create “Foo”?*
     *Name*  *Foo*
     *Context*  `assign-prog`
@@ -130,8 +158,12 @@ async fn factors_are_asked_for_and_checked() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    *Of 1,000 new users*  about 415 hints=none; feedback=now, 172 hints=none; feedback=later, 196 hints=text; feedback=now, 217 hints=text; feedback=later
+    *Same points*  no other live experiment
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
+    Takes the place of the open card: Create “Foo”.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create]
     ");
@@ -207,7 +239,11 @@ async fn factors_are_asked_for_and_checked() {
     assert_snapshot!(thread.heard(), @"
     *Update “Foo”?*
     *Conditions*  hints=none; feedback=now 40%, hints=none; feedback=later 20%, hints=text; feedback=now 20%, hints=text; feedback=later 20% → *hints=none; feedback=now 10%, hints=none; feedback=later 20%, hints=text; feedback=now 30%, hints=text; feedback=later 40%*
+    *Of 1,000 new users*  about 415 hints=none; feedback=now, 172 hints=none; feedback=later, 196 hints=text; feedback=now, 217 hints=text; feedback=later → *about 117 hints=none; feedback=now, 204 hints=none; feedback=later, 266 hints=text; feedback=now, 413 hints=text; feedback=later*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     It is inactive in assign-prog.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update]
     ");
@@ -311,6 +347,8 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     *Starts*  2099-01-15 09:00 UTC → *2099-02-01 10:00 UTC*
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     UpGrade starts it by itself, where its scheduler is set up.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Move the start] [Don't move it]
@@ -323,6 +361,8 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     *Starts*  2099-01-15 09:00 UTC → *2099-02-01 10:00 UTC*
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     UpGrade starts it by itself, where its scheduler is set up.
     Approved by @ana · ‹time›
     ✅ Moved the start of “Math Hints” to 2099-02-01 10:00 UTC.

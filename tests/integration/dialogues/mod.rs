@@ -11,6 +11,7 @@ mod details;
 mod flows;
 mod knowledge;
 mod lookups;
+mod rails;
 mod restarts;
 mod scripted;
 mod search;

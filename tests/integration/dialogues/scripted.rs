@@ -77,6 +77,8 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");
@@ -90,6 +92,8 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
@@ -190,6 +194,8 @@ async fn without_its_model_the_bot_still_works_and_says_so() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     I worked without my language model this time, so I may have missed some nuance.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]

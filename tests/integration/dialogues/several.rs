@@ -15,6 +15,7 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     *Archive 2 experiments?*
     *Pilot*  cancelled (completed) → *archived*
     *Second Pilot*  cancelled (completed) → *archived*
+    *Enrolled*  nobody
     One decision for all of them; I say what became of each.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Archive 2 experiments] [Don't archive]
@@ -24,6 +25,7 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     *Archive 2 experiments?*
     *Pilot*  cancelled (completed) → *archived*
     *Second Pilot*  cancelled (completed) → *archived*
+    *Enrolled*  nobody
     One decision for all of them; I say what became of each.
     Approved by @bo · ‹time›
     ✅ Archived 2 experiments: “Pilot”, “Second Pilot”.
@@ -52,6 +54,7 @@ async fn those_that_start_together_may_share_a_point() {
     *Start 2 experiments?*
     *Math Hints*  inactive → *enrolling (running)*
     *Pilot*  inactive → *enrolling (running)*
+    *Enrolled*  nobody
     ⚠️ “*Math Hints*”: “*Pilot*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
     ⚠️ “*Pilot*”: “*Math Hints*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
     One decision for all of them; I say what became of each.
@@ -70,6 +73,7 @@ async fn what_became_of_each_is_said() {
     *Stop 2 experiments?*
     *Pilot*  enrolling (running) → *enrollmentComplete (paused)*
     *Lesson Video Hints*  enrolling (running) → *enrollmentComplete (paused)*
+    *Enrolled*  24 people in all
     One decision for all of them; I say what became of each.
     Left out: Chat Tone (it is cancelled (completed)).
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -85,6 +89,7 @@ async fn what_became_of_each_is_said() {
     *Stop 2 experiments?*
     *Pilot*  enrolling (running) → *enrollmentComplete (paused)*
     *Lesson Video Hints*  enrolling (running) → *enrollmentComplete (paused)*
+    *Enrolled*  24 people in all
     One decision for all of them; I say what became of each.
     Left out: Chat Tone (it is cancelled (completed)).
     Approved by @ana · ‹time›
@@ -112,6 +117,8 @@ async fn a_start_is_scheduled_and_taken_back() {
     *Starts*  2099-01-15 09:00 UTC
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     UpGrade starts it by itself, where its scheduler is set up.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Schedule experiment] [Don't schedule]
@@ -124,6 +131,8 @@ async fn a_start_is_scheduled_and_taken_back() {
     *Starts*  2099-01-15 09:00 UTC
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     UpGrade starts it by itself, where its scheduler is set up.
     Approved by @ana · ‹time›
     ✅ Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.
@@ -139,6 +148,8 @@ async fn a_start_is_scheduled_and_taken_back() {
     *Unschedule “Math Hints”?*
     *Status*  scheduled → *inactive*
     *Context*  `assign-prog`
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Unschedule experiment] [Keep the date]
     ");
@@ -159,6 +170,7 @@ async fn only_what_is_completed_is_archived() {
     *Status*  cancelled (completed) → *archived*
     *Context*  `livehint-ai`
     *Enrolled*  24 people
+    *Same points*  no other live experiment
     Its design and results are kept; it cannot be started from there.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Archive experiment] [Don't archive]

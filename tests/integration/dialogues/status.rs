@@ -14,6 +14,8 @@ async fn starting_an_experiment_waits_for_a_person() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");
@@ -26,6 +28,8 @@ async fn starting_an_experiment_waits_for_a_person() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
@@ -50,6 +54,8 @@ async fn a_rejected_start_changes_nothing() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Rejected by @bo · ‹time›
     digest `‹id›`
     ---
@@ -66,6 +72,8 @@ async fn a_rejected_start_changes_nothing() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Rejected by @ana · ‹time›
     digest `‹id›`
     ---
@@ -101,6 +109,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Context*  `mathstream`
     *Afterwards*  everyone keeps their condition
     *Enrolled*  24 people
+    *Same points*  no other live experiment
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Stop experiment] [Don't stop]
@@ -112,6 +121,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Context*  `mathstream`
     *Afterwards*  everyone keeps their condition
     *Enrolled*  24 people
+    *Same points*  no other live experiment
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
     Approved by @ana · ‹time›
     ✅ Stopped “Lesson Video Hints”: it takes nobody new.
@@ -128,6 +138,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     *Decision points*  lesson-stream / lesson-video
     *Enrolled*  24 people
+    *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Resume experiment] [Don't resume]
     ");
@@ -139,6 +150,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     *Decision points*  lesson-stream / lesson-video
     *Enrolled*  24 people
+    *Same points*  no other live experiment
     Approved by @ana · ‹time›
     ✅ Resumed “Lesson Video Hints”: it is enrolling again.
     digest `‹id›`
@@ -159,6 +171,7 @@ async fn cancelling_is_for_good() {
     *Status*  enrollmentComplete (paused) → *cancelled (completed)*
     *Context*  `assign-prog`
     *Enrolled*  24 people
+    *Same points*  no other live experiment
     ⚠️ A cancelled experiment cannot be started again here.
     Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
     [Cancel experiment] [Keep it]
@@ -171,6 +184,7 @@ async fn cancelling_is_for_good() {
     *Status*  enrollmentComplete (paused) → *cancelled (completed)*
     *Context*  `assign-prog`
     *Enrolled*  24 people
+    *Same points*  no other live experiment
     ⚠️ A cancelled experiment cannot be started again here.
     Approved by @bo · ‹time›
     ✅ Cancelled “Running Test”: it gives nobody a condition any more.
@@ -197,6 +211,8 @@ async fn a_misspelt_name_is_suggested_and_the_button_leads_to_the_card() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");

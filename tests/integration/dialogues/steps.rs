@@ -19,7 +19,9 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    *Of 1,000 new users*  about 328 control, 169 variant; 503 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 21.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
@@ -37,7 +39,9 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    *Of 1,000 new users*  about 328 control, 169 variant; 503 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 21.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
@@ -46,12 +50,15 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     digest `‹id›`
     ---
     @ana “*Foo*”: done. Next: start it.
+    [Undo: delete it again]
     ---
     *Start “Foo”?*
     *Status*  inactive → *enrolling (running)*
     *Context*  `assign-prog`
     *Conditions*  control 70%, variant 30%
     *Decision points*  SelectSection / area_model
+    *Enrolled*  nobody
+    *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Step 2 of 2.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -66,6 +73,8 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     *Context*  `assign-prog`
     *Conditions*  control 70%, variant 30%
     *Decision points*  SelectSection / area_model
+    *Enrolled*  nobody
+    *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Step 2 of 2.
     Approved by @bo · ‹time›
@@ -131,6 +140,8 @@ async fn a_rejected_step_is_the_end_of_it() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Step 1 of 3. When it is done: show it; stop it.
     Rejected by @bo · ‹time›
     digest `‹id›`
@@ -154,6 +165,8 @@ async fn a_step_that_fails_is_the_end_of_it() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Step 1 of 2. When it is done: show it.
     Approved by @bo · ‹time›
     ❌ UpGrade refused: a web page came instead of an answer (status 400); is the address right?. Nothing was changed; ask again with that corrected.
@@ -186,7 +199,9 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    *Of 1,000 new users*  about 245 control, 252 variant; 503 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
     By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
@@ -203,7 +218,9 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    *Of 1,000 new users*  about 245 control, 252 variant; 503 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
     By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
@@ -212,12 +229,15 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     digest `‹id›`
     ---
     @ana “*Foo*”: done. Next: start it.
+    [Undo: delete it again]
     ---
     *Start “Foo”?*
     *Status*  inactive → *enrolling (running)*
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / area_model
+    *Enrolled*  nobody
+    *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Step 2 of 2.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -246,6 +266,8 @@ async fn never_mind_ends_the_rest() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Step 1 of 2. When it is done: show it.
     Withdrawn by @ana · ‹time›
     digest `‹id›`
@@ -278,6 +300,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
         *Context*  `mathstream`
         *Afterwards*  everyone keeps their condition
         *Enrolled*  24 people
+        *Same points*  no other live experiment
         Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
         Step 2 of 3. When it is done: show it in short.
         Asked by @bo · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -295,6 +318,8 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Step 1 of 2. When it is done: show it in short.
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
@@ -314,6 +339,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     *Context*  `mathstream`
     *Afterwards*  everyone keeps their condition
     *Enrolled*  24 people
+    *Same points*  no other live experiment
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
     Step 2 of 3. When it is done: show it in short.
     Approved by @bo · ‹time›
@@ -341,15 +367,35 @@ async fn a_correction_of_the_card_keeps_what_follows() {
     *Create “Foo”?*
     *Name*  *Foo*
     *Context*  `assign-prog`
+    *Conditions*  control 70%, variant 30%
+    *Decision points*  SelectSection / area_model
+    *Assigned*  each person by themselves
+    *Consistency*  individual
+    *People on no list*  take part
+    *Of 1,000 new users*  about 328 control, 169 variant; 503 come to other experiments at the same point
+    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 21.
+    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    It will be inactive until somebody starts it.
+    Step 1 of 2. When it is done: start it.
+    Replaced by a newer request · ‹time›
+    digest `‹id›`
+    ---
+    *Create “Foo”?*
+    *Name*  *Foo*
+    *Context*  `assign-prog`
     *Conditions*  control 60%, variant 40%
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
+    *Of 1,000 new users*  about 286 control, 211 variant; 503 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
     By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
+    Takes the place of the open card: Create “Foo”.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create]
     ");
@@ -370,6 +416,8 @@ async fn a_wish_to_do_something_else_ends_the_rest() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");

@@ -55,6 +55,8 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ❌ UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
     digest `‹id›`
@@ -70,6 +72,8 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start]
     ");
@@ -104,6 +108,8 @@ async fn a_lost_answer_is_looked_up_and_nothing_is_done_twice() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time› · running…
     ---
     _No answer yet. I am checking whether it happened…_
@@ -113,6 +119,8 @@ async fn a_lost_answer_is_looked_up_and_nothing_is_done_twice() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
@@ -140,6 +148,8 @@ async fn a_request_that_never_arrived_is_sent_again_with_evidence() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time› · running…
     ---
     _No answer yet. I am checking whether it happened…_
@@ -149,6 +159,8 @@ async fn a_request_that_never_arrived_is_sent_again_with_evidence() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
@@ -169,6 +181,8 @@ async fn an_error_page_after_the_effect_is_no_failure() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time› · running…
     ---
     _No answer yet. I am checking whether it happened…_
@@ -178,6 +192,8 @@ async fn an_error_page_after_the_effect_is_no_failure() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
@@ -209,6 +225,8 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ❔ UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
     digest `‹id›`

@@ -12,6 +12,8 @@ async fn a_new_name_is_shown_before_and_after() {
     assert_snapshot!(thread.heard(), @"
     *Update “Math Hints”?*
     *Name*  Math Hints → *Algebra Hints*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update]
@@ -20,6 +22,8 @@ async fn a_new_name_is_shown_before_and_after() {
     assert_snapshot!(thread.heard(), @"
     *Update “Math Hints”?*
     *Name*  Math Hints → *Algebra Hints*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     It is inactive in assign-prog.
     Approved by @bo · ‹time›
     ✅ Renamed “Math Hints” to “Algebra Hints”.
@@ -42,8 +46,12 @@ async fn new_weights_are_shown_condition_by_condition() {
     assert_snapshot!(thread.heard(), @"
     *Update “Lesson Video Hints”?*
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
+    *Of 1,000 new users*  about 364 control, 281 question-hint-default, 355 question-hint-tutorbot → *about 497 control, 238 question-hint-default, 265 question-hint-tutorbot*
+    *Enrolled*  24 people
+    *Same points*  no other live experiment
     ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
     It is enrolling (running) in mathstream.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update]
     ");
@@ -51,8 +59,12 @@ async fn new_weights_are_shown_condition_by_condition() {
     assert_snapshot!(thread.heard(), @"
     *Update “Lesson Video Hints”?*
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
+    *Of 1,000 new users*  about 364 control, 281 question-hint-default, 355 question-hint-tutorbot → *about 497 control, 238 question-hint-default, 265 question-hint-tutorbot*
+    *Enrolled*  24 people
+    *Same points*  no other live experiment
     ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
     It is enrolling (running) in mathstream.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     Approved by @ana · ‹time›
     ✅ Updated “Lesson Video Hints”: conditions.
     digest `‹id›`
@@ -68,8 +80,12 @@ async fn new_weights_are_shown_condition_by_condition() {
     assert_snapshot!(thread.heard(), @"
     *Update “Lesson Video Hints”?*
     *Conditions*  control 50%, question-hint-default 25%, question-hint-tutorbot 25% → *control 34%, question-hint-default 33%, question-hint-tutorbot 33%*
+    *Of 1,000 new users*  about 497 control, 238 question-hint-default, 265 question-hint-tutorbot → *about 364 control, 281 question-hint-default, 355 question-hint-tutorbot*
+    *Enrolled*  24 people
+    *Same points*  no other live experiment
     ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
     It is enrolling (running) in mathstream.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 30.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update]
     ");
@@ -88,6 +104,8 @@ async fn several_fields_at_once_and_none_at_all() {
     assert_snapshot!(thread.heard(), @"
     *Update “Math Hints”?*
     *Description*  Worked hints when the graph of an absolute value is compared. → *Do worked hints help?*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update]
@@ -133,6 +151,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Groups*  classId: 5B
     *Working group*  classId: 5B
     ⚠️ Groups given here replace those the platform knows of this user.
+    ⚠️ “*Class Hint Rollout*”, enrolling (running), draws by classId: what the group gets there, this user gets.
     UpGrade keeps users for all contexts together: mathstream only says which group types there are.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Initialise user] [Don't]
@@ -144,6 +163,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Groups*  classId: 5B
     *Working group*  classId: 5B
     ⚠️ Groups given here replace those the platform knows of this user.
+    ⚠️ “*Class Hint Rollout*”, enrolling (running), draws by classId: what the group gets there, this user gets.
     UpGrade keeps users for all contexts together: mathstream only says which group types there are.
     Approved by @ana · ‹time›
     ✅ UpGrade knows the user student-1 now.
@@ -180,6 +200,8 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Decision point*  lesson-stream / lesson-video
     *Condition*  control
     *Status*  condition applied
+    *Enrolled*  24 people
+    *Same points*  no other live experiment
     The platform enrols by its own draw; the condition given here is only recorded.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Mark] [Don't mark]
@@ -192,6 +214,8 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Decision point*  lesson-stream / lesson-video
     *Condition*  control
     *Status*  condition applied
+    *Enrolled*  24 people
+    *Same points*  no other live experiment
     The platform enrols by its own draw; the condition given here is only recorded.
     Approved by @bo · ‹time›
     ✅ Marked lesson-stream / lesson-video for `student-1` with *control*.

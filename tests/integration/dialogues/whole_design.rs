@@ -31,6 +31,9 @@ async fn a_rich_design_is_created_in_one_go() {
     *Inclusion list*  u1, u2, classId 5B
     *Exclusion list*  u9
     *Tags*  tutor, 2026
+    *Of the 2 users named*  about 1 tutor-a, 1 tutor-b
+    *Same points*  no other live experiment
+    Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
     By default: each person by themselves, consistency individual.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -52,6 +55,9 @@ async fn a_rich_design_is_created_in_one_go() {
     *Inclusion list*  u1, u2, classId 5B
     *Exclusion list*  u9
     *Tags*  tutor, 2026
+    *Of the 2 users named*  about 1 tutor-a, 1 tutor-b
+    *Same points*  no other live experiment
+    Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
     By default: each person by themselves, consistency individual.
     It will be inactive until somebody starts it.
     Approved by @ana · ‹time›
@@ -59,7 +65,7 @@ async fn a_rich_design_is_created_in_one_go() {
     digest `‹id›`
     ---
     @ana “*Tutor Trial*”: done. What next?
-    [Start it] [Show details]
+    [Undo: delete it again] [Start it] [Show details]
     ");
     let made = bot.upgrade.experiment("Tutor Trial").unwrap();
     assert_eq!(made["postExperimentRule"], "assign");
@@ -88,6 +94,8 @@ async fn within_subjects_has_an_order_and_no_consistency() {
     *Assigned*  each person through several conditions
     *Order of conditions*  ordered round robin
     *People on no list*  take part
+    *Expected split*  none: everybody meets every condition, in turn, from the first one
+    *Same points*  no other live experiment
     By default: conditions control and question-hint-default (the first of mathstream), people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -107,6 +115,8 @@ async fn people_are_put_on_lists_and_taken_off() {
     assert_snapshot!(thread.heard(), @"
     *Update “Math Hints”?*
     *Inclusion list*  nobody → *u1, u2*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -118,6 +128,8 @@ async fn people_are_put_on_lists_and_taken_off() {
     assert_snapshot!(thread.heard(), @"
     *Update “Math Hints”?*
     *Exclusion list*  nobody → *classId 5B*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update]
@@ -128,6 +140,8 @@ async fn people_are_put_on_lists_and_taken_off() {
     assert_snapshot!(thread.heard(), @"
     *Update “Math Hints”?*
     *Inclusion list*  u1, u2 → *u2*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -137,6 +151,8 @@ async fn people_are_put_on_lists_and_taken_off() {
     assert_snapshot!(thread.heard(), @"
     *Update “Math Hints”?*
     *Inclusion list*  u1, u2 → *u2*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
     It is inactive in assign-prog.
     Approved by @ana · ‹time›
@@ -150,6 +166,8 @@ async fn people_are_put_on_lists_and_taken_off() {
     assert_snapshot!(thread.heard(), @"
     *Update “Math Hints”?*
     *Inclusion list*  u2 → *u1, u2*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`

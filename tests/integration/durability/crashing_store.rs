@@ -20,12 +20,14 @@ use countersign::{
         action::ActionRecord,
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
-            Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+            Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary,
+            Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Where the process is to die.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -218,6 +220,14 @@ impl Store for CrashingStore {
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
         self.inner.get_blob(hash).await
+    }
+
+    async fn register(&self, key: &str) -> Result<Register, Error> {
+        self.inner.register(key).await
+    }
+
+    async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
+        self.certain("set_register", self.inner.set_register(key, expected, value)).await
     }
 
     async fn durability(&self) -> Result<Durability, Error> {

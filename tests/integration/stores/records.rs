@@ -1,9 +1,15 @@
 //! What people look at later: steps, the record, lists, large data.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use countersign::{
-    graph::store::{AuditEntry, Changes, StepRecord, Then, Usage},
+    capabilities::standing::{
+        book::{Book, BookError},
+        grant::{Bounds, Grant, What, Within},
+    },
+    clock::{Clock, SystemClock, Timestamp},
+    graph::store::{AuditEntry, Changes, Register, StepRecord, Then, Usage},
+    graph::{action::Scope, standing::StandingApprovals as _},
     ids::ThreadId,
 };
 use serde_json::json;
@@ -125,6 +131,88 @@ pub(crate) async fn bytes_may_be_kept_for_a_time_only(f: impl Fixture) {
     for hash in [long, good, still_good] {
         assert!(f.store().get_blob(&hash).await.unwrap().is_some());
     }
+}
+
+pub(crate) async fn a_register_is_set_by_whoever_knows_how_it_stands(f: impl Fixture) {
+    let read = async |key: &str| f.store().register(key).await.unwrap();
+    assert_eq!(read("rules").await, Register::default());
+    assert!(!f.store().set_register("rules", 1, &json!("too early")).await.unwrap());
+    assert!(f.store().set_register("rules", 0, &json!({ "n": 1, "words": "“é” \n" })).await.unwrap());
+    assert!(!f.store().set_register("rules", 0, &json!("again")).await.unwrap());
+    assert_eq!(read("rules").await, Register { revision: 1, value: json!({ "n": 1, "words": "“é” \n" }) });
+    assert!(f.store().set_register("rules", 1, &json!([])).await.unwrap());
+    assert_eq!(read("rules").await, Register { revision: 2, value: json!([]) });
+    assert_eq!(read("others").await, Register::default());
+    let f = f.reopen().await;
+    assert_eq!(f.store().register("rules").await.unwrap(), Register { revision: 2, value: json!([]) });
+}
+
+pub(crate) async fn of_many_who_count_in_a_register_none_is_lost(f: impl Fixture) {
+    let counting = (0..8).map(|_| {
+        let store = f.store().clone();
+        tokio::spawn(async move {
+            for _ in 0..10 {
+                loop {
+                    let found = store.register("count").await.unwrap();
+                    let next = found.value.as_u64().unwrap_or_default() + 1;
+                    if store.set_register("count", found.revision, &json!(next)).await.unwrap() {
+                        break;
+                    }
+                }
+            }
+        })
+    });
+    for one in counting.collect::<Vec<_>>() {
+        one.await.unwrap();
+    }
+    assert_eq!(f.store().register("count").await.unwrap(), Register { revision: 80, value: json!(80) });
+}
+
+pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixture) {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let books = [0, 1].map(|_| Arc::new(Book::new(f.store().clone(), clock.clone())));
+    let mut asks = action(&thread(1), "spend", f.now());
+    asks.name = "test_condition_balance".to_owned();
+    asks.parameters = json!({ "place": { "experiment": "1" } });
+    asks.scope = Scope::default().of_experiment("Math Hints").measure("users", 10);
+    let within = Within::Experiment { id: "1".to_owned(), name: "Math Hints".to_owned() };
+    let until = Timestamp(clock.now().0 + 3_600_000);
+    let grant = Grant {
+        bounds: Bounds { id: "sa-1".to_owned(), what: What::Simulate, within, limit: 95, until },
+        team: asks.thread.team.clone(),
+        channel: asks.thread.channel.clone(),
+        action: asks.id.clone(),
+        asked_by: "ana".into(),
+        granted_by: vec!["bo".into()],
+        granted_at: clock.now(),
+        used: 0,
+        uses: Vec::new(),
+        revoked: None,
+    };
+    books[0].add(&grant).await.unwrap();
+    books[1].add(&grant).await.unwrap(); // a repeat after a lost answer
+    assert_eq!(books[1].all().await.unwrap(), [grant]);
+
+    // Twelve ask at the same moment, half of them in each process; each asks once more, as after a crash.
+    let spending = (0..12).map(|n: u64| {
+        let (book, mut asks) = (books[n as usize % 2].clone(), asks.clone());
+        asks.slot = format!("turn:{n}").as_str().into();
+        tokio::spawn(async move { [book.spend(&asks).await, book.spend(&asks).await] })
+    });
+    let mut covered = 0;
+    for one in spending.collect::<Vec<_>>() {
+        let [first, again] = one.await.unwrap();
+        assert_eq!(first.is_some(), again.is_some(), "a repeat is answered as before");
+        covered += usize::from(first.is_some());
+    }
+    let spent = &books[0].all().await.unwrap()[0];
+    assert_eq!((covered, spent.used, spent.uses.len()), (9, 90, 9));
+
+    books[0].revoke("sa-1", &"cy".into()).await.unwrap();
+    asks.slot = "turn:99".into();
+    asks.scope = Scope::default().of_experiment("Math Hints").measure("users", 5);
+    assert_eq!(books[1].spend(&asks).await, None, "it is revoked");
+    assert!(matches!(books[1].revoke("sa-2", &"cy".into()).await, Err(BookError::Unknown)));
 }
 
 pub(crate) async fn the_store_says_what_it_is(f: impl Fixture) {

@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, fmt::Debug};
 
 use countersign::{
     assistant::state::AgentState,
+    capabilities::standing::grant::Grant,
     clock::Timestamp,
     conversation::entry::Entry,
     graph::{
@@ -65,6 +66,11 @@ fn check<T: Serialize + DeserializeOwned + Debug>(name: &str) -> Vec<T> {
 fn saved_actions_are_read() {
     let records = check::<ActionRecord>("action_record");
     assert!(records.iter().all(|record| record.computed_digest() == record.digest), "and their digests still hold");
+}
+
+#[test]
+fn saved_standing_approvals_are_read() {
+    check::<Grant>("standing_approval");
 }
 
 #[test]

@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{cannot_read_back, done, ended_badly, fact, failed, given, in_flight, stored, unread};
+use super::{
+    cannot_read_back, changed::changed, done, ended_badly, expects::Expects, fact, failed, given, in_flight, stored,
+    surroundings::Reach, unread,
+};
 use crate::{
     capabilities::experiments::{
         access,
@@ -17,7 +20,7 @@ use crate::{
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
     },
-    reply::{Card, Text},
+    reply::{Card, Fact, Text},
     services::upgrade::{
         client::UpgradeClient,
         error::Error,
@@ -36,6 +39,10 @@ struct Given {
     /// The experiment, by name or id. Required.
     #[serde(default)]
     experiment: Option<String>,
+    /// Comes with the undo of a creation.
+    #[serde(default)]
+    #[schemars(skip)]
+    expects: Option<Expects>,
 }
 
 /// What is stored.
@@ -69,11 +76,16 @@ impl ActionKind for DeleteExperiment {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let experiment = access::experiment(&self.0, name, |name| format!("delete {name}")).await?.view;
-        let enrolled = self.0.enrollment(&[experiment.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
+        let reach = Reach::read(&self.0, &experiment).await;
+        if let Some(expects) = &asked.expects {
+            expects.check(&experiment, reach.users())?;
+        }
+        let mut card = card(&experiment, reach.users());
+        card.facts.extend(reach.facts(&experiment));
         Ok(Proposal {
             parameters: json!(Deletion { experiment: experiment.id, experiment_name: experiment.name.clone() }),
             preconditions: what_was_shown(&experiment),
-            card: card(&experiment, enrolled),
+            card,
             undo: None,
             scope: scope::of(&experiment),
         })
@@ -86,6 +98,10 @@ impl ActionKind for DeleteExperiment {
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&deletion.experiment_name))),
             Err(error) => Err(unread(&error)),
         }
+    }
+
+    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
+        changed(shown, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {

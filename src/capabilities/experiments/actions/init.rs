@@ -12,12 +12,16 @@ use serde_json::{Value, json};
 
 use super::{done, ended_badly, fact, given, missing, stored};
 use crate::{
-    capabilities::experiments::{access, forms, given::GivenGroups, replies::outcomes},
+    capabilities::experiments::{
+        access, forms,
+        given::GivenGroups,
+        replies::{outcomes, reach},
+    },
     graph::action::{
         ActionKind, ActionRecord, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
     },
     reply::{Card, Text},
-    services::upgrade::{client::UpgradeClient, participants::Introduction},
+    services::upgrade::{client::UpgradeClient, experiment::View, participants::Introduction, status::Status},
 };
 
 /// `init_experiment_user`.
@@ -101,7 +105,8 @@ impl ActionKind for InitUser {
         let working_group =
             asked.working_group.map(|groups| groups.into_iter().map(|(asked, id)| (kind(asked), id)).collect());
         let introduced = Introduced { user, group, working_group, context };
-        let card = card(&introduced, &known);
+        let mut card = card(&introduced, &known);
+        card.warnings.extend(self.touched(&introduced).await);
         let scope = introduced.context.iter().fold(Scope::default(), |scope, context| scope.in_context(context));
         Ok(Proposal { parameters: json!(introduced), preconditions: json!({}), card, undo: None, scope })
     }
@@ -129,6 +134,22 @@ impl ActionKind for InitUser {
 
     async fn probe(&self, _: &ActionRecord) -> Probed {
         Probed::CannotTell { evidence: outcomes::cannot_read_back("there is no way to ask about a participant") }
+    }
+}
+
+impl InitUser {
+    /// The live experiments that draw by one of the groups given: the user will get there what the group gets.
+    async fn touched(&self, introduced: &Introduced) -> Option<Text> {
+        let groups = introduced.working_group.as_ref().filter(|groups| !groups.is_empty())?;
+        let all = self.0.all().await.ok()?;
+        let live = |view: &&View| matches!(view.state, Status::Enrolling | Status::EnrollmentComplete);
+        let here = |view: &&View| introduced.context.as_deref().is_none_or(|context| view.context() == context);
+        let touched = all.iter().map(|experiment| &experiment.view).filter(live).filter(here).filter_map(|view| {
+            let kind =
+                view.group.clone().filter(|kind| view.assignment_unit == "group" && groups.contains_key(kind))?;
+            Some((view, kind))
+        });
+        reach::draws_by_group(&touched.collect::<Vec<_>>())
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Window;
 use crate::{
-    capabilities::experiments::{access, given::GivenMembers, replies::refusals},
+    capabilities::experiments::{access, given::GivenMembers, replies::refusals, testing::split::Named},
     graph::action::{ErrorKind, PrepareError},
     services::upgrade::{
         client::UpgradeClient,
@@ -80,6 +80,18 @@ pub(super) fn on(lists: &[MemberList]) -> Members {
         }
     }
     members
+}
+
+/// The same by name, for a draw.
+pub(super) fn named(members: &Members) -> Named {
+    let mut named = Named::default();
+    for (kind, ids) in members {
+        match kind.as_str() {
+            USERS => named.users.extend(ids.iter().cloned()),
+            kind => named.groups.extend(ids.iter().map(|id| (kind.to_owned(), id.clone()))),
+        }
+    }
+    named
 }
 
 /// Puts the others on, too.

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{ended_badly, fact, failed, given, missing, stored};
+use super::{ended_badly, fact, failed, given, missing, stored, surroundings::Reach};
 use crate::{
     capabilities::experiments::{
         access, forms, lookup, points,
@@ -134,7 +134,10 @@ impl ActionKind for MarkDecisionPoint {
         }
         let owner_id = owner.as_ref().map(|owner| owner.id);
         let visit = Visit { user, site, target, condition, experiment: owner_id, status: status.to_owned() };
-        let card = card(&visit, owner.as_ref());
+        let mut card = card(&visit, owner.as_ref());
+        if let Some(owner) = &owner {
+            card.facts.extend(Reach::read(&self.0, owner).await.facts(owner));
+        }
         let scope = owner.as_ref().map(scope::people_in).unwrap_or_default();
         Ok(Proposal { parameters: json!(visit), preconditions: json!({}), card, undo: None, scope })
     }

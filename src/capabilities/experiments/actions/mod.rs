@@ -15,12 +15,14 @@ pub mod mark;
 pub mod status;
 pub mod update;
 
+mod changed;
 pub(super) mod choices;
 mod design;
+mod expects;
 mod factorial;
 mod fields;
 mod lists;
-mod moment;
+pub(in crate::capabilities) mod moment;
 mod plan;
 mod several;
 mod stratified;
@@ -137,11 +139,15 @@ fn change(label: &str, before: impl Into<Text>, after: impl Into<Text>) -> Fact 
 }
 
 /// A parameter to ask for.
-pub(super) fn missing(name: &str, question: impl Into<String>, options: Vec<String>) -> MissingParameter {
+pub(in crate::capabilities) fn missing(
+    name: &str,
+    question: impl Into<String>,
+    options: Vec<String>,
+) -> MissingParameter {
     MissingParameter { name: name.to_owned(), question: question.into(), options }
 }
 
 /// What a person gave, without blanks around it; nothing if nothing is left.
-pub(super) fn given(words: Option<&String>) -> Option<&str> {
+pub(in crate::capabilities) fn given(words: Option<&String>) -> Option<&str> {
     words.map(|words| words.trim()).filter(|words| !words.is_empty())
 }

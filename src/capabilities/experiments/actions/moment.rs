@@ -31,6 +31,11 @@ pub(super) fn moment(given: &str, now: clock::Timestamp) -> Result<String, Prepa
     }
 }
 
+/// The same of an end: a day without a time is meant with its evening.
+pub(in crate::capabilities) fn end_of(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
+    moment(&format!("{} 23:59", given.trim()), now).or_else(|_| moment(given, now))
+}
+
 /// A moment of the platform's, for people: `2027-01-15 09:00 UTC`.
 pub(super) fn when(moment: &str) -> String {
     match moment.parse::<Timestamp>() {
@@ -115,6 +120,10 @@ mod tests {
         ] {
             assert_eq!(meant(words).as_deref(), Some(meaning), "{words}");
         }
+        let end = |words: &str| end_of(words, now).ok().map(|moment| when(&moment));
+        assert_eq!(end("Friday").as_deref(), Some("2026-11-20 23:59 UTC"));
+        assert_eq!(end("today").as_deref(), Some("2026-11-18 23:59 UTC"));
+        assert_eq!(end("2027-01-15 09:00").as_deref(), Some("2027-01-15 09:00 UTC"));
         for words in ["today 9:00", "yesterday", "Friday 25:00", "Friday 13pm", "2026-11-18 10:00", "soon", ""] {
             assert_eq!(meant(words), None, "{words}");
         }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::{
     choices,
     design::{self, PlannedCondition, PlannedPoint},
+    expects::Expects,
     fact,
     factorial::{self, PlannedFactor},
     lists,
@@ -18,15 +19,17 @@ use super::{
 use crate::{
     capabilities::experiments::{
         given::GivenPayload,
-        replies::{answers, cautions},
+        replies::{answers, cautions, reach, split},
         rules, scope, summary,
+        testing::split::Design,
     },
-    graph::action::Scope,
+    graph::action::{Scope, Undo},
     reply::{Card, Text},
     services::upgrade::{
         context::ContextMetadata,
         experiment::{Ending, Experiment, ExperimentId, View},
         lists::Side,
+        status::Status,
         version::Version,
     },
 };
@@ -202,6 +205,31 @@ impl Plan {
         json!({ "id": self.id, "name": self.name, "status": status, "context": self.context })
     }
 
+    /// What decides how newcomers split, beside so many other live experiments.
+    fn design(&self, rivals: usize) -> Design {
+        Design {
+            experiment: self.id.to_string(),
+            conditions: self.conditions.iter().map(|condition| (condition.code.clone(), condition.weight)).collect(),
+            unit: self.unit.clone(),
+            group: self.group.clone(),
+            order: self.condition_order.clone(),
+            strata: self.stratification_factor.clone(),
+            only_named: self.filter_mode == "excludeAll",
+            included: lists::named(&self.inclusion),
+            excluded: lists::named(&self.exclusion),
+            early_stay_out: self.decision_points.iter().any(|point| point.exclude_if_reached),
+            rivals,
+        }
+    }
+
+    /// The way back from a creation: there is only one that leaves nothing behind.
+    pub(super) fn undo(&self) -> Undo {
+        let state = if self.start_on.is_some() { Status::Scheduled } else { Status::Inactive };
+        let expects = Expects::at(state).with_nobody_enrolled();
+        let parameters = json!({ "experiment": self.id, "expects": expects });
+        Undo { name: "delete_experiment".to_owned(), parameters, label: "Undo: delete it again".to_owned() }
+    }
+
     pub(super) fn card(&self, known: &ContextMetadata, defaults: &[String], others: &Surroundings) -> Card {
         let name = &self.name;
         let shares = self.conditions.iter().map(|c| format!("{} {}%", c.code, rules::number(c.weight)));
@@ -236,8 +264,14 @@ impl Plan {
         add("Ends", self.end_on.as_deref().map(moment::when));
         add("Tags", Some(self.tags.join(", ")));
         let at = self.decision_points.iter().map(|point| (point.site.as_str(), Some(point.target.as_str())));
+        let sharing = others.sharing(&self.context, at);
+        let design = self.design(sharing.len());
+        facts.extend(split::line(&design));
+        if sharing.is_empty() {
+            facts.push(reach::same_points(Some(&[])));
+        }
         let mut warnings: Vec<_> =
-            others.namesakes(name).into_iter().chain(others.at_points(&self.context, at)).collect();
+            others.namesakes(name).into_iter().chain(cautions::shared_points(&sharing)).collect();
         if self.filter_mode == "excludeAll" && self.inclusion.is_empty() {
             warnings.push(cautions::nobody_takes_part());
         }
@@ -251,7 +285,7 @@ impl Plan {
             Some(moment) => format!("It starts by itself on {}.", moment::when(moment)),
             None => "It is inactive until somebody starts it.".to_owned(),
         };
-        let mut notes = Vec::new();
+        let mut notes = Vec::from_iter(split::note(&design));
         if !defaults.is_empty() {
             notes.push(Text::from(format!("By default: {}.", defaults.join(", "))));
         }

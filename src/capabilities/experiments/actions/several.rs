@@ -8,19 +8,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Window, change, done, failed, surroundings::Surroundings};
+use super::{Window, change, done, expects::Expects, failed, surroundings::Surroundings};
 use crate::{
     capabilities::experiments::{
         access,
         given::OneOrMany,
         lookup,
-        replies::{outcomes, refusals},
+        replies::{cautions, outcomes, reach, refusals},
         rules::{self, Objection},
         scope,
     },
     clock::Timestamp,
-    graph::action::{ActionRecord, ErrorKind, Performed, PrepareError, Probed, Proposal},
-    reply::{Card, Text},
+    graph::action::{ActionRecord, ErrorKind, Performed, PrepareError, Probed, Proposal, Undo},
+    reply::{Card, Fact, Text},
     services::upgrade::{
         client::UpgradeClient,
         error::Error,
@@ -139,7 +139,15 @@ fn month(words: &str, now: Timestamp) -> Option<Month> {
 }
 
 /// The card for all that may change; those that may not are named as left out.
-pub(super) async fn propose(client: &UpgradeClient, views: Vec<View>, to: Status) -> Result<Proposal, PrepareError> {
+pub(super) async fn propose(
+    client: &UpgradeClient,
+    views: Vec<View>,
+    to: Status,
+    expects: Option<&Expects>,
+) -> Result<Proposal, PrepareError> {
+    if let Some(expects) = expects {
+        views.iter().try_for_each(|view| expects.check(view, None))?;
+    }
     let mut left_out = Vec::new();
     let (fit, unfit): (Vec<_>, Vec<_>) = views.into_iter().partition(|view| rules::check(view, to).is_ok());
     for view in &unfit {
@@ -155,10 +163,10 @@ pub(super) async fn propose(client: &UpgradeClient, views: Vec<View>, to: Status
     if fit.len() > MOST {
         return Err(access::refused(ErrorKind::UserInput, refusals::too_many(fit.len(), MOST)));
     }
-    let shared = match to {
-        Status::Enrolling => sharing(client.all().await.map_err(access::unavailable)?, &fit),
-        _ => Vec::new(),
-    };
+    let ids: Vec<_> = fit.iter().map(|view| view.id).collect();
+    let (all, enrolled) = tokio::join!(client.all(), client.enrollment(&ids));
+    let enrolled = enrolled.ok().map(|all| all.iter().map(|enrolled| enrolled.users).sum());
+    let shared = sharing(all.map_err(access::unavailable)?, &fit, to);
     let statuses: Map<_, _> = fit.iter().map(|view| (view.id.to_string(), json!(view.state))).collect();
     let stored = Several {
         experiments: fit.iter().map(|view| Named { id: view.id, name: view.name.clone() }).collect(),
@@ -167,8 +175,8 @@ pub(super) async fn propose(client: &UpgradeClient, views: Vec<View>, to: Status
     Ok(Proposal {
         parameters: json!(stored),
         preconditions: json!({ "statuses": statuses }),
-        card: card(&fit, to, &left_out, shared),
-        undo: None,
+        undo: undo(&fit, to),
+        card: card(&fit, to, &left_out, shared, reach::enrolled_together(enrolled)),
         scope: scope::all(&fit).measure(scope::STATUS, json!(to)),
     })
 }
@@ -224,19 +232,34 @@ pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several
     Ok(if all_there { Probed::Happened(done(record, result)) } else { Probed::DidNotHappen })
 }
 
-/// Which of those that are started will share decision points, with each other or with what is live already.
-fn sharing(mut all: Vec<Experiment>, started: &[View]) -> Vec<Text> {
+/// Which of those that change share decision points, with each other or with what is live besides; those that are started
+/// count as live.
+fn sharing(mut all: Vec<Experiment>, changed: &[View], to: Status) -> Vec<Text> {
     for other in &mut all {
-        if started.iter().any(|view| view.id == other.view.id) {
+        if to == Status::Enrolling && changed.iter().any(|view| view.id == other.view.id) {
             other.view.state = Status::Enrolling;
         }
     }
     let warning = |view: &View| {
-        let points = view.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()));
-        let shared = Surroundings::of(all.clone(), Some(view.id)).at_points(view.context(), points)?;
+        let others = Surroundings::of(all.clone(), Some(view.id));
+        let shared = cautions::shared_points(&others.sharing_with(view))?;
         Some(Text::new().plain("“").bold(&view.name).plain("”: ").join(shared))
     };
-    started.iter().filter_map(warning).collect()
+    changed.iter().filter_map(warning).collect()
+}
+
+/// Back for all of them, if all come from the same place and there is a way back from where they go.
+fn undo(changed: &[View], to: Status) -> Option<Undo> {
+    let from = changed.first()?.state;
+    let (back, label) = match (from, to) {
+        (_, Status::Enrolling) => (Status::EnrollmentComplete, "Undo: stop them again"),
+        (Status::Enrolling, Status::EnrollmentComplete) => (Status::Enrolling, "Undo: resume them"),
+        _ => return None,
+    };
+    let ids: Vec<_> = changed.iter().map(|view| view.id).collect();
+    let parameters = json!({ "experiments": ids, "status": back, "expects": Expects::at(to) });
+    let undo = Undo { name: "update_experiment_status".to_owned(), parameters, label: label.to_owned() };
+    changed.iter().all(|view| view.state == from).then_some(undo)
 }
 
 fn past(to: Status) -> &'static str {
@@ -250,7 +273,7 @@ fn past(to: Status) -> &'static str {
     }
 }
 
-fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>) -> Card {
+fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>, enrolled: Fact) -> Card {
     let verb = rules::verb(fit[0].state, to);
     let capital = verb[..1].to_uppercase() + &verb[1..];
     let many = if fit.len() == 1 { "1 experiment".to_owned() } else { format!("{} experiments", fit.len()) };
@@ -267,7 +290,11 @@ fn card(fit: &[View], to: Status, left_out: &[String], mut warnings: Vec<Text>) 
     }
     Card {
         title: format!("{capital} {many}?"),
-        facts: fit.iter().map(|view| change(&view.name, view.state.display(), to.display())).collect(),
+        facts: fit
+            .iter()
+            .map(|view| change(&view.name, view.state.display(), to.display()))
+            .chain([enrolled])
+            .collect(),
         warnings,
         notes,
         approve: format!("{capital} {many}"),

@@ -8,10 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    Window, cannot_read_back, change, done, ended_badly, fact, failed, given, missing, moment,
+    Window, cannot_read_back, change,
+    changed::changed,
+    done, ended_badly,
+    expects::Expects,
+    fact, failed, given, missing, moment,
     several::{self, AllOf, GivenExperiment, Several},
     stored,
-    surroundings::Surroundings,
+    surroundings::{Reach, Surroundings},
     unread,
 };
 use crate::{
@@ -27,7 +31,7 @@ use crate::{
         ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery,
         Refusal, Undo,
     },
-    reply::{Card, Text},
+    reply::{Card, Fact, Text},
     services::upgrade::{
         client::UpgradeClient,
         error::Error,
@@ -62,6 +66,10 @@ struct Given {
     /// move the start of what is scheduled, give the new moment.
     #[serde(default)]
     start_on: Option<String>,
+    /// Comes with an undo.
+    #[serde(default)]
+    #[schemars(skip)]
+    expects: Option<Expects>,
 }
 
 /// What is stored.
@@ -120,11 +128,11 @@ impl ActionKind for UpdateStatus {
             match (&asked.experiments, &asked.all) {
                 (Some(names), _) => {
                     let named = several::named(&self.0, names, verb).await?;
-                    return several::propose(&self.0, named, to).await;
+                    return several::propose(&self.0, named, to, asked.expects.as_ref()).await;
                 }
                 (None, Some(which)) => {
                     let all = self.0.all().await.map_err(access::unavailable)?;
-                    return several::propose(&self.0, several::all_of(all, which, self.1.now())?, to).await;
+                    return several::propose(&self.0, several::all_of(all, which, self.1.now())?, to, None).await;
                 }
                 (None, None) => {}
             }
@@ -173,8 +181,13 @@ impl ActionKind for UpdateStatus {
         if to == Status::Scheduled && experiment.state == to && experiment.start_on == start_on {
             return Err(access::refused(ErrorKind::Execution, refusals::already(&experiment.name, to)));
         }
-        let enrolled = self.0.enrollment(&[experiment.id]).await.ok().and_then(|all| all.first().map(|e| e.users));
+        if let Some(expects) = &asked.expects {
+            expects.check(&experiment, None)?;
+        }
+        let reach = Reach::read(&self.0, &experiment).await;
         let warnings = if starts(to) { self.before_a_start(&experiment).await? } else { Vec::new() };
+        let mut card = card(&experiment, to, start_on.as_deref(), warnings);
+        card.facts.extend(reach.facts(&experiment));
         Ok(Proposal {
             parameters: json!(Change {
                 experiment: experiment.id,
@@ -183,7 +196,7 @@ impl ActionKind for UpdateStatus {
                 start_on: start_on.clone(),
             }),
             preconditions: facts_that_count(&experiment, to),
-            card: card(&experiment, to, start_on.as_deref(), enrolled, warnings),
+            card,
             undo: undo(&experiment, to),
             scope: start_on.iter().fold(scope::of(&experiment).measure(scope::STATUS, json!(to)), |scope, start| {
                 scope.measure(scope::START, &**start)
@@ -203,6 +216,10 @@ impl ActionKind for UpdateStatus {
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name))),
             Err(error) => Err(unread(&error)),
         }
+    }
+
+    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
+        changed(shown, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
@@ -255,8 +272,8 @@ impl UpdateStatus {
         // The list of all shows every inclusion list; a single experiment hides some.
         let lists = all.iter().find(|other| other.view.id == experiment.id).map(|own| own.view.inclusion.clone());
         let nobody = experiment.filter_mode == "excludeAll" && lists.iter().flatten().all(MemberList::is_empty);
-        let points = experiment.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()));
-        let shared = Surroundings::of(all, Some(experiment.id)).at_points(experiment.context(), points);
+        let others = Surroundings::of(all, Some(experiment.id));
+        let shared = cautions::shared_points(&others.sharing_with(experiment));
         Ok(shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect())
     }
 }
@@ -291,7 +308,7 @@ fn undo(experiment: &View, to: Status) -> Option<Undo> {
         (Status::Enrolling, Status::EnrollmentComplete) => (Status::Enrolling, "Undo: resume it"),
         _ => return None,
     };
-    let mut parameters = json!({ "experiment": experiment.id, "status": back });
+    let mut parameters = json!({ "experiment": experiment.id, "status": back, "expects": Expects::at(to) });
     if back == Status::Scheduled {
         parameters["start_on"] = json!(experiment.start_on);
     }
@@ -303,7 +320,7 @@ fn starts(to: Status) -> bool {
     matches!(to, Status::Enrolling | Status::Scheduled)
 }
 
-fn card(experiment: &View, to: Status, start_on: Option<&str>, enrolled: Option<u64>, mut warnings: Vec<Text>) -> Card {
+fn card(experiment: &View, to: Status, start_on: Option<&str>, mut warnings: Vec<Text>) -> Card {
     let name = &experiment.name;
     let (title, approve, reject, done) = match (experiment.state, to) {
         (Status::EnrollmentComplete, Status::Enrolling) => (
@@ -393,9 +410,6 @@ fn card(experiment: &View, to: Status, start_on: Option<&str>, enrolled: Option<
         _ => {
             warnings.push(Text::from("A cancelled experiment cannot be started again here."));
         }
-    }
-    if let Some(users) = enrolled.filter(|users| *users > 0 || !(starts(to) || to == Status::Inactive)) {
-        facts.push(fact("Enrolled", answers::people(users)));
     }
     Card {
         title,

@@ -1,10 +1,13 @@
-//! What else there is on the platform that a card should mention: namesakes, and experiments at the same points.
+//! What else there is on the platform that a card should mention: namesakes, experiments at the same points, and how many
+//! people a change reaches.
 
 use crate::{
-    capabilities::experiments::replies::cautions,
-    reply::Text,
+    capabilities::experiments::replies::{cautions, reach},
+    reply::{Fact, Text},
     services::upgrade::{
+        client::UpgradeClient,
         experiment::{Experiment, ExperimentId, View},
+        participants::Enrollment,
         status::Status,
     },
 };
@@ -24,12 +27,12 @@ impl Surroundings {
         cautions::name_taken(&self.0.iter().filter(same).collect::<Vec<_>>())
     }
 
-    /// Live experiments of the context at one of these points, each site and target.
-    pub(super) fn at_points<'a>(
+    /// Live experiments of the context at one of these points (each site and target), with the point that they share.
+    pub(super) fn sharing<'a>(
         &self,
         context: &str,
         points: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone,
-    ) -> Option<Text> {
+    ) -> Vec<(&View, String)> {
         let live = |view: &&View| matches!(view.state, Status::Enrolling | Status::EnrollmentComplete);
         let here = self.0.iter().filter(live).filter(|view| view.context() == context);
         let shared = here.filter_map(|view| {
@@ -37,6 +40,48 @@ impl Surroundings {
             let point = own.find(|own| points.clone().any(|(s, t)| own.site == s && own.target.as_deref() == t))?;
             Some((view, point.words()))
         });
-        cautions::shared_points(&shared.collect::<Vec<_>>())
+        shared.collect()
+    }
+
+    /// The same for the points that an experiment has.
+    pub(super) fn sharing_with(&self, experiment: &View) -> Vec<(&View, String)> {
+        let points = experiment.decision_points.iter().map(|point| (point.site.as_str(), point.target.as_deref()));
+        self.sharing(experiment.context(), points)
+    }
+}
+
+/// Whom a change of an experiment reaches: who is enrolled in it, and what else is live at its points.
+pub(super) struct Reach {
+    enrolled: Option<Enrollment>,
+    others: Option<Surroundings>,
+}
+
+impl Reach {
+    /// Reads it. What cannot be read is said to be so on the card: a change need not wait for it.
+    pub(super) async fn read(client: &UpgradeClient, experiment: &View) -> Self {
+        let ids = [experiment.id];
+        let (enrolled, all) = tokio::join!(client.enrollment(&ids), client.all());
+        Self {
+            enrolled: enrolled.ok().and_then(|all| all.into_iter().next()),
+            others: all.ok().map(|all| Surroundings::of(all, Some(experiment.id))),
+        }
+    }
+
+    /// How many people are enrolled, if that could be read.
+    pub(super) fn users(&self) -> Option<u64> {
+        self.enrolled.as_ref().map(|enrolled| enrolled.users)
+    }
+
+    /// How many other live experiments are at its points, as far as that could be read.
+    pub(super) fn rivals(&self, experiment: &View) -> usize {
+        self.others.as_ref().map_or(0, |others| others.sharing_with(experiment).len())
+    }
+
+    /// The lines of a card.
+    pub(super) fn facts(&self, experiment: &View) -> Vec<Fact> {
+        vec![
+            reach::enrolled(self.enrolled.as_ref(), experiment.assignment_unit == "group"),
+            reach::same_points(self.others.as_ref().map(|others| others.sharing_with(experiment)).as_deref()),
+        ]
     }
 }

@@ -12,10 +12,14 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Window, cannot_read_back, change, design, done, ended_badly, failed,
+    Window, cannot_read_back, change,
+    changed::changed,
+    design, done, ended_badly,
+    expects::Expects,
+    failed,
     fields::{Changes, Field, same},
     given, lists, not_done, stored,
-    surroundings::Surroundings,
+    surroundings::{Reach, Surroundings},
     unread,
     wanted::{self, Given},
     written::apply,
@@ -23,15 +27,22 @@ use super::{
 use crate::{
     capabilities::experiments::{
         access, forms,
-        replies::{cautions, outcomes, refusals},
+        replies::{cautions, outcomes, refusals, split},
+        testing::split::Design,
     },
     clock::Clock,
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery,
         Refusal, Undo,
     },
-    reply::{Card, Text},
-    services::upgrade::{client::UpgradeClient, error::Error, experiment::View, lists::MemberList, status::Status},
+    reply::{Card, Fact, Text},
+    services::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::View,
+        lists::{MemberList, Side},
+        status::Status,
+    },
 };
 
 /// `update_experiment`.
@@ -68,6 +79,9 @@ impl ActionKind for UpdateExperiment {
             return Err(Refusal::Missing(vec![access::which_experiment(&self.0).await]).into());
         };
         let experiment = access::experiment(&self.0, name, |name| format!("update {name}")).await?.view;
+        if let Some(expects) = &asked.expects {
+            expects.check(&experiment, None)?;
+        }
         let mut changes = wanted::changes(&self.0, self.1.now(), &asked, &experiment).await?;
         if changes.fields().count() == 0 {
             return Err(access::refused(ErrorKind::UserInput, refusals::no_change_given(&experiment.name)));
@@ -80,10 +94,18 @@ impl ActionKind for UpdateExperiment {
         if changes.fields().count() == 0 {
             return Err(access::refused(ErrorKind::Execution, refusals::nothing_changes(&experiment.name)));
         }
-        let warnings = self.warnings(&changes, &experiment).await?;
+        let reach = Reach::read(&self.0, &experiment).await;
+        let warnings = self.warnings(&changes, &experiment, &reach).await?;
+        let mut card = card(&changes, &experiment, warnings);
+        let (before, after) = designs(&changes, &experiment, reach.rivals(&experiment));
+        if let Some(split) = split::changing(&before, &after) {
+            card.facts.push(split);
+            card.notes.extend(split::note(&after));
+        }
+        card.facts.extend(reach.facts(&experiment));
         Ok(Proposal {
             preconditions: what_was_shown(&changes, &experiment),
-            card: card(&changes, &experiment, warnings),
+            card,
             undo: undo(&changes, &experiment),
             scope: changes.scope(&experiment),
             parameters: json!(changes),
@@ -97,6 +119,10 @@ impl ActionKind for UpdateExperiment {
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&changes.experiment_name))),
             Err(error) => Err(unread(&error)),
         }
+    }
+
+    fn differences(&self, shown: &Value, found: &Value) -> Vec<Fact> {
+        changed(shown, found)
     }
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
@@ -198,7 +224,7 @@ impl UpdateExperiment {
     }
 
     /// What people should know before they decide.
-    async fn warnings(&self, changes: &Changes, experiment: &View) -> Result<Vec<Text>, PrepareError> {
+    async fn warnings(&self, changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<Text>, PrepareError> {
         let mut warnings = Vec::new();
         if changes.new_name.is_some() || changes.decision_points.is_some() {
             let all = self.0.all().await.map_err(access::unavailable)?;
@@ -206,16 +232,14 @@ impl UpdateExperiment {
             warnings.extend(changes.new_name.as_ref().and_then(|name| others.namesakes(name)));
             let points = changes.decision_points.iter().flatten();
             let points = points.map(|point| (point.site.as_str(), Some(point.target.as_str())));
-            warnings.extend(others.at_points(experiment.context(), points));
+            warnings.extend(cautions::shared_points(&others.sharing(experiment.context(), points)));
         }
         if removes(changes, experiment) {
             warnings.push(cautions::removal());
         }
         let redraws = changes.conditions.is_some() || changes.decision_points.is_some() || changes.unit.is_some();
         if experiment.state == Status::Enrolling && redraws {
-            let enrolled = self.0.enrollment(&[experiment.id]).await.ok();
-            let enrolled = enrolled.and_then(|all| all.first().map(|enrolled| enrolled.users));
-            warnings.push(cautions::redraws(experiment.state, enrolled));
+            warnings.push(cautions::redraws(experiment.state, reach.users()));
         }
         let mode = changes.filter_mode.as_ref().unwrap_or(&experiment.filter_mode);
         let nobody = match &changes.inclusion {
@@ -252,6 +276,8 @@ fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
     }
     let mut back = Map::new();
     back.insert("experiment".into(), json!(experiment.id));
+    let left = changes.fields().filter_map(|field| Some((field.label().to_owned(), field.after(changes)?)));
+    back.insert("expects".into(), json!(Expects::reading(left.collect())));
     for field in changes.fields() {
         let key = match field {
             Field::Name => "new_name",
@@ -294,6 +320,43 @@ fn undo(changes: &Changes, experiment: &View) -> Option<Undo> {
     }
     let name = "update_experiment".to_owned();
     Some(Undo { name, parameters: Value::Object(back), label: "Undo: put it back".to_owned() })
+}
+
+/// What decides how newcomers split, before and after.
+fn designs(changes: &Changes, experiment: &View, rivals: usize) -> (Design, Design) {
+    let [included, excluded] = Side::BOTH.map(|side| lists::named(&lists::on(experiment.lists(side))));
+    let conditions = experiment.conditions.iter();
+    let before = Design {
+        experiment: experiment.id.to_string(),
+        conditions: conditions.map(|c| (c.condition_code.clone(), c.assignment_weight)).collect(),
+        unit: experiment.assignment_unit.clone(),
+        group: experiment.group.clone(),
+        order: experiment.condition_order.clone(),
+        strata: experiment.stratification_factor.clone().map(|factor| factor.stratification_factor_name),
+        only_named: experiment.filter_mode == "excludeAll",
+        included,
+        excluded,
+        early_stay_out: experiment.decision_points.iter().any(|point| point.exclude_if_reached),
+        rivals,
+    };
+    let mut after = before.clone();
+    if let Some(conditions) = &changes.conditions {
+        after.conditions = conditions.iter().map(|c| (c.code.clone(), c.weight)).collect();
+    }
+    if let Some(unit) = &changes.unit {
+        after.unit.clone_from(unit);
+        after.group.clone_from(&changes.group);
+    }
+    if let Some(mode) = &changes.filter_mode {
+        after.only_named = mode == "excludeAll";
+    }
+    if let Some(points) = &changes.decision_points {
+        after.early_stay_out = points.iter().any(|point| point.exclude_if_reached);
+    }
+    after.order = changes.condition_order.clone().or(after.order);
+    after.included = changes.inclusion.as_ref().map_or(after.included, lists::named);
+    after.excluded = changes.exclusion.as_ref().map_or(after.excluded, lists::named);
+    (before, after)
 }
 
 fn removes(changes: &Changes, experiment: &View) -> bool {

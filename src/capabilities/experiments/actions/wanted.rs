@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::{
     choices,
     design::{self, MeantPoint, PlannedCondition, PlannedPoint},
+    expects::Expects,
     fields::{self, Changes},
     given, lists,
     lists::Members,
@@ -37,6 +38,10 @@ pub(super) struct Given {
     #[serde(default, rename = "experiment_name")]
     #[schemars(skip)]
     _experiment_name: Option<String>,
+    /// Comes with an undo.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub(super) expects: Option<Expects>,
     /// A new name.
     #[serde(default)]
     new_name: Option<String>,

@@ -15,7 +15,9 @@ pub mod factorial;
 pub mod knowledge;
 pub mod lists;
 pub mod outcomes;
+pub mod reach;
 pub mod refusals;
+pub mod split;
 pub mod testing;
 pub mod users;
 

@@ -3,7 +3,7 @@
 use super::{super::rules, outcomes};
 use crate::{
     glossary::Term,
-    reply::{Reply, Text},
+    reply::{Fact, Part, Reply, Text},
     services::{
         google,
         upgrade::{
@@ -348,6 +348,19 @@ pub fn too_many(found: usize, most: usize) -> Reply {
 /// A payload that is none.
 pub fn bad_json(condition: &str) -> Reply {
     Reply::text(Text::new().plain("The payload of “").bold(typed(condition)).plain("” is said to be JSON, but is not."))
+}
+
+/// An undo that would take back more than the change it belongs to: each line has what that change left behind, and what is
+/// there now.
+pub fn changed_since(name: &str, changed: &[Fact]) -> Reply {
+    let lines = changed.iter().map(|fact| {
+        let text = Text::new().bold(&fact.label).plain(": then ");
+        text.join(fact.before.clone().unwrap_or_default()).plain(", now ").join(fact.after.clone())
+    });
+    let text = Text::new().plain("“").bold(name);
+    Reply::text(text.plain("” was changed since, so I left it alone: undoing would undo that as well."))
+        .and(Part::List(lines.collect()))
+        .hint("Tell me how it should be, and I make a card for that.")
 }
 
 #[cfg(test)]

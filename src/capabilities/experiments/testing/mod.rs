@@ -9,8 +9,10 @@
 pub mod balance;
 pub mod chart;
 pub mod consistency;
+pub mod draw;
 pub mod expected;
 pub mod fit;
 pub mod journey;
 pub mod simulated;
+pub mod split;
 pub mod users;

@@ -1,0 +1,118 @@
+//! What changed on the platform between a card and now, in the words of the card.
+//!
+//! Read from the preconditions of the actions here: their keys are few, and each has its words.
+
+use serde_json::{Map, Value, json};
+
+use super::{fields::Field, moment};
+use crate::{
+    graph::action::{difference, differences},
+    reply::Fact,
+    services::upgrade::status::Status,
+};
+
+/// One line for each thing that differs, the cause before the time of it.
+pub(super) fn changed(shown: &Value, found: &Value) -> Vec<Fact> {
+    let (Some(one), Some(other)) = (shown.as_object(), found.as_object()) else { return differences(shown, found) };
+    let mut facts = Vec::new();
+    let mut rest = (Map::new(), Map::new());
+    for key in one.keys().chain(other.keys().filter(|key| !one.contains_key(*key))) {
+        let (before, now) = (one.get(key).unwrap_or(&Value::Null), other.get(key).unwrap_or(&Value::Null));
+        if before == now {
+            continue;
+        }
+        match key.as_str() {
+            "status" => facts.insert(0, difference("Status", status(before), status(now))),
+            "statuses" => facts.extend(statuses(before, now)),
+            "before" => facts.extend(fields(before, now)),
+            "start_on" => facts.push(difference("Starts", time(before), time(now))),
+            "updated_at" => facts.push(difference("Last changed", time(before), time(now))),
+            "version_number" => {} // says no more than the time does
+            _ => {
+                rest.0.insert(key.clone(), before.clone());
+                rest.1.insert(key.clone(), now.clone());
+            }
+        }
+    }
+    facts.extend(differences(&json!(rest.0), &json!(rest.1)));
+    facts.sort_by_key(|fact| fact.label == "Last changed");
+    facts
+}
+
+/// The fields that an update changes: their words are those of its card.
+fn fields(before: &Value, now: &Value) -> Vec<Fact> {
+    let fields = Field::ALL.into_iter().filter(|field| before[field.label()] != now[field.label()]);
+    let words = |field: Field, all: &Value| field.words(&all[field.label()]);
+    fields.map(|field| difference(field.label(), words(field, before), words(field, now))).collect()
+}
+
+/// How many of several experiments came to stand elsewhere, and where.
+fn statuses(before: &Value, now: &Value) -> Vec<Fact> {
+    let all = before.as_object().into_iter().flatten();
+    let moved: Vec<_> = all.filter(|(id, before)| now[id.as_str()] != **before).collect();
+    let label = |id: &str| format!("Status of {id}");
+    moved.into_iter().map(|(id, before)| difference(label(id), status(before), status(&now[id.as_str()]))).collect()
+}
+
+fn status(stored: &Value) -> String {
+    match serde_json::from_value::<Option<Status>>(stored.clone()) {
+        Ok(Some(status)) => status.display(),
+        Ok(None) => "gone".to_owned(),
+        Err(_) => stored.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+fn time(stored: &Value) -> String {
+    stored.as_str().map_or_else(|| "nothing".to_owned(), moment::when)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn told(shown: &Value, found: &Value) -> String {
+        let line = |fact: Fact| format!("{}: {} → {}", fact.label, fact.before.unwrap().words(), fact.after.words());
+        changed(shown, found).into_iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn somebody_changed_the_weights_and_started_it() {
+        let conditions = |weights: [f64; 2]| json!([{ "code": "control", "weight": weights[0] }, { "code": "variant", "weight": weights[1] }]);
+        let shown = json!({
+            "updated_at": "2026-11-20T15:51:49.134Z", "version_number": 3, "status": "inactive",
+            "before": { "Conditions": conditions([50.0, 50.0]), "Tags": ["a"] },
+        });
+        let found = json!({
+            "updated_at": "2026-11-20T16:02:00.000Z", "version_number": 4, "status": "enrolling",
+            "before": { "Conditions": conditions([70.0, 30.0]), "Tags": ["a"] },
+        });
+        assert_snapshot!(told(&shown, &found), @"
+        Status: inactive → enrolling (running)
+        Conditions: control 50%, variant 50% → control 70%, variant 30%
+        Last changed: 2026-11-20 15:51 UTC → 2026-11-20 16:02 UTC
+        ");
+        assert!(changed(&shown, &shown).is_empty());
+    }
+
+    #[test]
+    fn one_of_several_moved_and_one_is_gone() {
+        let shown = json!({ "statuses": { "1": "inactive", "2": "inactive", "3": "inactive" } });
+        let found = json!({ "statuses": { "1": "enrolling", "2": null, "3": "inactive" } });
+        assert_snapshot!(told(&shown, &found), @"
+        Status of 1: inactive → enrolling (running)
+        Status of 2: inactive → gone
+        ");
+    }
+
+    #[test]
+    fn what_has_no_words_of_its_own_is_told_all_the_same() {
+        let shown = json!({ "status": "inactive", "conditions": "control 50%, variant 50%", "start_on": null });
+        let found = json!({ "status": "inactive", "conditions": "control 60%, variant 40%", "start_on": "2027-01-15T09:00:00.000Z" });
+        assert_snapshot!(told(&shown, &found), @"
+        Starts: nothing → 2027-01-15 09:00 UTC
+        Conditions: control 50%, variant 50% → control 60%, variant 40%
+        ");
+    }
+}

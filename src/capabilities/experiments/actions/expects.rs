@@ -1,0 +1,142 @@
+//! What an undo expects to find: exactly what the change that it takes back left behind.
+//!
+//! An undo is a change like any other, with checks and a card of its own. It is worked out before the change is made, so it
+//! carries what will be there afterwards. If somebody changed that since, putting the old values back would undo their work
+//! too, and it is refused with both states.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::fields::{Field, same};
+use crate::{
+    capabilities::experiments::{
+        access,
+        replies::{answers, refusals},
+    },
+    graph::action::{ErrorKind, PrepareError, difference},
+    services::upgrade::{experiment::View, status::Status},
+};
+
+/// What is to be there; what is absent does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Expects {
+    /// Where it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+    /// Fields by their names on the card, as they read.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    fields: Map<String, Value>,
+    /// Whether nobody may be enrolled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    nobody_enrolled: bool,
+}
+
+impl Expects {
+    /// That it stands there.
+    pub(super) fn at(status: Status) -> Self {
+        Self { status: Some(status), ..Self::default() }
+    }
+
+    /// That these fields read so.
+    pub(super) fn reading(fields: Map<String, Value>) -> Self {
+        Self { fields, ..Self::default() }
+    }
+
+    /// And that nobody takes part yet.
+    pub(super) fn with_nobody_enrolled(self) -> Self {
+        Self { nobody_enrolled: true, ..self }
+    }
+
+    /// Whether it is so. `enrolled` is how many take part, if that was read.
+    ///
+    /// # Errors
+    ///
+    /// A refusal that shows what was left behind and what is there now.
+    pub(super) fn check(&self, experiment: &View, enrolled: Option<u64>) -> Result<(), PrepareError> {
+        let mut changed = Vec::new();
+        if let Some(status) = self.status.filter(|status| *status != experiment.state) {
+            changed.push(difference("Status", status.display(), experiment.state.display()));
+        }
+        for field in Field::ALL {
+            let now = field.read(experiment);
+            if let Some(left) = self.fields.get(field.label()).filter(|left| !same(left, &now)) {
+                changed.push(difference(field.label(), field.words(left), field.words(&now)));
+            }
+        }
+        if self.nobody_enrolled && enrolled != Some(0) {
+            let now = enrolled.map_or_else(|| "could not be read".to_owned(), answers::people);
+            changed.push(difference("Enrolled", "nobody", now));
+        }
+        match changed.is_empty() {
+            true => Ok(()),
+            false => Err(access::refused(ErrorKind::Execution, refusals::changed_since(&experiment.name, &changed))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{graph::action::Refusal, services::upgrade::experiment::Experiment};
+
+    fn view(weights: [f64; 2], state: &str) -> View {
+        let raw = json!({
+            "id": "6d1f3f3e-8c54-4a1c-9f5e-2f7a1a3b0c77", "name": "Math Hints", "context": ["assign-prog"], "state": state,
+            "conditions": [
+                { "id": "a", "conditionCode": "control", "assignmentWeight": weights[0], "order": 1 },
+                { "id": "b", "conditionCode": "variant", "assignmentWeight": weights[1], "order": 2 },
+            ],
+        });
+        Experiment::from_value(raw).unwrap().view
+    }
+
+    fn left(weights: [f64; 2]) -> Expects {
+        let read = Field::Conditions.read(&view(weights, "inactive"));
+        Expects::reading(Map::from_iter([(Field::Conditions.label().to_owned(), read)]))
+    }
+
+    #[test]
+    fn an_undo_finds_what_the_change_left_behind() {
+        assert_eq!(left([70.0, 30.0]).check(&view([70.0, 30.0], "enrolling"), None), Ok(()));
+        assert_eq!(
+            Expects::at(Status::Inactive).with_nobody_enrolled().check(&view([50.0; 2], "inactive"), Some(0)),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn an_undo_is_refused_if_somebody_changed_it_since() {
+        let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
+            left([70.0, 30.0]).check(&view([60.0, 40.0], "inactive"), None)
+        else {
+            panic!("it went through");
+        };
+        assert_snapshot!(reply.words(), @"
+        “Math Hints” was changed since, so I left it alone: undoing would undo that as well.
+        • Conditions: then control 70%, variant 30%, now control 60%, variant 40%
+        Tell me how it should be, and I make a card for that.
+        ");
+        let created = Expects::at(Status::Inactive).with_nobody_enrolled();
+        let Err(PrepareError::Refusal(Refusal::Refused { reply, .. })) =
+            created.check(&view([50.0; 2], "enrolling"), Some(3))
+        else {
+            panic!("it went through");
+        };
+        assert_snapshot!(reply.words(), @"
+        “Math Hints” was changed since, so I left it alone: undoing would undo that as well.
+        • Status: then inactive, now enrolling (running)
+        • Enrolled: then nobody, now 3 people
+        Tell me how it should be, and I make a card for that.
+        ");
+        assert!(created.check(&view([50.0; 2], "inactive"), None).is_err(), "nobody knows whether anybody is enrolled");
+    }
+
+    #[test]
+    fn what_is_stored_with_an_undo_reads_back() {
+        let expects = left([70.0, 30.0]).with_nobody_enrolled();
+        assert_eq!(serde_json::from_value::<Expects>(json!(expects)).unwrap(), expects);
+    }
+}

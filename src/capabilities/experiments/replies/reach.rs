@@ -1,0 +1,66 @@
+//! Whom a change reaches, on cards: how many are enrolled, and what else is live at the same decision points.
+
+use super::answers;
+use crate::{
+    capabilities::experiments::actions::fact,
+    reply::{Fact, Text},
+    services::upgrade::{experiment::View, participants::Enrollment},
+};
+
+/// How many other experiments a card names.
+const NAMED: usize = 3;
+
+/// How many are enrolled now.
+pub fn enrolled(enrolled: Option<&Enrollment>, in_groups: bool) -> Fact {
+    let words = match enrolled {
+        None => "could not be read".to_owned(),
+        Some(Enrollment { users, groups, .. }) if in_groups && *users > 0 => {
+            let groups = if *groups == 1 { "1 group".to_owned() } else { format!("{groups} groups") };
+            format!("{} in {groups}", answers::people(*users))
+        }
+        Some(enrolled) => answers::people(enrolled.users),
+    };
+    fact("Enrolled", words)
+}
+
+/// How many are enrolled in several experiments together; nothing if that could not be read.
+pub fn enrolled_together(users: Option<u64>) -> Fact {
+    let words = match users {
+        None => "could not be read".to_owned(),
+        Some(0) => "nobody".to_owned(),
+        Some(users) => format!("{} in all", answers::people(users)),
+    };
+    fact("Enrolled", words)
+}
+
+/// Which live experiments share a decision point, each with the point; nothing if that could not be read.
+pub fn same_points(others: Option<&[(&View, String)]>) -> Fact {
+    let text = match others {
+        None => Text::from("other experiments could not be read"),
+        Some([]) => Text::from("no other live experiment"),
+        Some(others) => {
+            let mut text = Text::new();
+            for (nth, (view, point)) in others.iter().take(NAMED).enumerate() {
+                let join = if nth == 0 { "“" } else { "; “" };
+                text = text.plain(join).bold(&view.name).plain(format!("”, {}, at {point}", view.state.display()));
+            }
+            match others.len().saturating_sub(NAMED) {
+                0 => text,
+                more => text.plain(format!("; and {more} more")),
+            }
+        }
+    };
+    fact("Same points", text)
+}
+
+/// Live experiments that draw by a type of group which a user is put into.
+pub fn draws_by_group(others: &[(&View, String)]) -> Option<Text> {
+    let mut text = Text::new();
+    for (nth, (view, kind)) in others.iter().take(NAMED).enumerate() {
+        let join = if nth == 0 { "“" } else { ", “" };
+        text = text.plain(join).bold(&view.name).plain(format!("”, {}, draws by {kind}", view.state.display()));
+    }
+    let more = others.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(", and {more} more by such groups") } else { String::new() };
+    (!others.is_empty()).then(|| text.plain(format!("{more}: what the group gets there, this user gets.")))
+}

@@ -1,0 +1,213 @@
+//! How newcomers will split, on cards.
+
+use crate::{
+    capabilities::experiments::{
+        actions::fact,
+        testing::split::{Design, Drawn, Split, Who},
+    },
+    reply::{Fact, Text},
+};
+
+/// The line about the split of a new design.
+pub fn line(design: &Design) -> Option<Fact> {
+    let split = Split::of(design);
+    Some(fact(&label(design, &split), words(design, &split)?))
+}
+
+/// The line about a split that changes; nothing if it stays as it is.
+pub fn changing(before: &Design, after: &Design) -> Option<Fact> {
+    let (was, will) = (Split::of(before), Split::of(after));
+    let (label_was, label_will) = (label(before, &was), label(after, &will));
+    let after = words(after, &will)?;
+    // What is counted in users cannot be set beside what is counted in groups.
+    let before = words(before, &was).filter(|_| label_was == label_will);
+    (before.as_ref() != Some(&after)).then(|| Fact {
+        label: label_will,
+        before: before.map(Text::from),
+        after: Text::from(after),
+    })
+}
+
+/// What has to be known to read it: how far chance takes it, and who is not in it.
+pub fn note(design: &Design) -> Option<Text> {
+    let mut sentences = Vec::new();
+    match Split::of(design) {
+        Split::Nobody => return None, // a warning says so
+        Split::Everyone | Split::MembersOfGroups => {}
+        Split::Drawn(Drawn { who, spread, .. }) => {
+            match who {
+                Who::NewUsers | Who::NewGroups if spread > 0 => sentences.push(format!(
+                    "Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most {spread}."
+                )),
+                Who::NewUsers | Who::NewGroups => {}
+                Who::NamedUsers | Who::NamedGroups => sentences.push(
+                    "Only people on the inclusion list take part; the draw is worked out from their names.".to_owned(),
+                ),
+            }
+            if matches!(who, Who::NewGroups | Who::NamedGroups) {
+                let words =
+                    "Everybody in a group gets the same, so how the users split depends on how large the groups are.";
+                sentences.push(words.to_owned());
+            }
+        }
+    }
+    if let Some(factor) = &design.strata {
+        sentences.push(format!(
+            "The draw is balanced within each value of {factor}, which brings it closer to the weights."
+        ));
+    }
+    if design.only_named && design.unit == "individual" && !design.included.groups.is_empty() {
+        sentences.push("Members of the groups on the list come on top of that and split by the weights.".to_owned());
+    }
+    let out = design.excluded.users.len() + design.excluded.groups.len();
+    if out > 0 && !design.only_named {
+        sentences.push("People on the exclusion list draw nothing.".to_owned());
+    }
+    if design.early_stay_out {
+        sentences.push("People who were at its decision points before the start draw nothing.".to_owned());
+    }
+    (!sentences.is_empty()).then(|| Text::from(sentences.join(" ")))
+}
+
+fn label(design: &Design, split: &Split) -> String {
+    let group = || design.group.clone().unwrap_or_else(|| "group".to_owned());
+    match split {
+        Split::Everyone | Split::Nobody | Split::MembersOfGroups => "Expected split".to_owned(),
+        Split::Drawn(Drawn { who, of, .. }) => match who {
+            Who::NewUsers => format!("Of {} new users", thousands(*of)),
+            Who::NewGroups => format!("Of {of} new groups ({})", group()),
+            Who::NamedUsers if *of == 1 => "Of the 1 user named".to_owned(),
+            Who::NamedUsers => format!("Of the {} users named", thousands(*of)),
+            Who::NamedGroups if *of == 1 => format!("Of the 1 group named ({})", group()),
+            Who::NamedGroups => format!("Of the {of} groups named ({})", group()),
+        },
+    }
+}
+
+/// What is said of it; nothing where a warning says it.
+fn words(design: &Design, split: &Split) -> Option<String> {
+    Some(match split {
+        Split::Nobody => return None,
+        Split::Everyone => {
+            let how = match design.order.as_deref() {
+                Some("random round robin") => "in turn, from one that is drawn",
+                Some("ordered round robin") => "in turn, from the first one",
+                _ => "in random order",
+            };
+            format!("none: everybody meets every condition, {how}")
+        }
+        Split::MembersOfGroups => match design.unit.as_str() {
+            "group" => "by the weights, one draw for each group on the list".to_owned(),
+            _ => "by the weights, however many belong to the groups on the list".to_owned(),
+        },
+        Split::Drawn(Drawn { counts, elsewhere, .. }) => {
+            let each = design.conditions.iter().zip(counts);
+            let each: Vec<_> = each.map(|((code, _), count)| format!("{} {code}", thousands(*count))).collect();
+            let rest = match elsewhere {
+                0 => String::new(),
+                more => format!("; {} come to other experiments at the same point", thousands(*more)),
+            };
+            format!("about {}{rest}", each.join(", "))
+        }
+    })
+}
+
+/// `1,000`.
+fn thousands(number: u32) -> String {
+    match number {
+        0..=999 => number.to_string(),
+        _ => format!("{},{:03}", number / 1_000, number % 1_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::capabilities::experiments::testing::split::Named;
+
+    fn design(unit: &str, weights: [f64; 2]) -> Design {
+        Design {
+            experiment: "419f9e2f-875c-4688-9bb1-abb74dc0c280".to_owned(),
+            conditions: vec![("control".to_owned(), weights[0]), ("variant".to_owned(), weights[1])],
+            unit: unit.to_owned(),
+            group: (unit == "group").then(|| "classId".to_owned()),
+            order: None,
+            strata: None,
+            only_named: false,
+            included: Named::default(),
+            excluded: Named::default(),
+            early_stay_out: false,
+            rivals: 0,
+        }
+    }
+
+    fn told(fact: Option<Fact>, note: Option<Text>) -> String {
+        let fact = fact.map(|fact| {
+            let before = fact.before.map(|before| format!("{} → ", before.words())).unwrap_or_default();
+            format!("{}: {before}{}", fact.label, fact.after.words())
+        });
+        let note = note.map(|note| note.words());
+        [fact, note].into_iter().map(|line| line.unwrap_or_else(|| "–".to_owned())).collect::<Vec<_>>().join("\n")
+    }
+
+    fn card(design: &Design) -> String {
+        told(line(design), note(design))
+    }
+
+    #[test]
+    fn a_card_says_how_newcomers_split() {
+        assert_snapshot!(card(&design("individual", [50.0, 50.0])), @"
+        Of 1,000 new users: about 497 control, 503 variant
+        The split is simulated with the platform's own draw: of 1,000 such users, each number stays within 31 of its weight 19 times in 20.
+        ");
+        assert_snapshot!(card(&design("group", [70.0, 30.0])), @"
+        Of 100 new groups (classId): about 67 control, 33 variant
+        The split is simulated with the platform's own draw: of 100 such groups, each number stays within 9 of its weight 19 times in 20. Everybody in a group gets the same, so the users split as the groups are large.
+        ");
+        assert_snapshot!(card(&design("within-subjects", [50.0, 50.0])), @"
+        Expected split: none: everybody meets every condition, in random order
+        –
+        ");
+        let turn = Some("random round robin".to_owned());
+        assert_snapshot!(card(&Design { order: turn, ..design("within-subjects", [50.0, 50.0]) }), @"
+        Expected split: none: everybody meets every condition, in turn, from one that is drawn
+        –
+        ");
+    }
+
+    #[test]
+    fn a_card_says_who_does_not_draw() {
+        let excluded = Named { users: vec!["u1".to_owned()], ..Named::default() };
+        let busy = Design { rivals: 1, early_stay_out: true, excluded, ..design("individual", [50.0, 50.0]) };
+        assert_snapshot!(card(&busy), @"
+        Of 1,000 new users: about 245 control, 252 variant; 503 come to other experiments at the same point
+        The split is simulated with the platform's own draw: of 497 such users, each number stays within 22 of its weight 19 times in 20. People on the exclusion list draw nothing. People who were at its decision points before the start draw nothing.
+        ");
+        assert_snapshot!(card(&Design { only_named: true, ..design("individual", [50.0, 50.0]) }), @"
+        –
+        –
+        ");
+        let users = ["student-1", "student-2", "student-nobody"].map(str::to_owned).to_vec();
+        let included = Named { users, groups: vec![("classId".to_owned(), "5B".to_owned())] };
+        assert_snapshot!(card(&Design { only_named: true, included, ..design("individual", [50.0, 50.0]) }), @"
+        Of the 3 users named: about 1 control, 2 variant
+        Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights.
+        ");
+    }
+
+    #[test]
+    fn a_change_stands_beside_what_was_before() {
+        let (before, after) = (design("individual", [50.0, 50.0]), design("individual", [70.0, 30.0]));
+        assert_snapshot!(told(changing(&before, &after), None), @"
+        Of 1,000 new users: about 497 control, 503 variant → about 667 control, 333 variant
+        –
+        ");
+        assert_snapshot!(told(changing(&before, &design("group", [50.0, 50.0])), None), @"
+        Of 100 new groups (classId): about 41 control, 59 variant
+        –
+        ");
+        assert_eq!(changing(&before, &before), None);
+    }
+}

@@ -1,0 +1,287 @@
+//! How newcomers will split over the conditions of a design, worked out by drawing for people who do not exist. Nothing is
+//! sent anywhere.
+//!
+//! Who will come is not known, so the draw is made for stand-ins in a few stand-in experiments, and the mean is told. They are
+//! always the same ones: the same design splits alike on every card, and two designs can be compared. Where only people named on a list take part the
+//! draw is made for them, in their experiment, and is what they will get.
+
+use std::sync::LazyLock;
+
+use super::draw;
+
+/// How many new users, and how many new groups, the split is told of.
+pub const USERS: u32 = 1_000;
+/// As many groups as a study may have.
+pub const GROUPS: u32 = 100;
+
+/// In how many stand-in experiments they draw. One alone may be far off, and would be so on every card.
+const SAMPLES: u32 = 8;
+
+/// Users and groups by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Users.
+    pub users: Vec<String>,
+    /// Groups, each with its kind.
+    pub groups: Vec<(String, String)>,
+}
+
+/// What decides how newcomers split.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Design {
+    /// The experiment's id.
+    pub experiment: String,
+    /// Codes and weights, in order.
+    pub conditions: Vec<(String, f64)>,
+    /// Who draws a lot: `individual`, `group` or `within-subjects`.
+    pub unit: String,
+    /// The type of group, with unit `group`.
+    pub group: Option<String>,
+    /// In which order people meet the conditions, within subjects.
+    pub order: Option<String>,
+    /// What a stratified draw goes by.
+    pub strata: Option<String>,
+    /// Whether only people on the inclusion list take part.
+    pub only_named: bool,
+    /// The inclusion list.
+    pub included: Named,
+    /// The exclusion list.
+    pub excluded: Named,
+    /// Whether people who were there before the start stay out.
+    pub early_stay_out: bool,
+    /// How many other live experiments are at its points.
+    pub rivals: usize,
+}
+
+/// Who is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// [`USERS`] who come for the first time.
+    NewUsers,
+    /// [`GROUPS`] of which somebody comes for the first time.
+    NewGroups,
+    /// The users on the inclusion list.
+    NamedUsers,
+    /// The groups on the inclusion list.
+    NamedGroups,
+}
+
+/// How newcomers split.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Split {
+    /// Nobody draws one condition: everybody meets all of them.
+    Everyone,
+    /// Nobody takes part.
+    Nobody,
+    /// Whoever is in groups named on the list, however many they are.
+    MembersOfGroups,
+    /// They draw.
+    Drawn(Drawn),
+}
+
+/// What was drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// By whom.
+    pub who: Who,
+    /// By how many.
+    pub of: u32,
+    /// How many came to each condition, in order.
+    pub counts: Vec<u32>,
+    /// How many came to another experiment at the same point.
+    pub elsewhere: u32,
+    /// How far chance takes a count from its weight, 19 times in 20.
+    pub spread: u32,
+}
+
+impl Split {
+    /// The split of a design.
+    pub fn of(design: &Design) -> Self {
+        if design.unit == "within-subjects" {
+            return Self::Everyone;
+        }
+        let by_group = design.unit == "group";
+        if !design.only_named {
+            let (who, of) = if by_group { (Who::NewGroups, GROUPS) } else { (Who::NewUsers, USERS) };
+            return Self::Drawn(by_stand_ins(design, who, of));
+        }
+        let Named { users, groups } = &design.included;
+        let kind = design.group.as_deref().unwrap_or_default();
+        let draw: Vec<_> = match by_group {
+            true => groups
+                .iter()
+                .filter(|group| group.0 == kind && !design.excluded.groups.contains(group))
+                .map(|g| &g.1)
+                .collect(),
+            false => users.iter().filter(|user| !design.excluded.users.contains(user)).collect(),
+        };
+        match (draw.is_empty(), users.is_empty() && groups.is_empty()) {
+            (true, true) => Self::Nobody,
+            (true, false) => Self::MembersOfGroups,
+            (false, _) => {
+                let who = if by_group { Who::NamedGroups } else { Who::NamedUsers };
+                Self::Drawn(by_names(design, who, &draw))
+            }
+        }
+    }
+}
+
+/// What a stand-in draws: the number that falls on a condition, and the lot that leads to an experiment.
+struct StandIn {
+    number: f64,
+    lot: f64,
+}
+
+/// Those of each sample. Their draws do not depend on the design, so they are worked out once.
+static STAND_INS: LazyLock<Vec<Vec<StandIn>>> = LazyLock::new(|| {
+    let stand_in = |sample: u32, nth: u32| {
+        let experiment = format!("expected-split-{sample}");
+        let name = format!("newcomer-{nth:04}");
+        StandIn { number: draw::number(&experiment, &name), lot: draw::pool_lot(&format!("{experiment}-{name}")) }
+    };
+    (0..SAMPLES).map(|sample| (0..USERS).map(|nth| stand_in(sample, nth)).collect()).collect()
+});
+
+fn by_stand_ins(design: &Design, who: Who, of: u32) -> Drawn {
+    let weights = weights(design);
+    // The last class is of those who come to another experiment.
+    let mut counts = vec![0; weights.len() + 1];
+    for StandIn { number, lot } in STAND_INS.iter().flat_map(|sample| sample.iter().take(of as usize)) {
+        match draw::pool_member(design.rivals + 1, *lot) {
+            0 => count(&mut counts, &weights, *number),
+            _ => counts[weights.len()] += 1,
+        }
+    }
+    let mut counts = mean(&counts, of);
+    let elsewhere = counts.pop().unwrap_or_default();
+    Drawn { who, of, spread: spread(&weights, of - elsewhere), counts, elsewhere }
+}
+
+/// The counts of one sample, from those of all of them; they add up to `of`.
+fn mean(counts: &[u32], of: u32) -> Vec<u32> {
+    let mut mean: Vec<u32> = counts.iter().map(|count| count / SAMPLES).collect();
+    let mut places: Vec<usize> = (0..counts.len()).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(counts[*place] % SAMPLES));
+    let missing = of.saturating_sub(mean.iter().sum());
+    for place in places.into_iter().take(missing as usize) {
+        mean[place] += 1;
+    }
+    mean
+}
+
+fn by_names(design: &Design, who: Who, names: &[&String]) -> Drawn {
+    let weights = weights(design);
+    let mut counts = vec![0; weights.len()];
+    for name in names {
+        count(&mut counts, &weights, draw::number(&design.experiment, name));
+    }
+    let of = u32::try_from(names.len()).unwrap_or(u32::MAX);
+    Drawn { who, of, spread: spread(&weights, of), counts, elsewhere: 0 }
+}
+
+fn count(counts: &mut [u32], weights: &[f64], number: f64) {
+    if let Some(count) = counts.get_mut(draw::falls_on(weights, number)) {
+        *count += 1;
+    }
+}
+
+fn weights(design: &Design) -> Vec<f64> {
+    design.conditions.iter().map(|(_, weight)| *weight).collect()
+}
+
+/// 1.96 standard deviations of a count, by the normal approximation; of the condition where it is largest.
+fn spread(weights: &[f64], of: u32) -> u32 {
+    let deviation = |weight: &f64| {
+        let share = (weight / 100.0).clamp(0.0, 1.0);
+        (f64::from(of) * share * (1.0 - share)).sqrt()
+    };
+    let largest = weights.iter().map(deviation).fold(0.0, f64::max);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the square root of a count")]
+    let spread = (1.96 * largest).ceil() as u32;
+    spread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn design(unit: &str, weights: &[f64]) -> Design {
+        Design {
+            experiment: "419f9e2f-875c-4688-9bb1-abb74dc0c280".to_owned(),
+            conditions: weights
+                .iter()
+                .zip(["control", "variant", "concrete"])
+                .map(|(w, c)| (c.to_owned(), *w))
+                .collect(),
+            unit: unit.to_owned(),
+            group: (unit == "group").then(|| "classId".to_owned()),
+            order: None,
+            strata: None,
+            only_named: false,
+            included: Named::default(),
+            excluded: Named::default(),
+            early_stay_out: false,
+            rivals: 0,
+        }
+    }
+
+    fn drawn(design: &Design) -> Drawn {
+        match Split::of(design) {
+            Split::Drawn(drawn) => drawn,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn newcomers_split_near_the_weights_and_always_alike() {
+        for weights in [[50.0, 50.0], [70.0, 30.0], [10.0, 90.0], [100.0, 0.0]] {
+            let split = drawn(&design("individual", &weights));
+            assert_eq!(split, drawn(&design("individual", &weights)));
+            assert_eq!((split.of, split.counts.iter().sum::<u32>()), (USERS, USERS));
+            let off = (f64::from(split.counts[0]) - 10.0 * weights[0]).abs();
+            assert!(off <= f64::from(split.spread) / 2.0, "{weights:?}: {split:?}");
+        }
+        assert_eq!(drawn(&design("individual", &[50.0, 50.0])).spread, 31);
+        assert_eq!(drawn(&design("individual", &[100.0, 0.0])).spread, 0);
+    }
+
+    #[test]
+    fn groups_draw_as_one() {
+        let split = drawn(&design("group", &[50.0, 50.0]));
+        assert_eq!((split.who, split.of, split.spread), (Who::NewGroups, GROUPS, 10));
+    }
+
+    #[test]
+    fn within_subjects_nobody_draws() {
+        assert_eq!(Split::of(&design("within-subjects", &[50.0, 50.0])), Split::Everyone);
+    }
+
+    #[test]
+    fn rivals_take_their_share() {
+        let split = drawn(&Design { rivals: 1, ..design("individual", &[50.0, 50.0]) });
+        assert!((450..=550).contains(&split.elsewhere), "{split:?}");
+        assert_eq!(split.counts.iter().sum::<u32>() + split.elsewhere, USERS);
+    }
+
+    #[test]
+    fn those_who_are_named_draw_what_the_server_was_seen_to_give_them() {
+        let names = ["student-1", "student-2", "student-nobody", "five-1", "preview-1"].map(str::to_owned);
+        let included = Named { users: names.to_vec(), ..Named::default() };
+        let only = Design { only_named: true, included, ..design("individual", &[50.0, 50.0]) };
+        let split = drawn(&only);
+        assert_eq!((split.who, split.of, split.counts.as_slice()), (Who::NamedUsers, 5, [2, 3].as_slice()));
+        let excluded = Named { users: vec!["student-1".to_owned()], ..Named::default() };
+        assert_eq!(drawn(&Design { excluded, ..only }).counts, [2, 2]);
+    }
+
+    #[test]
+    fn a_list_of_nobody_and_a_list_of_groups() {
+        let only = Design { only_named: true, ..design("individual", &[50.0, 50.0]) };
+        assert_eq!(Split::of(&only), Split::Nobody);
+        let groups = vec![("classId".to_owned(), "5B".to_owned()), ("schoolId".to_owned(), "north".to_owned())];
+        let included = Named { groups, ..Named::default() };
+        assert_eq!(Split::of(&Design { included: included.clone(), ..only.clone() }), Split::MembersOfGroups);
+        let by_group = Design { only_named: true, included, ..design("group", &[50.0, 50.0]) };
+        assert_eq!((drawn(&by_group).who, drawn(&by_group).of), (Who::NamedGroups, 1));
+    }
+}

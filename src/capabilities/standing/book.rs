@@ -1,0 +1,179 @@
+//! Where standing approvals are kept: one register of the store, changed by compare-and-set.
+//!
+//! Every change reads the whole book, works the next one out and sets it if nobody was faster; otherwise once more. There are
+//! few of them, and two processes that spend at the same moment must not spend the same users twice.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use super::grant::{Grant, Revoked, Standing};
+use crate::{
+    clock::{Clock, Timestamp},
+    graph::{
+        action::ActionRecord,
+        standing::{StandingApprovals, Under},
+        store::{Error, Register, Store},
+    },
+    ids::UserId,
+};
+
+/// The register.
+const KEY: &str = "standing approvals";
+
+/// How often a change is tried when others change the book at the same moment.
+const TRIES: u32 = 20;
+
+/// The most that the book holds; the oldest that are over go first.
+const MOST: usize = 200;
+
+/// All standing approvals.
+pub struct Book {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+}
+
+impl fmt::Debug for Book {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Book")
+    }
+}
+
+/// Why the book could not be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum BookError {
+    /// The store did not do it.
+    #[error(transparent)]
+    Store(#[from] Error),
+    /// Others changed it all the time.
+    #[error("the standing approvals are changed by others all the time")]
+    Busy,
+    /// It holds as many as it can.
+    #[error("there are {MOST} standing approvals that can be used")]
+    Full,
+    /// There is none of this name.
+    #[error("there is no standing approval of this name")]
+    Unknown,
+}
+
+impl Book {
+    /// The book in this store.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    /// What time it is, for whoever shows them.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// All of them, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer, or what it holds cannot be read.
+    pub async fn all(&self) -> Result<Vec<Grant>, Error> {
+        read(self.store.register(KEY).await?).map(|(_, grants)| grants)
+    }
+
+    /// Adds one. The same one again changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`BookError`].
+    pub async fn add(&self, grant: &Grant) -> Result<(), BookError> {
+        let now = self.clock.now();
+        self.change(|grants| {
+            if grants.iter().any(|other| other.bounds.id == grant.bounds.id) {
+                return Ok(Change::Nothing(()));
+            }
+            if grants.len() >= MOST {
+                let over = grants.iter().position(|other| other.standing(now) != Standing::Open);
+                grants.remove(over.ok_or(BookError::Full)?);
+            }
+            grants.push(grant.clone());
+            Ok(Change::Written(()))
+        })
+        .await
+    }
+
+    /// Ends one. Ending it again changes nothing. Returns it as it stands then.
+    ///
+    /// # Errors
+    ///
+    /// [`BookError::Unknown`], or that the store did not do it.
+    pub async fn revoke(&self, id: &str, by: &UserId) -> Result<Grant, BookError> {
+        let now = self.clock.now();
+        self.change(|grants| {
+            let grant = grants.iter_mut().find(|grant| grant.bounds.id == id).ok_or(BookError::Unknown)?;
+            if grant.revoked.is_some() {
+                return Ok(Change::Nothing(grant.clone()));
+            }
+            grant.revoked = Some(Revoked { by: by.clone(), at: now });
+            Ok(Change::Written(grant.clone()))
+        })
+        .await
+    }
+
+    /// Changes the book, as often as it takes to be the first.
+    async fn change<T>(
+        &self,
+        mut change: impl FnMut(&mut Vec<Grant>) -> Result<Change<T>, BookError>,
+    ) -> Result<T, BookError> {
+        for _ in 0..TRIES {
+            let (revision, mut grants) = read(self.store.register(KEY).await?)?;
+            match change(&mut grants)? {
+                Change::Nothing(answer) => return Ok(answer),
+                Change::Written(answer) => {
+                    if self.store.set_register(KEY, revision, &json!(grants)).await? {
+                        return Ok(answer);
+                    }
+                }
+            }
+        }
+        Err(BookError::Busy)
+    }
+}
+
+/// What a change of the book came to.
+enum Change<T> {
+    /// It is as it should be already.
+    Nothing(T),
+    /// It is to be written.
+    Written(T),
+}
+
+#[async_trait]
+impl StandingApprovals for Book {
+    async fn spend(&self, record: &ActionRecord) -> Option<Under> {
+        let now = self.clock.now();
+        let spent = self.change(|grants| {
+            if let Some(grant) = grants.iter().find(|grant| grant.has_spent(record)) {
+                return Ok(Change::Nothing(Some(grant.under())));
+            }
+            let covering = grants.iter_mut().find_map(|grant| Some((grant.covers(record, now)?, grant)));
+            Ok(match covering {
+                None => Change::Nothing(None),
+                Some((amount, grant)) => {
+                    grant.spend(amount, record, now);
+                    Change::Written(Some(grant.under()))
+                }
+            })
+        });
+        // Then a person decides, as if there were none.
+        spent.await.unwrap_or_else(|error| {
+            tracing::warn!(action.name = %record.name, %error, "Standing approvals cannot be asked");
+            None
+        })
+    }
+}
+
+fn read(register: Register) -> Result<(u64, Vec<Grant>), Error> {
+    let Register { revision, value } = register;
+    if value.is_null() {
+        return Ok((revision, Vec::new()));
+    }
+    let grants = serde_json::from_value(value);
+    grants.map(|grants| (revision, grants)).map_err(|error| Error::Corrupt { what: format!("{KEY}: {error}") })
+}

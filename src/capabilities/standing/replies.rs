@@ -1,0 +1,193 @@
+//! What is said about standing approvals.
+
+use serde_json::Value;
+
+use super::grant::{self, Bounds, Grant, Standing, What, Within};
+use crate::{
+    clock::Timestamp,
+    reply::{Card, Fact, Part, Reply, Text},
+    services::upgrade::{experiment::View, participants::Enrollment},
+};
+
+fn fact(label: &str, after: impl Into<Text>) -> Fact {
+    Fact { label: label.to_owned(), before: None, after: after.into() }
+}
+
+/// The card that asks for one. `target` is the experiment as it stands, with who is enrolled where that could be read.
+pub fn allow_card(bounds: &Bounds, target: Option<(&View, Option<Enrollment>)>) -> Card {
+    let Bounds { id, what, within, limit, until } = bounds;
+    let name = within.name();
+    let (title, what_words, each) = match what {
+        What::Simulate => (
+            format!("Let users be simulated in “{name}” without asking each time?"),
+            "enrol simulated users (balance tests)",
+            "Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.",
+        ),
+        What::StartAndStop => (
+            format!("Let “{name}” be started and stopped without asking each time?"),
+            "start, stop and resume",
+            "Nobody is asked about these again: each is done as soon as somebody in this conversation asks for it.",
+        ),
+    };
+    let place = match (within, target.as_ref()) {
+        (Within::Experiment { name, .. }, Some((view, _))) => {
+            Text::new().bold(name).plain(format!(", {}, {}", view.state.display(), view.context()))
+        }
+        (Within::Experiment { name, .. }, None) => Text::new().bold(name),
+        (Within::Context(context), _) => Text::new().plain("every experiment of ").code(context),
+    };
+    let mut facts = vec![
+        fact("Allows", what_words),
+        fact("In", place),
+        fact("At most", format!("{} in all", what.amount(*limit))),
+        fact("Until", grant::moment(*until)),
+    ];
+    let enrolled = target.and_then(|(_, enrolled)| enrolled).map(|enrolled| enrolled.users);
+    if let Within::Experiment { .. } = within {
+        let words = match enrolled {
+            None => "could not be read".to_owned(),
+            Some(0) => "nobody".to_owned(),
+            Some(1) => "1 person".to_owned(),
+            Some(users) => format!("{users} people"),
+        };
+        facts.push(fact("Enrolled", words));
+    }
+    let mut warnings = vec![Text::from(each)];
+    if *what == What::Simulate {
+        warnings.push(Text::from("The platform cannot take simulated users out again: they stay in its figures."));
+    }
+    Card {
+        title,
+        facts,
+        warnings,
+        notes: vec![
+            Text::from("It holds in this conversation only, and never for what is outside an envelope."),
+            Text::new().plain("It can be ended at any time: ").code(format!("revoke standing approval {id}")),
+        ],
+        approve: "Grant it".to_owned(),
+        reject: "Don't grant it".to_owned(),
+        done: format!("Granted {id}: {}.", bounds.words()),
+        irreversible: *what == What::Simulate && enrolled.is_some_and(|users| users > 0),
+    }
+}
+
+/// The card that asks to end one.
+pub fn revoke_card(granted: &Grant, now: Timestamp) -> Card {
+    let Bounds { id, what, limit, .. } = &granted.bounds;
+    let by = granted.granted_by.iter().enumerate().fold(Text::new(), |text, (nth, person)| {
+        if nth > 0 { text.plain(" and ").person(person.clone()) } else { text.person(person.clone()) }
+    });
+    Card {
+        title: format!("End the standing approval {id}?"),
+        facts: vec![
+            fact("Allows", granted.bounds.words()),
+            fact("Granted by", by),
+            fact("Used", format!("{} of {limit}", granted.used)),
+            Fact {
+                label: "Status".to_owned(),
+                before: Some(standing(granted.standing(now)).into()),
+                after: Text::from("revoked"),
+            },
+        ],
+        warnings: Vec::new(),
+        notes: vec![Text::from(match what {
+            What::Simulate => "From then on each test is asked about again. Tests that run already go on.",
+            What::StartAndStop => "From then on each start and stop is asked about again.",
+        })],
+        approve: "End it".to_owned(),
+        reject: "Keep it".to_owned(),
+        done: format!("Ended the standing approval {id}."),
+        irreversible: false,
+    }
+}
+
+fn standing(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Open => "can be used",
+        Standing::UsedUp => "used up",
+        Standing::Expired => "expired",
+        Standing::Revoked => "revoked",
+    }
+}
+
+/// The list of them: the answer of `list_standing_approvals`.
+pub fn list_reply(answer: &Value) -> Reply {
+    let read = |key: &str| answer[key].as_array().cloned().unwrap_or_default();
+    let (open, over) = (read("open"), read("over"));
+    let line = |one: &Value| {
+        let part = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        Text::new().code(part("id")).plain(format!(
+            "  {}; {} of {} used{}",
+            part("allows"),
+            one["used"],
+            one["limit"],
+            match one["standing"].as_str() {
+                Some("can be used") | None => String::new(),
+                Some(other) => format!(" ({other})"),
+            }
+        ))
+    };
+    if open.is_empty() && over.is_empty() {
+        return Reply::text("There are no standing approvals: I ask about every change.").hint(EXAMPLE);
+    }
+    let mut reply = match open.len() {
+        0 => Reply::text("No standing approval can be used: I ask about every change."),
+        _ => Reply::text("What may be done without asking each time, in the conversation where it was granted:")
+            .and(Part::List(open.iter().map(line).collect())),
+    };
+    if !over.is_empty() {
+        reply = reply.and(Part::Text("Over:".into())).and(Part::List(over.iter().map(line).collect()));
+    }
+    open.iter()
+        .take(3)
+        .filter_map(|one| one["id"].as_str())
+        .fold(reply, |reply, id| reply.choice(format!("End {id}"), format!("revoke standing approval {id}")))
+}
+
+/// How to ask for one.
+const EXAMPLE: &str = "To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.";
+
+/// There is none of this name.
+pub fn unknown(asked: &str, ids: &[String]) -> Reply {
+    let text = Text::new().plain("There is no standing approval “").plain(asked).plain("”.");
+    match ids {
+        [] => Reply::text(text).hint("None can be used at the moment."),
+        ids => ids.iter().take(4).fold(Reply::text(text), |reply, id| {
+            reply.choice(format!("End {id}"), format!("revoke standing approval {id}"))
+        }),
+    }
+}
+
+/// It is over already.
+pub fn over(granted: &Grant, now: Timestamp) -> Reply {
+    let text = Text::new().plain("The standing approval ").code(&granted.bounds.id);
+    Reply::text(text.plain(format!(" is {} already, so there is nothing to end.", standing(granted.standing(now)))))
+}
+
+/// It would hold for too long.
+pub fn too_long(days: i64) -> Reply {
+    Reply::text(format!("A standing approval ends after at most {days} days, so that somebody looks at it again."))
+        .hint("Name an earlier day, such as “until Friday”.")
+}
+
+/// It would allow too much, or nothing.
+pub fn not_so_much(what: What, most: u64) -> Reply {
+    Reply::text(format!("A standing approval is for 1 to {}.", what.amount(most)))
+}
+
+/// That kind of change always has to be asked about.
+pub fn not_that(asked: &str) -> Reply {
+    Reply::text(
+        Text::new()
+            .plain("I cannot do “")
+            .plain(asked)
+            .plain("” without asking each time: only what can be undone, and tests with simulated users."),
+    )
+    .hint(EXAMPLE)
+}
+
+/// The store cannot be asked.
+pub fn not_now() -> Reply {
+    Reply::text("I cannot get at my list of standing approvals at the moment, so nothing was changed.")
+        .hint("Ask again in a minute.")
+}

@@ -1,0 +1,136 @@
+//! `revoke_standing_approval`: ends a standing approval before its time.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    book::{Book, BookError},
+    grant::{Grant, Standing},
+    replies,
+};
+use crate::{
+    capabilities::experiments::{access, actions::missing},
+    graph::action::{
+        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal, Scope,
+    },
+    reply::Text,
+};
+
+/// Its name.
+pub const NAME: &str = "revoke_standing_approval";
+
+/// `revoke_standing_approval`.
+#[derive(Debug)]
+pub struct RevokeStanding(pub Arc<Book>);
+
+/// What people give.
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    /// Its name, such as `sa-1a2b3c`, or the experiment or context that it is for. Required.
+    #[serde(default)]
+    id: Option<String>,
+}
+
+/// What is stored.
+#[derive(Serialize, Deserialize)]
+struct Revocation {
+    id: String,
+}
+
+#[async_trait]
+impl ActionKind for RevokeStanding {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "Ends a standing approval before its time, so that each change is asked about again."
+    }
+
+    fn schema(&self) -> Value {
+        access::schema::<Given>()
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let asked: Given = access::parameters(parameters)?;
+        let all = self
+            .0
+            .all()
+            .await
+            .map_err(|_| PrepareError::Unavailable { error: ErrorKind::Network, reply: replies::not_now() })?;
+        let now = self.0.now();
+        let open: Vec<&Grant> = all.iter().filter(|grant| grant.standing(now) == Standing::Open).collect();
+        let ids = || open.iter().map(|grant| grant.bounds.id.clone()).collect::<Vec<_>>();
+        let asked = asked.id.as_deref().map(str::trim).filter(|asked| !asked.is_empty());
+        let found = match (asked, open.as_slice()) {
+            (None, [only]) => only,
+            (None, []) => return Err(access::refused(ErrorKind::NotFound, replies::list_reply(&json!({})))),
+            (None, _) => return Err(Refusal::Missing(vec![missing("id", "Which standing approval?", ids())]).into()),
+            (Some(asked), _) => {
+                let is = |name: &str| name.trim().eq_ignore_ascii_case(asked);
+                let of = |grant: &&&Grant| is(grant.bounds.within.name());
+                let by_id = all.iter().find(|grant| is(&grant.bounds.id));
+                let by_name: Vec<_> = open.iter().filter(of).copied().collect();
+                match (by_id, by_name.as_slice()) {
+                    (Some(grant), _) => grant,
+                    (None, [only]) => only,
+                    (None, []) => {
+                        return Err(access::refused(ErrorKind::NotFound, replies::unknown(asked, &ids())));
+                    }
+                    (None, several) => {
+                        let ids = several.iter().map(|grant| grant.bounds.id.clone()).collect();
+                        return Err(Refusal::Missing(vec![missing("id", "Which of them?", ids)]).into());
+                    }
+                }
+            }
+        };
+        if matches!(found.standing(now), Standing::Expired | Standing::Revoked) {
+            return Err(access::refused(ErrorKind::Execution, replies::over(found, now)));
+        }
+        Ok(Proposal {
+            parameters: json!(Revocation { id: found.bounds.id.clone() }),
+            preconditions: json!({ "revoked": false }),
+            card: replies::revoke_card(found, now),
+            undo: None,
+            scope: Scope::of(format!("standing:{}", found.bounds.id)),
+        })
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let id = record.parameters["id"].as_str().unwrap_or_default();
+        let all = self.0.all().await.map_err(|_| not_kept())?;
+        let grant = all.iter().find(|grant| grant.bounds.id == id);
+        Ok(json!({ "revoked": grant.is_none_or(|grant| grant.revoked.is_some()) }))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let id = record.parameters["id"].as_str().unwrap_or_default();
+        let by = record.decisions.iter().rev().find_map(|decision| decision.by.clone());
+        let by = by.unwrap_or_else(|| record.requested_by.clone());
+        match self.0.revoke(id, &by).await {
+            Ok(_) => Performed::Ended(Outcome::Done {
+                result: json!({ "id": id }),
+                summary: Text::from(record.card.done.as_str()),
+            }),
+            Err(BookError::Unknown) => Performed::Ended(Outcome::Failed {
+                error: ErrorKind::NotFound,
+                summary: Text::from("There is no such standing approval any more, so there was nothing to end."),
+            }),
+            Err(error) => Performed::NoAnswer { detail: error.to_string() },
+        }
+    }
+
+    /// Ending it again changes nothing.
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent
+    }
+}
+
+/// Our own store cannot be asked; nothing was changed.
+pub(super) fn not_kept() -> Outcome {
+    Outcome::Failed { error: ErrorKind::Network, summary: Text::from(replies::not_now().words()) }
+}

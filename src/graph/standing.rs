@@ -1,0 +1,82 @@
+//! Changes that need not wait, since somebody approved a bounded number of their kind beforehand.
+//!
+//! The engine asks [`StandingApprovals`] when a change is proposed. If one covers it, what it allows is spent first and the
+//! record is stored approved, with the decision of those who granted it; everything after that is as after a click. Killed
+//! in between, the step runs again and finds what it spent.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{
+    action::{ActionRecord, Decision, Status, Verdict},
+    request::Times,
+    store::{ActionChange, AuditKind, Changes},
+};
+use crate::{clock::Timestamp, ids::UserId, reply::Text};
+
+/// The standing approval that a record was approved under.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Under {
+    /// Its name.
+    pub id: String,
+    /// What it allows, in words.
+    pub allows: String,
+    /// Who granted it.
+    pub granted_by: Vec<UserId>,
+    /// How much of it is used with this change.
+    pub used: u64,
+    /// Of how much.
+    pub limit: u64,
+}
+
+/// Where standing approvals are kept.
+#[async_trait]
+pub trait StandingApprovals: Send + Sync + fmt::Debug {
+    /// Spends what a change needs of a standing approval that covers it; nothing if none does. Asked again about the same
+    /// run and message it answers as before, and spends nothing more.
+    async fn spend(&self, record: &ActionRecord) -> Option<Under>;
+}
+
+impl ActionRecord {
+    /// Puts the card out as approved: the record, what the audit says of it, the message. Returns the record.
+    pub fn put_out_under(self, under: Under, changes: &mut Changes, times: &Times, at: Timestamp) -> Self {
+        let approved = self.approved_under(&under, at);
+        let timers = changes.timers.len();
+        self.put_out(changes, times);
+        // Nobody is waited for: no timers, and the card is drawn and stored as it stands now.
+        changes.timers.truncate(timers);
+        changes.outbox.pop();
+        changes.actions.pop();
+        for decision in &approved.decisions {
+            let detail = json!({
+                "verdict": decision.verdict, "status": approved.status, "digest": approved.digest, "standing": under,
+            });
+            changes.audit.push(approved.event(AuditKind::Decided, at, decision.by.clone(), detail));
+        }
+        changes.outbox.push(approved.redrawn(at));
+        changes.actions.push(ActionChange { expected: None, record: approved.clone() });
+        approved
+    }
+
+    fn approved_under(&self, under: &Under, at: Timestamp) -> Self {
+        let mut approved = self.clone();
+        approved.status = Status::Approved;
+        let decision = |by: &UserId| Decision { by: Some(by.clone()), at, verdict: Verdict::Approved };
+        approved.decisions = under.granted_by.iter().map(decision).collect();
+        approved.revision += approved.decisions.len() as u64;
+        let Under { id, allows, granted_by, used, limit } = under;
+        let note = Text::new()
+            .plain("Approved under the standing approval ")
+            .code(id)
+            .plain(format!(": {allows}. Granted by "));
+        let note = granted_by.iter().enumerate().fold(note, |note, (nth, person)| {
+            if nth > 0 { note.plain(" and ").person(person.clone()) } else { note.person(person.clone()) }
+        });
+        approved.card.notes.push(note.plain(format!("; {used} of {limit} used with this.")));
+        approved.under = Some(under.clone());
+        approved
+    }
+}

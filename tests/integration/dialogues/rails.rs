@@ -1,0 +1,285 @@
+//! Guard rails: undo that looks first, envelopes, standing approvals.
+
+use countersign::{config::Envelope, graph::store::ActionFilter};
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::testing::without_run;
+use crate::support::{
+    bot::{Setup, TestBot},
+    thread::Thread,
+};
+
+/// Standing approvals have names of their own.
+fn without_id(text: &str) -> String {
+    let mut parts = text.split("sa-");
+    let mut words = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        words.push_str("sa-‹id›");
+        words.push_str(part.get(6..).unwrap_or_default());
+    }
+    words
+}
+
+/// The name of the standing approval that was spoken of last.
+fn id_in(text: &str) -> String {
+    let at = text.rfind("sa-").expect("one is named");
+    text[at..at + 9].to_owned()
+}
+
+async fn running(bot: &TestBot) -> Thread<'_> {
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.clicks("bo", "Start experiment").await;
+    thread.heard();
+    thread
+}
+
+fn marked(bot: &TestBot) -> usize {
+    bot.upgrade.effects().iter().filter(|entry| entry.path.ends_with("/mark")).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Conditions*  control 50%, variant 50% → *control 70%, variant 30%*
+    *Of 1,000 new users*  about 496 control, 504 variant → *about 689 control, 311 variant*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    It is inactive in assign-prog.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    thread.clicks("bo", "Update experiment").await;
+    thread.heard();
+    thread.clicks("ana", "Undo: put it back").await;
+    assert_snapshot!(thread.heard(), @"
+    *Update “Math Hints”?*
+    *Conditions*  control 70%, variant 30% → *control 50%, variant 50%*
+    *Of 1,000 new users*  about 689 control, 311 variant → *about 496 control, 504 variant*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    It is inactive in assign-prog.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update]
+    ");
+    thread.clicks("bo", "Update experiment").await;
+    let weights = |bot: &TestBot| {
+        let experiment = bot.upgrade.experiment("Math Hints").unwrap();
+        [0, 1].map(|n| experiment["conditions"][n]["assignmentWeight"].as_f64().unwrap())
+    };
+    assert_eq!(weights(&bot), [50.0, 50.0]);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_undo_leaves_alone_what_somebody_changed_since() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
+    thread.clicks("bo", "Update experiment").await;
+    thread.heard();
+    let mut other = bot.user("cy").says("change the weights of Math Hints to 60/40").await;
+    other.clicks("bo", "Update experiment").await;
+    other.heard();
+    thread.clicks("ana", "Undo: put it back").await;
+    assert_snapshot!(thread.heard(), @"");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
+    let bot = TestBot::start().await;
+    let mut thread =
+        bot.user("ana").says("create an experiment called Foo in assign-prog at SelectSection / area_model").await;
+    thread.clicks("bo", "Create experiment").await;
+    thread.heard();
+    thread.clicks("ana", "Undo: delete it again").await;
+    assert_snapshot!(thread.heard(), @"");
+    thread.clicks("bo", "Delete for good").await;
+    thread.heard();
+    assert!(bot.upgrade.experiment("Foo").is_none());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outside_an_envelope_two_others_have_to_approve() {
+    let settings = Box::new(|config: &mut countersign::config::Config| {
+        let pilot = Envelope {
+            experiments: vec!["Math Hints".to_owned()],
+            statuses: Some(vec!["enrolling".to_owned()]),
+            most_weight: Some(60.0),
+            most_users: Some(20),
+            ..Envelope::default()
+        };
+        config.approvals.envelopes.insert("pilot".to_owned(), pilot);
+    });
+    let bot = TestBot::with(Setup { settings, ..Setup::default() }).await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.clicks("ana", "Start experiment").await;
+    thread.heard();
+    assert_eq!(bot.done_to_platform(), ["POST /api/experiments/state"], "inside it the usual policy applies");
+
+    thread.says("ana", "enrol 30 users in Math Hints").await;
+    thread.clicks("ana", "Enrol test users").await;
+    thread.clicks("bo", "Enrol test users").await;
+    assert_eq!(marked(&bot), 0, "one of two, and who asked is neither");
+    thread.clicks("cy", "Enrol test users").await;
+    assert_eq!(marked(&bot), 30);
+
+    thread.says("ana", "change the weights of Math Hints to 70/30").await;
+    let filter = ActionFilter { thread: None, statuses: Vec::new(), limit: 1 };
+    let newest = bot.store().actions(&filter).await.unwrap().remove(0);
+    let because = "outside the envelope pilot: a weight of 70 %, at most 60 %";
+    assert_eq!(newest.policy.because.as_deref(), Some(because));
+    assert_eq!((newest.policy.needed, newest.policy.own_request, newest.policy.typed), (2, false, false));
+    thread.clicks("ana", "Don't update").await;
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
+    let bot = TestBot::start().await;
+    let mut thread = running(&bot).await;
+    thread.says("ana", "allow up to 60 simulated users in Math Hints until Friday").await;
+    assert_snapshot!(without_id(&thread.heard()), @"
+    *Let users be simulated in “Math Hints” without asking each time?*
+    *Allows*  enrol simulated users (balance tests)
+    *In*  *Math Hints*, enrolling (running), assign-prog
+    *At most*  60 simulated users in all
+    *Until*  2026-11-27 23:59 UTC
+    *Enrolled*  nobody
+    ⚠️ Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.
+    ⚠️ The platform cannot take simulated users out again: they stay in its figures.
+    It holds in this conversation only, and never for what is outside an envelope.
+    It can be ended at any time: `revoke standing approval sa-‹id›`
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Grant it] [Don't grant it]
+    ");
+    thread.clicks("bo", "Grant it").await;
+    assert_snapshot!(without_id(&thread.heard()), @"
+    *Let users be simulated in “Math Hints” without asking each time?*
+    *Allows*  enrol simulated users (balance tests)
+    *In*  *Math Hints*, enrolling (running), assign-prog
+    *At most*  60 simulated users in all
+    *Until*  2026-11-27 23:59 UTC
+    *Enrolled*  nobody
+    ⚠️ Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.
+    ⚠️ The platform cannot take simulated users out again: they stay in its figures.
+    It holds in this conversation only, and never for what is outside an envelope.
+    It can be ended at any time: `revoke standing approval sa-‹id›`
+    Approved by @bo · ‹time›
+    ✅ Granted sa-‹id›: up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC.
+    digest `‹id›`
+    ---
+    @ana *Let users be simulated in “Math Hints” without asking each time*: done.
+    [Undo: end it again]
+    ");
+
+    thread.says("ana", "enrol 40 users in Math Hints").await;
+    bot.settled().await;
+    assert_eq!(marked(&bot), 40, "nobody was asked");
+    let ran = without_run(&without_id(&thread.heard()));
+    assert_snapshot!(ran.split("✅").next().unwrap().trim_end(), @"
+    *Enrol 40 test users in “Math Hints”?*
+    *Users*  `test-‹run›-0001` to `test-‹run›-0040`
+    *At*  SelectSection / absolute_value_plot_equality
+    *Expected*  control 50%, variant 50%
+    *Bounds*  40 users, this experiment only, at most 15 minutes
+    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
+    It can be stopped on the way; who is enrolled by then stays so.
+    Approved under the standing approval `sa-‹id›`: up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC. Granted by @bo; 40 of 60 used with this.
+    Approved under the standing approval `sa-‹id›` of @bo · ‹time›
+    ");
+    let newest = |bot: &TestBot| {
+        let store = bot.store();
+        async move {
+            let filter = ActionFilter { thread: None, statuses: Vec::new(), limit: 1 };
+            store.actions(&filter).await.unwrap().remove(0)
+        }
+    };
+    let record = newest(&bot).await;
+    let under = record.under.clone().expect("it names the standing approval");
+    assert_eq!((under.used, under.limit, record.approved_by()), (40, 60, under.granted_by));
+    let audit = bot.store().audit(&record.thread).await.unwrap();
+    let decided = audit.iter().rev().find(|entry| json!(entry.event.kind) == "decided").unwrap();
+    assert_eq!(decided.event.detail["standing"]["id"], under.id.as_str());
+
+    thread.says("cy", "enrol 40 users in Math Hints").await;
+    assert!(newest(&bot).await.under.is_none(), "20 are left, so a person is asked");
+    assert_eq!(marked(&bot), 40);
+    thread.heard();
+    thread.clicks("cy", "Don't").await;
+    thread.heard();
+
+    thread.says("cy", "list standing approvals").await;
+    let listed = thread.heard();
+    assert_snapshot!(without_id(&listed), @"
+    What may be done without asking each time, in the conversation where it was granted:
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 40 of 60 used
+    [End sa-‹id›]
+    ");
+    thread.says("cy", &format!("revoke standing approval {}", id_in(&listed))).await;
+    assert_snapshot!(without_id(&thread.heard()), @"
+    *End the standing approval sa-‹id›?*
+    *Allows*  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC
+    *Granted by*  @bo
+    *Used*  40 of 60
+    *Status*  can be used → *revoked*
+    From then on each test is asked about again. Tests that run already go on.
+    Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [End it] [Keep it]
+    ");
+    thread.clicks("cy", "End it").await;
+    thread.heard();
+    thread.says("ana", "enrol 10 users in Math Hints").await;
+    assert_eq!(marked(&bot), 40, "it is revoked, so a person is asked");
+    thread.clicks("ana", "Don't").await;
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standing_approval_ends_with_its_time_and_holds_in_its_channel_only() {
+    let bot = TestBot::start().await;
+    let mut thread = running(&bot).await;
+    thread.says("ana", "allow up to 60 simulated users in Math Hints until tomorrow").await;
+    thread.clicks("bo", "Grant it").await;
+    thread.heard();
+    let elsewhere = bot.user("ana").writes("enrol 5 users in Math Hints").await;
+    assert_eq!(marked(&bot), 0, "a direct message is another conversation");
+    elsewhere.clicks("ana", "Don't").await;
+    bot.clock.advance(std::time::Duration::from_secs(3 * 24 * 3600));
+    thread.says("ana", "enrol 5 users in Math Hints").await;
+    assert_eq!(marked(&bot), 0, "its time is over");
+    thread.clicks("ana", "Don't").await;
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("grant a standing approval").await;
+    assert_snapshot!(thread.heard(), @"
+    What should be allowed without asking each time?
+    4 things to settle. You can give several at once, or say never mind.
+    [simulated users] [starts and stops]
+    ");
+    thread.says("ana", "allow up to 5000 simulated users in Math Hints until Friday").await;
+    assert_snapshot!(thread.heard(), @"A standing approval is for 1 to 1000 simulated users.");
+    thread.says("ana", "never mind").await;
+    thread.heard();
+    thread.says("ana", "list standing approvals").await;
+    assert_snapshot!(thread.heard(), @"
+    There are no standing approvals: I ask about every change.
+    To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
+    ");
+    thread.says("ana", "revoke sa-123456").await;
+    assert_snapshot!(thread.heard(), @"
+    There is no standing approval “sa-123456”.
+    None can be used at the moment.
+    ");
+    bot.finish().await;
+}
