@@ -17,7 +17,7 @@ use super::{
     definition::Graph,
     node::{Said, State},
     session::{Session, outgoing},
-    store::{Acquired, Error, Letter, Mail, Outbound, Store, Then},
+    store::{Acquired, AuditDraft, AuditKind, Error, Letter, Mail, Outbound, Store, Then},
 };
 use crate::{
     clock::Clock,
@@ -138,6 +138,12 @@ impl<S: State> Engine<S> {
         match letter.mail {
             Mail::Said { by, text, ts: _, addressed: _ } => {
                 let said = Said { by, text, at: self.clock.now() };
+                session.note(AuditDraft::new(
+                    AuditKind::Said,
+                    said.at,
+                    Some(said.by.clone()),
+                    AuditDraft::words(&said.text),
+                ));
                 let checkpoint = &mut session.checkpoint;
                 checkpoint.turns += 1;
                 checkpoint.run = Some(RunId::fresh());

@@ -10,7 +10,7 @@ use super::{
     delta,
     engine::Engine,
     node::State,
-    store::{Acquired, Changes, Error, Lease, Letter, Mail, Outbound, Outgoing, Seq, StepRecord, Then, Usage, Version},
+    store::{Acquired, AuditDraft, Changes, Error, Lease, Letter, Mail, Outbound, Outgoing, Seq, StepRecord, Then, Usage, Version},
 };
 use crate::{
     clock::Timestamp,
@@ -34,6 +34,8 @@ pub(super) struct Session<S: State> {
     pub(super) acks: Vec<Seq>,
     /// What set the next step off, for the trace.
     pub(super) input: Option<Value>,
+    /// What goes into the record with the next write.
+    noted: Vec<AuditDraft>,
     /// Whether the lease was given back.
     pub(super) released: bool,
     /// When the status line may appear or change; not known before the first step of a run.
@@ -81,6 +83,7 @@ impl<S: State> Session<S> {
             checkpoint,
             acks: overheard,
             input: None,
+            noted: Vec::new(),
             released: false,
             status_due: None,
             decided: None,
@@ -136,10 +139,16 @@ impl<S: State> Session<S> {
         !self.letters.is_empty()
     }
 
-    /// A write with what is already certain: the acknowledged letters.
+    /// Puts something into the record, with the next write.
+    pub(super) fn note(&mut self, event: AuditDraft) {
+        self.noted.push(event);
+    }
+
+    /// A write with what is already certain: the acknowledged letters, and what was noted for the record.
     pub(super) fn changes(&self) -> Changes {
         let mut changes = Changes::new(CommitId::fresh(), self.lease.thread.clone());
         changes.acks.clone_from(&self.acks);
+        changes.audit.clone_from(&self.noted);
         changes
     }
 
@@ -207,6 +216,7 @@ impl<S: State> Engine<S> {
             session.snapshot_version = version;
         }
         session.acks.clear();
+        session.noted.retain(|event| !changes.audit.contains(event));
         session.released = then != Then::Keep;
         let mut written = changes.actions.into_iter().map(|change| change.record);
         session.decided = written.rfind(|record| record.status != Status::Pending).or(session.decided.take());

@@ -10,7 +10,9 @@ use super::{
     engine::{Engine, Held},
     node::{Ask, Context, Next, NodeError, State, Step},
     session::{Session, StepInfo, outgoing},
-    store::{ActionChange, ActionFilter, AuditKind, Changes, Error, Outbound, Outgoing, Then, TimerChange},
+    store::{
+        ActionChange, ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, TimerChange, Usage,
+    },
 };
 use crate::{
     clock::Timestamp,
@@ -154,6 +156,10 @@ impl<S: State> Engine<S> {
         extra: Changes,
         wait: Option<Timestamp>,
     ) -> Result<Held, Error> {
+        let mut extra = extra;
+        if let Some(usage) = &info.usage {
+            extra.audit.push(ran(session, info.node, usage, self.clock.now()));
+        }
         let step = session.step(info);
         let changes = Changes { step: step.step, snapshot: step.snapshot, acks: step.acks, ..extra };
         let then = match wait {
@@ -176,9 +182,14 @@ impl<S: State> Engine<S> {
         let slot = session.checkpoint.voice.slot();
         session.checkpoint.voice.said += 1;
         let files = std::mem::take(&mut reply.files);
+        let mut words = AuditDraft::words(&reply.words());
+        words["run"] = json!(session.checkpoint.run);
+        changes.audit.push(AuditDraft::new(AuditKind::Answered, now, None, words));
         changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
         for Attachment { name, title, bytes } in files {
             let hash = self.store.put_blob(&bytes, None).await?;
+            let detail = json!({ "name": name, "title": title, "hash": hash, "bytes": bytes.len() });
+            changes.audit.push(AuditDraft::new(AuditKind::Attached, now, None, detail));
             let file = outgoing(session.checkpoint.voice.slot(), now, Outbound::File { name, title, hash });
             changes.outbox.push(Outgoing { slot: None, ..file });
         }
@@ -244,9 +255,7 @@ impl<S: State> Engine<S> {
             Some(requested_by),
             json!({ "action": record.name, "title": record.card.title }),
         ));
-        changes.audit.push(record.event(AuditKind::Shown, now, None,
-            json!({ "digest": record.digest, "parameters": record.parameters, "preconditions": record.preconditions, "policy": record.policy }),
-        ));
+        changes.audit.push(record.shown(now));
         let card = Outbound::Card { card: record.card.clone(), state: record.card_state() };
         changes.outbox.push(outgoing(slot, now, card));
         changes.actions.push(ActionChange { expected: None, record });
@@ -293,6 +302,14 @@ impl<S: State> Engine<S> {
         };
         self.save_step(session, info, extra, None).await
     }
+}
+
+/// What a step cost, for the record.
+fn ran<S: State>(session: &Session<S>, node: &str, usage: &Usage, now: Timestamp) -> AuditDraft {
+    let mut detail = serde_json::to_value(usage).expect("usage is plain data");
+    detail["run"] = json!(session.checkpoint.run);
+    detail["node"] = json!(node);
+    AuditDraft::new(AuditKind::Ran, now, None, detail)
 }
 
 /// Why a node's run ends, and what is said about it.

@@ -28,7 +28,7 @@ use std::{fmt, time::Duration};
 use async_trait::async_trait;
 
 pub use self::{
-    audit::{AuditDraft, AuditEntry, AuditKind},
+    audit::{AuditDraft, AuditEntry, AuditKind, Broken},
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
     delivery::{Delivery, DeskEntry, Destination, Ingested, Letter, Mail},
     lease::{Acquired, Lease, Saved, Then},
