@@ -18,6 +18,7 @@ use crate::{
         desk::{self, Desk},
         dispatch::Dispatch,
         home::Home,
+        notebook::retention::Retention,
         outbox::Sender,
         sweeper::Sweeper,
         workers::{self, Workers},
@@ -138,7 +139,8 @@ impl Bot {
         };
         let router = http::router(store.clone(), health).merge(events);
         let every = config.workers.sweep_every;
-        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, sender, every };
+        let retention = Retention::new(store.clone(), clock.clone(), &config.record);
+        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, sender, retention, every };
         Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, drain: config.workers.drain })
     }
 

@@ -10,6 +10,7 @@
 //! | [`render`] | draws replies and cards as Block Kit |
 //! | [`commands`], [`home`] | quick answers without a model |
 //! | [`trace`] | tells what happened in a thread |
+//! | [`notebook`] | exports it, so that it can be read and checked elsewhere |
 //!
 //! *Architecture Invariant:* nothing here decides what the assistant says or does; nothing in the graph knows Slack.
 //! *Architecture Invariant:* a decision never waits for a lease. It is one compare-and-set on the action's record, so a
@@ -21,6 +22,7 @@ pub mod desk;
 pub mod dispatch;
 pub mod entry;
 pub mod home;
+pub mod notebook;
 pub mod outbox;
 pub mod render;
 pub mod sweeper;
