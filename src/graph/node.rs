@@ -8,7 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    action::{ActionRecord, Proposal},
+    action::{ActionRecord, Proposal, Wish},
     store::Usage,
 };
 use crate::{
@@ -22,6 +22,9 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
     /// A person said something: everything that belongs to a single turn begins anew, what persists stays.
     fn begin_turn(&mut self, said: &Said);
 
+    /// A person stopped the run: what was still to come of it is let go.
+    fn stopped(&mut self) {}
+
     /// What belongs to the turn alone, to be kept while a question is open.
     fn suspend(&self) -> Value;
 
@@ -31,6 +34,9 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
     ///
     /// If an older version wrote something that cannot be read.
     fn resume(&mut self, turn: Value) -> Result<(), serde_json::Error>;
+
+    /// A newer request took the place of this one: the turn that asked for it never goes on.
+    fn superseded(&mut self, older: &ActionRecord, now: Timestamp);
 }
 
 /// What a person said.
@@ -42,6 +48,8 @@ pub struct Said {
     pub text: String,
     /// When it is taken up.
     pub at: Timestamp,
+    /// What is wanted, where no words have to be understood.
+    pub wish: Option<Wish>,
 }
 
 /// What a node is told besides the state.

@@ -36,6 +36,8 @@ pub(super) struct Session<S: State> {
     pub(super) input: Option<Value>,
     /// What goes into the record with the next write.
     noted: Vec<AuditDraft>,
+    /// When the mailbox was last looked into for a “stop”.
+    pub(super) listened_at: Option<Timestamp>,
     /// Whether the lease was given back.
     pub(super) released: bool,
     /// When the status line may appear or change; not known before the first step of a run.
@@ -84,6 +86,7 @@ impl<S: State> Session<S> {
             acks: overheard,
             input: None,
             noted: Vec::new(),
+            listened_at: None,
             released: false,
             status_due: None,
             decided: None,
@@ -119,19 +122,38 @@ impl<S: State> Session<S> {
         }
     }
 
-    /// Takes up every “stop” among the letters: who said the first.
+    /// Takes up every “stop” among the letters, and with it what was said before and not begun: who said the first.
     pub(super) fn stop(&mut self) -> Option<UserId> {
         let mut first = None;
-        let acks = &mut self.acks;
-        self.letters.retain(|letter| match &letter.mail {
-            Mail::Stop { by } => {
-                acks.push(letter.seq);
+        let mut last = 0;
+        for letter in &self.letters {
+            if let Mail::Stop { by, .. } = &letter.mail {
                 first.get_or_insert_with(|| by.clone());
-                false
+                last = last.max(letter.seq);
             }
-            Mail::Said { .. } | Mail::Decided { .. } => true,
-        });
+        }
+        self.drop_stopped(last);
         first
+    }
+
+    /// Acknowledges what is ended by a “stop” at this position: itself, and what was said before it and not begun.
+    /// Returns how much of the latter there was.
+    pub(super) fn drop_stopped(&mut self, stop: Seq) -> usize {
+        let mut said = 0;
+        let acks = &mut self.acks;
+        self.letters.retain(|letter| {
+            let ended = match &letter.mail {
+                Mail::Stop { .. } => true,
+                Mail::Said { .. } => letter.seq < stop,
+                Mail::Decided { .. } => false,
+            } && letter.seq <= stop;
+            if ended {
+                acks.push(letter.seq);
+                said += usize::from(matches!(letter.mail, Mail::Said { .. }));
+            }
+            !ended
+        });
+        said
     }
 
     /// Whether letters are known that nobody has read.
@@ -266,7 +288,10 @@ mod tests {
     use super::*;
 
     fn said(seq: Seq, ts: &str) -> Letter {
-        Letter { seq, mail: Mail::Said { by: "U1".into(), text: "hi".into(), ts: ts.into(), addressed: false } }
+        Letter {
+            seq,
+            mail: Mail::Said { by: "U1".into(), text: "hi".into(), ts: ts.into(), addressed: false, wish: None },
+        }
     }
 
     #[test]

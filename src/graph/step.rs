@@ -2,21 +2,19 @@
 
 use std::pin::pin;
 
-use serde_json::json;
-
 use super::{
-    action::{ActionRecord, Status, digest_of},
+    action::{ActionRecord, Replacement, Status},
     checkpoint::{Cursor, Suspended},
-    engine::{Engine, Held},
+    engine::{Engine, Held, Matter},
     node::{Ask, Context, Next, NodeError, State, Step},
+    perform::illegal,
+    request::{Request, Times},
     session::{Session, StepInfo, outgoing},
-    store::{
-        ActionChange, ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, TimerChange, Usage,
-    },
+    store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, Usage},
 };
 use crate::{
     clock::Timestamp,
-    ids::{ActionId, ApprovalId},
+    ids::{ActionId, CommitId},
     reply::{Attachment, Reply, Text},
     status_line,
 };
@@ -39,21 +37,24 @@ impl<S: State> Engine<S> {
         let context = self.context(session, attempt, ended.clone()).await?;
         let run = node.run(session.checkpoint.state.clone(), &context);
         let run = tokio::time::timeout(self.settings.step_timeout, run);
-        let result = match node.status() {
-            None => run.await,
-            Some(text) => {
-                let (mut line, run) = status_line::during(text, run);
-                let mut run = pin!(run);
-                line.mark_changed(); // the first words are to be shown, too
-                loop {
-                    tokio::select! {
-                        biased;
-                        result = &mut run => break result,
-                        () = self.news(session, &mut line) => {
-                            let text = line.borrow_and_update().clone();
-                            self.show_status(session, &text).await?;
-                        }
+        let shows = node.status().is_some();
+        let (mut line, run) = status_line::during(node.status().unwrap_or_default(), run);
+        let mut run = pin!(run);
+        line.mark_changed(); // the first words are to be shown, too
+        let result = loop {
+            let (lease, heard) = (session.lease.clone(), session.heard());
+            tokio::select! {
+                biased;
+                result = &mut run => break result,
+                letters = self.stop_said(lease, heard), if ended.is_none() => {
+                    session.hear(letters);
+                    if let Some(by) = session.stop() {
+                        return self.end_stopped(session, name, began, by).await;
                     }
+                }
+                () = self.news(session, &mut line), if shows => {
+                    let text = line.borrow_and_update().clone();
+                    self.show_status(session, &text).await?;
                 }
             }
         };
@@ -75,15 +76,16 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Waits until the status line has something new to show and may show it.
+    /// Waits until the status line has something new to show and may show it, or has to be shown again: Slack's own
+    /// line vanishes after a while.
     async fn news(&self, session: &mut Session<S>, line: &mut status_line::Line) {
         let now = self.clock.now();
-        session.status_due.get_or_insert(now + self.settings.status_after);
-        if line.changed().await.is_err() {
-            std::future::pending().await // the work is over
+        let due = *session.status_due.get_or_insert(now + self.settings.status_after);
+        match tokio::time::timeout(self.settings.status_again, line.changed()).await {
+            Ok(Err(_)) => std::future::pending().await, // the work is over
+            Ok(Ok(())) => tokio::time::sleep(due.since(self.clock.now())).await,
+            Err(_) => {}
         }
-        let due = session.status_due.unwrap_or(now);
-        tokio::time::sleep(due.since(self.clock.now())).await;
     }
 
     /// Tells what the node at the cursor is doing. Written only once it has taken long: most steps never need it.
@@ -131,7 +133,7 @@ impl<S: State> Engine<S> {
                 target
             }
             Next::Ask(ask) => {
-                self.ask(session, &mut extra, *ask);
+                self.ask(session, &mut extra, *ask).await?;
                 session.checkpoint.cursor = Cursor::Idle;
                 "await"
             }
@@ -196,69 +198,71 @@ impl<S: State> Engine<S> {
         Ok(())
     }
 
-    /// Stores the question with its card; the card is posted after that, from the outbox.
-    fn ask(&self, session: &mut Session<S>, changes: &mut Changes, ask: Ask) {
-        let Ask { action, proposal, requested_by, then } = ask;
+    /// Stores the question with its card; the card is posted after that, from the outbox. Cards of this thread that ask
+    /// about the same thing give way.
+    async fn ask(&self, session: &mut Session<S>, changes: &mut Changes, ask: Ask) -> Result<(), Error> {
+        let Ask { action, mut proposal, requested_by, then } = ask;
         let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
-        let now = self.clock.now();
         let thread = session.lease.thread.clone();
-        let irreversible = kind.irreversible() || proposal.card.irreversible;
-        let policy = (self.policy_for)(kind.as_ref(), irreversible);
-        let id = ActionId::fresh();
-        let approval = ApprovalId::new(&thread, rand::random());
+        proposal.card.irreversible |= kind.irreversible();
+        let policy = (self.policy_for)(&Matter {
+            action: kind.name(),
+            irreversible: proposal.card.irreversible,
+            scope: &proposal.scope,
+        });
         let run = session.checkpoint.run.clone().unwrap_or_else(|| "none".into());
         let slot = session.checkpoint.voice.slot();
         session.checkpoint.voice.said += 1;
-        let mut record = ActionRecord {
-            format: ActionRecord::FORMAT,
-            id: id.clone(),
-            approval: approval.clone(),
-            thread,
+        let times = Times { open_for: self.settings.approval_ttl, remind_before: self.settings.remind_before };
+        let request = Request {
+            thread: &thread,
             run: run.clone(),
-            name: action,
-            action_version: kind.version(),
-            digest: digest_of(kind.name(), kind.version(), &proposal.parameters, &proposal.preconditions, &policy),
-            parameters: proposal.parameters,
-            preconditions: proposal.preconditions,
+            kind: kind.as_ref(),
+            proposal,
+            requested_by,
+            at: self.clock.now(),
             policy,
-            status: Status::Pending,
-            revision: 1,
-            card: proposal.card,
-            slot: slot.clone(),
-            requested_by: requested_by.clone(),
-            requested_at: now,
-            expires_at: now + self.settings.approval_ttl,
-            decisions: Vec::new(),
-            intent_at: None,
-            progress: None,
-            progress_at: None,
-            interrupted_at: None,
-            outcome: None,
-            undo: proposal.undo,
+            slot,
+            times,
         };
-        if record.is_out_of_reach() {
-            record.card.warnings.push(Text::from(
-                "Another person has to approve this, and nobody else can read a direct message. Ask me in a channel.",
-            ));
-        }
+        let mut record = request.into_record();
+        self.supersede(session, &mut record).await?;
         let turn = session.checkpoint.state.suspend();
-        let suspended = Suspended { action: id.clone(), run, node: then.to_owned(), turn };
-        session.checkpoint.suspended.insert(approval.clone(), suspended);
-        changes.timers.push(TimerChange::Set {
-            key: record.expiry_timer(),
-            due: record.expires_at,
-            entry: json!({ "kind": "expire", "approval": approval }),
-        });
-        changes.audit.push(record.event(
-            AuditKind::Asked,
-            now,
-            Some(requested_by),
-            json!({ "action": record.name, "title": record.card.title }),
-        ));
-        changes.audit.push(record.shown(now));
-        let card = Outbound::Card { card: record.card.clone(), state: record.card_state() };
-        changes.outbox.push(outgoing(slot, now, card));
-        changes.actions.push(ActionChange { expected: None, record });
+        let suspended = Suspended { action: record.id.clone(), run, node: then.to_owned(), turn };
+        session.checkpoint.suspended.insert(record.approval.clone(), suspended);
+        record.put_out(changes, &times);
+        Ok(())
+    }
+
+    /// Open cards of this thread about the same thing give way to this one; a card that was decided meanwhile does not.
+    async fn supersede(&self, session: &mut Session<S>, newer: &mut ActionRecord) -> Result<(), Error> {
+        if session.checkpoint.suspended.is_empty() || newer.scope.targets.is_empty() {
+            return Ok(());
+        }
+        let filter = ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
+        for open in self.store.actions(&filter).await? {
+            if !open.scope.shares_target_with(&newer.scope) {
+                continue;
+            }
+            let at = newer.requested_at;
+            let mut changes = Changes::new(CommitId::fresh(), newer.thread.clone());
+            let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone() };
+            let by = Some(newer.requested_by.clone());
+            let older = open.give_way(&mut changes, to, by, at).map_err(illegal)?;
+            match self.store.apply(&changes).await {
+                Ok(()) => {
+                    session.checkpoint.suspended.remove(older.question());
+                    session.checkpoint.state.superseded(&older, at);
+                    newer
+                        .card
+                        .notes
+                        .push(Text::from("Takes the place of the open card: ").plain(older.act()).plain("."));
+                }
+                Err(Error::ActionMoved { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Waits and tries the node again, or gives up.
