@@ -8,6 +8,8 @@
 //! | [`approvals`] | decides whether a click counts, and makes it count once |
 //! | [`outbox`] | sends what was said, once, in order |
 //! | [`render`] | draws replies and cards as Block Kit |
+//! | [`presence`] | what Slack itself shows while it works |
+//! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |
 //! | [`commands`], [`home`] | quick answers without a model |
 //! | [`trace`] | tells what happened in a thread |
 //! | [`notebook`] | exports it, so that it can be read and checked elsewhere |
@@ -23,8 +25,12 @@ pub mod dispatch;
 pub mod entry;
 pub mod home;
 pub mod notebook;
+pub mod order;
 pub mod outbox;
+pub mod presence;
+pub mod rating;
 pub mod render;
+pub mod stopping;
 pub mod sweeper;
 pub mod trace;
 pub mod workers;

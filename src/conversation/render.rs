@@ -32,6 +32,9 @@ pub const REJECT: &str = "reject";
 /// The action id of the button that stops what is running; its value is the approval's key.
 pub const STOP: &str = "stop";
 
+/// The action id of the buttons that say whether an answer helped ([`super::rating`]).
+pub const RATE: &str = "rate";
+
 /// How the action ids of choices begin; a number follows, and the value is what is said.
 pub const SAY: &str = "say:";
 

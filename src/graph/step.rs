@@ -2,6 +2,8 @@
 
 use std::pin::pin;
 
+use serde_json::json;
+
 use super::{
     action::{ActionRecord, Replacement, Status},
     checkpoint::{Cursor, Suspended},

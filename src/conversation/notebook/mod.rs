@@ -43,7 +43,7 @@ use crate::{
     clock::Clock,
     graph::store::{AuditDraft, AuditEntry, AuditKind, Changes, Outbound, Outgoing, Store},
     ids::{CommitId, Nonce, ThreadId, UserId},
-    reply::Attachment,
+    reply::{Attachment, Reply},
     slack::client::SlackClient,
 };
 
@@ -174,6 +174,18 @@ impl Notebook {
             }
         }
         Ok(figures)
+    }
+}
+
+/// Why there is no notebook, for the person who wanted one.
+pub fn cannot(error: &Error) -> Reply {
+    match error {
+        Error::NoRecord(_) => Reply::text("Nothing has happened in this thread that I could export."),
+        Error::Broken { seq, .. } => Reply::text(format!(
+            "My record of this thread does not hold together at entry {seq}, so I export nothing that would look as if it did.",
+        ))
+        .hint("Please tell whoever runs me."),
+        Error::Store(_) => Reply::text("I can't reach my own memory at the moment.").hint("Try again in a minute."),
     }
 }
 
