@@ -133,12 +133,7 @@ impl Bot {
             approvals: Approvals::new(store.clone(), clock.clone(), slack.clone()),
             commands: Commands::new(store.clone(), quick),
             stopping: Stopping::new(store.clone(), clock.clone(), slack.clone()),
-            notebook: Notebook::new(
-                store.clone(),
-                clock.clone(),
-                Some(slack.clone()),
-                Redaction::from(&config.record),
-            ),
+            notebook: Notebook::new(store.clone(), clock.clone(), Some(slack.clone()), Redaction::from(&config.record)),
             ratings: Ratings::new(store.clone(), clock.clone()),
             agent_view: config.slack.agent_view,
             home: Home::new(store.clone(), slack.clone()),

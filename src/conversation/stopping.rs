@@ -101,7 +101,9 @@ impl Stopping {
 
 /// Cards that the person cannot close.
 fn stay_open(kept: &[ActionRecord]) -> Reply {
-    let who = |record: &ActionRecord| Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone());
+    let who = |record: &ActionRecord| {
+        Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone())
+    };
     Reply::text("I work on nothing here any more. These cards stay open, since they are not yours to close:")
         .and(Part::List(kept.iter().map(who).collect()))
         .hint("Only the person who asked, or one who may decide, can close them.")

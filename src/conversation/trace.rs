@@ -100,9 +100,7 @@ fn runs(steps: &[(Version, StepRecord)], audit: &[AuditEntry]) -> Vec<Value> {
             None => runs.push((step.run.as_str(), vec![told], step.at.to_string())),
         }
     }
-    let told = |(run, steps, started): (&str, Vec<Value>, String)| {
-        json!({ "run": run, "started_at": started, "steps": steps, "ratings": ratings(run, audit) })
-    };
+    let told = |(run, steps, started): (&str, Vec<Value>, String)| json!({ "run": run, "started_at": started, "steps": steps, "ratings": ratings(run, audit) });
     runs.into_iter().map(told).collect()
 }
 

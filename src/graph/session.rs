@@ -10,7 +10,10 @@ use super::{
     delta,
     engine::Engine,
     node::State,
-    store::{Acquired, AuditDraft, Changes, Error, Lease, Letter, Mail, Outbound, Outgoing, Seq, StepRecord, Then, Usage, Version},
+    store::{
+        Acquired, AuditDraft, Changes, Error, Lease, Letter, Mail, Outbound, Outgoing, Seq, StepRecord, Then, Usage,
+        Version,
+    },
 };
 use crate::{
     clock::Timestamp,

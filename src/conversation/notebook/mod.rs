@@ -103,12 +103,7 @@ pub struct Notebook {
 
 impl Notebook {
     /// Exports from this store; people are named as this workspace names them.
-    pub fn new(
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        slack: Option<SlackClient>,
-        redaction: Redaction,
-    ) -> Self {
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, slack: Option<SlackClient>, redaction: Redaction) -> Self {
         Self { store, clock, slack, redaction }
     }
 

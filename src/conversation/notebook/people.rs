@@ -117,7 +117,8 @@ fn ids(record: &[AuditEntry]) -> Vec<String> {
 fn mentions(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices('@').filter_map(|(at, _)| {
         let rest = &text[at + 1..];
-        let end = rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')).unwrap_or(rest.len());
         let followed = rest[end..].starts_with(|c: char| c.is_alphanumeric());
         (end > 1 && rest.starts_with(['U', 'W']) && !followed).then(|| &rest[..end])
     })

@@ -69,18 +69,22 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Break> {
         return Err(at(1, None, "the file is empty", "a notebook begins with its head"));
     };
     let head = read_head(whole(1, first)?)?;
-    let thread: ThreadId = head
-        .thread
-        .parse()
-        .map_err(|_| at(1, None, format!("the thread is `{}`", head.thread), "TEAM/CHANNEL/TS"))?;
-    let (mut previous, mut span, mut withheld, mut hidden) = (String::new(), None, 0, 0);
+    let thread: ThreadId =
+        head.thread.parse().map_err(|_| at(1, None, format!("the thread is `{}`", head.thread), "TEAM/CHANNEL/TS"))?;
+    // What changed within a line shows in the line itself; only then is it worth asking how the lines follow each other.
+    let mut texts = Vec::with_capacity(body.len());
     for (n, raw) in body.iter().enumerate() {
+        let wrong = |(wrong, right): (String, String)| at(n + 2, Some(n as u64 + 1), wrong, right);
+        texts.push(lines::read(whole(n + 2, raw)?).map_err(wrong)?);
+    }
+    let (mut previous, mut span, mut withheld, mut hidden) = (String::new(), None, 0, 0);
+    for (n, text) in texts.iter().enumerate() {
         let (line, seq) = (n + 2, n as u64 + 1);
         if seq > head.entries {
             let right = format!("the file ends after entry {}, as its head says", head.entries);
             return Err(at(line, Some(seq), "there is a line more", right));
         }
-        let entry = read_entry(line, seq, whole(line, raw)?)?;
+        let entry = read_entry(line, seq, text)?;
         entry.check(&thread, &previous).map_err(|wrong| {
             let (wrong, right) = words::broken(&entry, &wrong);
             at(line, Some(seq), wrong, right)
@@ -100,7 +104,8 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Break> {
     }
     let seal = sha256(&bytes[first.len()..]);
     if seal != head.seal || hidden != head.hidden {
-        let wrong = format!("the head was made for other lines: its seal is {}, with {} hidden", head.seal, head.hidden);
+        let wrong =
+            format!("the head was made for other lines: its seal is {}, with {} hidden", head.seal, head.hidden);
         return Err(at(1, None, wrong, format!("the lines below it have {seal}, with {hidden} hidden")));
     }
     Ok(Verified { thread, entries: head.entries, span, last: head.last, hidden, withheld, files: head.files })
@@ -156,12 +161,11 @@ fn read_head(line: &str) -> Result<Head, Break> {
     Ok(head)
 }
 
-fn read_entry(line: usize, seq: u64, raw: &str) -> Result<AuditEntry, Break> {
-    let text = lines::read(raw).map_err(|(wrong, right)| at(line, Some(seq), wrong, right))?;
-    let entry: AuditEntry = serde_json::from_str(&text).map_err(|error| {
+fn read_entry(line: usize, seq: u64, text: &str) -> Result<AuditEntry, Break> {
+    let entry: AuditEntry = serde_json::from_str(text).map_err(|error| {
         at(line, Some(seq), format!("it cannot be read ({error})"), "an entry of the record as this format has it")
     })?;
-    as_written(line, Some(seq), &entry, &text)?;
+    as_written(line, Some(seq), &entry, text)?;
     if entry.seq != seq {
         let wrong = match entry.seq > seq {
             true => format!("entry {} stands here: entry {seq} is missing, or stands elsewhere", entry.seq),

@@ -243,7 +243,8 @@ mod tests {
     #[test]
     fn an_entry_of_the_first_version_is_withheld_as_a_whole() {
         let first = AuditDraft { salt: Salt::default(), ..said("start it") };
-        let entry = AuditEntry::chain(&thread(), 1, "", first).hide(|place, _, _| place.ends_with("text").then(|| json!("")));
+        let entry =
+            AuditEntry::chain(&thread(), 1, "", first).hide(|place, _, _| place.ends_with("text").then(|| json!("")));
         assert!(entry.withheld && entry.holds(&thread(), ""));
         assert!(!serde_json::to_string(&entry).unwrap().contains("start it"));
     }

@@ -19,8 +19,8 @@ use countersign::{
     graph::{
         action::ActionRecord,
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error, Forget,
-            Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
+            Forget, Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},

@@ -75,7 +75,8 @@ impl<'a> Cards<'a> {
         }
         out.push_str("## In short\n\n");
         for (n, card) in self.all.iter().enumerate() {
-            let asked = card.asked_by.map(|by| format!(", asked for by {}", inline(&people.name(by)))).unwrap_or_default();
+            let asked =
+                card.asked_by.map(|by| format!(", asked for by {}", inline(&people.name(by)))).unwrap_or_default();
             let title = inline(card.title);
             let _ = writeln!(out, "{}. **{title}**{asked}: {}.", n + 1, card.end(people));
         }
@@ -108,7 +109,8 @@ impl<'a> Cards<'a> {
             let who = policy(&detail["policy"], people);
             let _ = writeln!(out, "{who} The card was open until {} {} UTC.\n", day(until), time(until));
         }
-        for (name, what) in [("parameters", "Exactly this was to be done"), ("preconditions", "as long as this was so")] {
+        for (name, what) in [("parameters", "Exactly this was to be done"), ("preconditions", "as long as this was so")]
+        {
             if !detail[name].is_null() {
                 let json = serde_json::to_string_pretty(&detail[name]).unwrap_or_default().replace("```", "'''");
                 let action = match (name, detail["action"].as_str()) {
@@ -176,7 +178,9 @@ pub(super) fn decided<'a>(event: &'a AuditDraft, who: &str, card: &str) -> (Stri
     let detail = &event.detail;
     let reason = detail["verdict"]["rejected"]["reason"].as_str();
     let what = match verdict(detail) {
-        "approved" if detail["status"] == "pending" => format!("**{who}** approved {card}; more approvals were needed."),
+        "approved" if detail["status"] == "pending" => {
+            format!("**{who}** approved {card}; more approvals were needed.")
+        }
         "approved" => format!("**{who}** approved {card}."),
         "rejected" if reason.is_some() => format!("**{who}** rejected {card} and said why:"),
         "rejected" => format!("**{who}** rejected {card}."),
