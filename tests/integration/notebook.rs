@@ -192,20 +192,18 @@ async fn any_changed_byte_is_found() {
     });
 }
 
-/// A notebook whose lines are changed as text, each with a line hash that is right again.
-fn forged(whole: &[u8], change: impl FnOnce(&mut Vec<Value>)) -> Vec<u8> {
+/// The notebook with `from` replaced by `to`, and with every hash of a line, and the head's, made right again.
+fn forged(whole: &[u8], from: &str, to: &str) -> Vec<u8> {
     use sha2::{Digest as _, Sha256};
-    let mut lines: Vec<Value> =
-        String::from_utf8_lossy(whole).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    change(&mut lines);
-    let mut text = String::new();
-    for mut line in lines {
-        line.as_object_mut().unwrap().remove("line");
-        let line = serde_json::to_string(&line).unwrap();
-        let hash = hex::encode(Sha256::digest(line.as_bytes()));
-        text += &format!("{},\"line\":\"{hash}\"}}\n", &line[..line.len() - 1]);
-    }
-    text.into_bytes()
+    let hash = |text: &str| hex::encode(Sha256::digest(text.as_bytes()));
+    let text = String::from_utf8_lossy(whole);
+    let bare = |line: &str| line.rsplit_once(",\"line\":").unwrap().0.to_owned() + "}";
+    let line = |text: &str| format!("{},\"line\":\"{}\"}}\n", &text[..text.len() - 1], hash(text));
+    let (head, body) = text.split_once('\n').unwrap();
+    let seal = hash(body);
+    let body: String = body.lines().map(|old| line(&bare(old).replace(from, to))).collect();
+    let head = line(&bare(head).replace(&seal, &hash(&body)));
+    (head + &body).into_bytes()
 }
 
 fn told(bytes: &[u8]) -> String {
@@ -241,7 +239,13 @@ async fn the_first_thing_that_is_wrong_is_named() {
 #[tokio::test]
 async fn a_forger_who_writes_whole_lines_is_found_by_the_chain() {
     let whole = of_everything(Redaction::default()).await.jsonl.bytes;
-    verify(&forged(&whole, |_| ())).expect_err("the fields are in another order");
+    verify(&forged(&whole, "nothing", "nothing")).expect("made right again, it is whole");
+    let broken = told(&forged(&whole, "“Math Hints” is running.", "“Math Hints” is broken!"));
+    assert_snapshot!(broken, @"18 Some(17) it says that its hash is ‹hash›");
+    let broken = told(&forged(&whole, "\"text\":\"“Math", "\"more\":1,\"text\":\"“Math"));
+    assert_snapshot!(broken, @"18 Some(17) it says that its hash is ‹hash›");
+    let broken = told(&forged(&whole, "{\"seq\":17,", "{\"seq\":17,\"note\":\"mine\","));
+    assert_snapshot!(broken, @"18 Some(17) there is something in it that does not belong there");
 }
 
 #[tokio::test]
