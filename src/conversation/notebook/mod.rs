@@ -30,7 +30,7 @@ mod story;
 pub mod verify;
 mod words;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 
@@ -52,6 +52,9 @@ pub const MARKDOWN: &str = "notebook.md";
 
 /// The name of the file for machines.
 pub const JSONL: &str = "notebook.jsonl";
+
+/// How long an exported file is kept for sending; Slack has it then.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Why there is no notebook.
 #[derive(Debug, thiserror::Error)]
@@ -143,7 +146,7 @@ impl Notebook {
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         let mut files = Vec::new();
         for file in [&exported.markdown, &exported.jsonl] {
-            let hash = self.store.put_blob(&file.bytes, None).await?;
+            let hash = self.store.put_blob(&file.bytes, Some(KEPT)).await?;
             files.push(json!({ "name": file.name, "hash": hash }));
             let body = Outbound::File { name: file.name.clone(), title: file.title.clone(), hash };
             let outgoing = Outgoing { slot: None, nonce: Nonce::fresh(), progress: false, not_before: now, body };

@@ -109,6 +109,14 @@ impl Story<'_> {
                 let words = self.people.named(&text(event));
                 self.at(event, "**Countersign** answered:", Some(&words));
             }
+            AuditKind::Asked if !detail["edited"].is_null() => {
+                let labels =
+                    detail["edited"].as_array().into_iter().flatten().filter_map(|fact| fact["label"].as_str());
+                let changed = listed(&labels.map(inline).collect::<Vec<_>>());
+                let older = detail["from"].as_str().and_then(|from| self.cards.number(from));
+                let older = older.unwrap_or_else(|| "the card".to_owned());
+                self.at(event, &format!("**{who}** edited {older} ({changed}); {card} takes its place."), None);
+            }
             AuditKind::Asked => self.at(event, &format!("**{who}** asked for a change; {card} was made for it."), None),
             AuditKind::Shown => self.cards.shown(&mut self.out, event, self.people),
             AuditKind::ClickRefused => {
@@ -116,7 +124,7 @@ impl Story<'_> {
                 self.at(event, &format!("**{who}** tried to decide about {card}, and it did not count: {why}."), None);
             }
             AuditKind::Decided => {
-                let (what, reason) = cards::decided(event, &who, &card);
+                let (what, reason) = self.cards.decided(event, &who);
                 self.at(event, &what, reason.map(|reason| self.people.named(reason)).as_deref());
             }
             AuditKind::Executed => {

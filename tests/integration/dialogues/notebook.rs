@@ -66,7 +66,6 @@ async fn a_thread_is_exported_where_it_is() {
     thread.heard();
     thread.says("ana", "@countersign notebook").await;
     eventually("two files", || files(&bot, &thread, "notebook", "").len() == 2).await;
-    assert_eq!(thread.heard().lines().filter(|line| *line != "---").count(), 0, "files need no words");
 
     let jsonl = files(&bot, &thread, "notebook", ".jsonl").remove(0);
     let verified = verify(&jsonl).unwrap();
@@ -111,6 +110,7 @@ async fn what_people_think_of_an_answer_is_kept() {
     ");
     let traces = countersign::conversation::trace::Traces::new(bot.store());
     let trace = traces.trace(&id_of(&bot, &thread)).await.unwrap().unwrap();
+    drop(traces);
     let ratings = trace["runs"][0]["ratings"].as_array().unwrap();
     assert_eq!(ratings.iter().map(|rating| rating["helped"].clone()).collect::<Vec<_>>(), [true, false]);
 

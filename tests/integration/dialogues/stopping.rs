@@ -54,7 +54,17 @@ async fn a_waiting_card_is_closed_by_who_may() {
     Only the person who asked, or one who may decide, can close them.
     ");
     thread.says("ana", "Stop!").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Withdrawn by @ana · ‹time›
+    digest `‹id›`
+    ---
+    @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
+    ");
     bot.finish().await;
 }
 

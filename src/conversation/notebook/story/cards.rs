@@ -9,7 +9,7 @@ use super::{
         people::People,
         words::{day, inline, listed, time},
     },
-    plain,
+    capital, plain,
 };
 use crate::{
     clock::Timestamp,
@@ -59,8 +59,37 @@ impl<'a> Cards<'a> {
 
     /// `card 2`, by the action that an event is about.
     pub(super) fn name(&self, event: &AuditDraft) -> String {
-        let at = self.all.iter().position(|card| Some(card.action) == event.action.as_ref());
-        at.map_or_else(|| "a card".to_owned(), |n| format!("card {}", n + 1))
+        let named = event.action.as_ref().and_then(|action| self.number(action.as_str()));
+        named.unwrap_or_else(|| "a card".to_owned())
+    }
+
+    /// `card 2`, by the action's name.
+    pub(super) fn number(&self, action: &str) -> Option<String> {
+        let at = self.all.iter().position(|card| card.action.as_str() == action)?;
+        Some(format!("card {}", at + 1))
+    }
+
+    /// What a decision was: a sentence, and its reason.
+    pub(super) fn decided<'e>(&self, event: &'e AuditDraft, who: &str) -> (String, Option<&'e str>) {
+        let (detail, card) = (&event.detail, self.name(event));
+        let reason = detail["verdict"]["rejected"]["reason"].as_str();
+        let what = match verdict(detail) {
+            "approved" if detail["status"] == "pending" => {
+                format!("**{who}** approved {card}; more approvals were needed.")
+            }
+            "approved" => format!("**{who}** approved {card}."),
+            "rejected" if reason.is_some() => format!("**{who}** rejected {card} and said why:"),
+            "rejected" => format!("**{who}** rejected {card}."),
+            "expired" => format!("{} expired: nobody decided in time.", capital(&card)),
+            "cancelled" => format!("**{who}** withdrew {card}."),
+            "superseded" => {
+                let newer = detail["replaced_by"].as_str().and_then(|action| self.number(action));
+                let newer = newer.unwrap_or_else(|| "a newer request".to_owned());
+                format!("{} was replaced by {newer}.", capital(&card))
+            }
+            other => format!("{} was decided: {}.", capital(&card), inline(other)),
+        };
+        (what, reason)
     }
 
     pub(super) fn first_title(&self) -> Option<&str> {
@@ -109,8 +138,10 @@ impl<'a> Cards<'a> {
             let who = policy(&detail["policy"], people);
             let _ = writeln!(out, "{who} The card was open until {} {} UTC.\n", day(until), time(until));
         }
-        for (name, what) in [("parameters", "Exactly this was to be done"), ("preconditions", "as long as this was so")]
-        {
+        for (name, what) in [
+            ("parameters", "Exactly this was to be done"),
+            ("preconditions", "It was to be done only while this was so"),
+        ] {
             if !detail[name].is_null() {
                 let json = serde_json::to_string_pretty(&detail[name]).unwrap_or_default().replace("```", "'''");
                 let action = match (name, detail["action"].as_str()) {
@@ -119,6 +150,9 @@ impl<'a> Cards<'a> {
                 };
                 let _ = writeln!(out, "{what}{action}:\n\n```json\n{json}\n```\n");
             }
+        }
+        if let Some(label) = detail["undo"]["label"].as_str() {
+            let _ = writeln!(out, "It could be put back afterwards: {}.\n", inline(label));
         }
         let digest = detail["digest"].as_str().unwrap_or("unknown");
         let _ = writeln!(out, "Digest: `{}`\n", inline(digest));
@@ -171,25 +205,6 @@ impl<'a> Told<'a> {
             Some(status) => format!("{decision}; {}", inline(status)),
         }
     }
-}
-
-/// What a decision was: a sentence, and its reason.
-pub(super) fn decided<'a>(event: &'a AuditDraft, who: &str, card: &str) -> (String, Option<&'a str>) {
-    let detail = &event.detail;
-    let reason = detail["verdict"]["rejected"]["reason"].as_str();
-    let what = match verdict(detail) {
-        "approved" if detail["status"] == "pending" => {
-            format!("**{who}** approved {card}; more approvals were needed.")
-        }
-        "approved" => format!("**{who}** approved {card}."),
-        "rejected" if reason.is_some() => format!("**{who}** rejected {card} and said why:"),
-        "rejected" => format!("**{who}** rejected {card}."),
-        "expired" => format!("{} expired: nobody decided in time.", super::capital(card)),
-        "cancelled" => format!("**{who}** withdrew {card}."),
-        "superseded" => format!("{} was replaced by a newer request.", super::capital(card)),
-        other => format!("{} was decided: {}.", super::capital(card), inline(other)),
-    };
-    (what, reason)
 }
 
 /// The word of a verdict, which may carry a reason.
