@@ -19,7 +19,11 @@ use crate::{
         desk::{self, Desk},
         dispatch::Dispatch,
         home::Home,
+        notebook::{Notebook, Redaction, retention::Retention},
         outbox::Sender,
+        presence::Presence,
+        rating::Ratings,
+        stopping::Stopping,
         sweeper::Sweeper,
         workers::{self, Workers},
     },
@@ -116,7 +120,9 @@ impl Bot {
         let tasks = TaskTracker::new();
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
         let senders = config.workers.senders;
-        let sender = Sender::new(store.clone(), slack.clone(), clock.clone(), name.clone(), senders, tasks.clone());
+        let presence = Presence::new(slack.clone(), config.slack.native_status, config.slack.agent_view);
+        let sender =
+            Sender::new(store.clone(), slack.clone(), presence, clock.clone(), name.clone(), senders, tasks.clone());
         let workers = Workers::new(workers::Parts {
             store: store.clone(),
             engine: Arc::new(engine),
@@ -141,6 +147,10 @@ impl Bot {
                 },
             }),
             commands: Commands::new(store.clone(), quick),
+            stopping: Stopping::new(store.clone(), clock.clone(), slack.clone()),
+            notebook: Notebook::new(store.clone(), clock.clone(), Some(slack.clone()), Redaction::from(&config.record)),
+            ratings: Ratings::new(store.clone(), clock.clone()),
+            agent_view: config.slack.agent_view,
             home: Home::new(store.clone(), slack.clone()),
             slack,
             workers: workers.clone(),
@@ -155,7 +165,8 @@ impl Bot {
         };
         let router = http::router(store.clone(), health).merge(events);
         let every = config.workers.sweep_every;
-        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, sender, every };
+        let retention = Retention::new(store.clone(), clock.clone(), &config.record);
+        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, sender, retention, every };
         Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, drain: config.workers.drain })
     }
 

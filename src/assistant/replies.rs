@@ -24,7 +24,7 @@ use crate::{
         standing,
     },
     graph::action::{ErrorKind, MissingParameter},
-    model::rules::situation::Draft,
+    model::rules::{FIRST_STEPS, situation::Draft},
     reply::{Part, Reply, Text},
 };
 
@@ -34,6 +34,9 @@ const BUTTONS: usize = 5;
 pub const WITHOUT_MODEL: &str = "I worked without my language model this time, so I may have missed some nuance.";
 /// The longest label of a button, in characters.
 const LABEL: usize = 60;
+
+/// What somebody can begin with, as label and words.
+pub const FIRST_PROMPTS: &[(&str, &str)] = FIRST_STEPS;
 
 /// What to try, when nothing was understood.
 pub fn examples() -> Reply {

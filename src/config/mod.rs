@@ -10,6 +10,7 @@ mod envelopes;
 mod load;
 mod model;
 mod problem;
+mod record;
 mod server;
 mod slack;
 mod store;
@@ -22,6 +23,7 @@ pub use self::{
     load::environment,
     model::Model,
     problem::{Problem, Problems},
+    record::{Kept, Record},
     server::{LogFormat, Server},
     slack::{Slack, SlackMode},
     store::{Store, StoreKind},
@@ -42,6 +44,8 @@ pub struct Config {
     pub workers: Workers,
     /// `[approvals]`: who may decide.
     pub approvals: Approvals,
+    /// `[record]`: what is kept, and what leaves with an export.
+    pub record: Record,
     /// `[model]`: which language model.
     pub model: Model,
     /// `[upgrade]`: the experiment platform.

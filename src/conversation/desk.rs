@@ -16,11 +16,15 @@ use super::{
     commands::Commands,
     entry::{Click, Entry},
     home::Home,
+    notebook::{self, Notebook},
     outbox::Sender,
+    rating::Ratings,
     render,
+    stopping::Stopping,
     workers::Workers,
 };
 use crate::{
+    assistant::replies::FIRST_PROMPTS,
     graph::store::{DeskEntry, Error, Store},
     ids::{ChannelId, MessageTs, UserId},
     reply::Reply,
@@ -49,6 +53,14 @@ pub struct Parts {
     pub approvals: Approvals,
     /// Answers commands.
     pub commands: Commands,
+    /// Ends what is being done.
+    pub stopping: Stopping,
+    /// Exports threads.
+    pub notebook: Notebook,
+    /// Keeps what people think of answers.
+    pub ratings: Ratings,
+    /// Whether the app is declared an agent: Slack then offers what can be asked first.
+    pub agent_view: bool,
     /// Draws the Home tab.
     pub home: Home,
     /// Tells people.
@@ -122,6 +134,44 @@ impl Desk {
                 let mut reply = parts.commands.answer(command).await;
                 reply.choices.clear(); // a button would speak in a thread, and a private answer has none
                 self.respond(&command.response_url, &reply).await;
+                Answer::Nothing
+            }
+            Entry::Stop(stop) => {
+                let stopped = parts.stopping.on_stop(stop, desk.seq).await?;
+                if let Some(reply) = &stopped.told {
+                    self.tell(&stop.by, &stop.thread.channel, Some(&stop.thread.root), reply).await;
+                }
+                stopped.thread.map_or(Answer::Nothing, Answer::Counted)
+            }
+            Entry::Notebook { thread, by } => {
+                match parts.notebook.put_into_thread(thread, by).await {
+                    Ok(_) => parts.sender.flush(thread.clone()),
+                    Err(notebook::Error::Store(error)) => return Err(error),
+                    Err(error) => {
+                        tracing::warn!(thread.id = %thread, error = %error, "A thread was not exported");
+                        let reply = notebook::cannot(&error);
+                        self.tell(by, &thread.channel, Some(&thread.root), &reply).await;
+                    }
+                }
+                Answer::Nothing
+            }
+            Entry::Rated(rated) => {
+                let reply = parts.ratings.on_rated(rated, desk.seq).await?;
+                let answered = match &rated.response_url {
+                    Some(url) => self.respond(url, &reply).await,
+                    None => false,
+                };
+                if !answered {
+                    self.tell(&rated.by, &rated.thread.channel, Some(&rated.thread.root), &reply).await;
+                }
+                Answer::Nothing
+            }
+            Entry::Prompts { channel, thread } => {
+                // Without an agent app Slack has no place for them; the first answer shows them as buttons.
+                if parts.agent_view || thread.is_some() {
+                    let prompts = parts.slack.set_suggested_prompts(channel, thread.as_ref(), FIRST_PROMPTS);
+                    report(prompts.await);
+                }
                 Answer::Nothing
             }
             Entry::Home { user } => {

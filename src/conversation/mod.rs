@@ -8,8 +8,11 @@
 //! | [`approvals`] | decides whether a click counts, and makes it count once |
 //! | [`outbox`] | sends what was said, once, in order |
 //! | [`render`] | draws replies and cards as Block Kit |
+//! | [`presence`] | what Slack itself shows while it works |
+//! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |
 //! | [`commands`], [`home`] | quick answers without a model |
 //! | [`trace`] | tells what happened in a thread |
+//! | [`notebook`] | exports it, so that it can be read and checked elsewhere |
 //!
 //! *Architecture Invariant:* nothing here decides what the assistant says or does; nothing in the graph knows Slack.
 //! *Architecture Invariant:* a decision never waits for a lease. It is one compare-and-set on the action's record, so a
@@ -22,8 +25,13 @@ pub mod dispatch;
 pub mod entry;
 pub mod home;
 pub mod modals;
+pub mod notebook;
+pub mod order;
 pub mod outbox;
+pub mod presence;
+pub mod rating;
 pub mod render;
+pub mod stopping;
 pub mod sweeper;
 pub mod trace;
 pub mod workers;

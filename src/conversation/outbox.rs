@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::render;
+use super::{presence::Presence, render};
 use crate::{
     clock::{Clock, Timestamp},
     graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, Store},
@@ -40,6 +40,7 @@ pub struct Sender(Arc<Inner>);
 struct Inner {
     store: Arc<dyn Store>,
     slack: SlackClient,
+    presence: Presence,
     clock: Arc<dyn Clock>,
     name: WorkerId,
     seats: Arc<Semaphore>,
@@ -51,12 +52,13 @@ impl Sender {
     pub fn new(
         store: Arc<dyn Store>,
         slack: SlackClient,
+        presence: Presence,
         clock: Arc<dyn Clock>,
         name: WorkerId,
         seats: usize,
         tasks: TaskTracker,
     ) -> Self {
-        Self(Arc::new(Inner { store, slack, clock, name, seats: Arc::new(Semaphore::new(seats)), tasks }))
+        Self(Arc::new(Inner { store, slack, presence, clock, name, seats: Arc::new(Semaphore::new(seats)), tasks }))
     }
 
     /// Sends what a thread has to say now.
@@ -66,6 +68,18 @@ impl Sender {
             // A seat comes before a claim: the time of a claim is for sending, not for queueing.
             let Ok(_seat) = sender.0.seats.acquire().await else { return };
             sender.send_all(&thread).await;
+        });
+    }
+
+    /// Sends what a thread has to say now that nothing is being done in it, and takes Slack's own line away if that
+    /// leaves it standing.
+    pub fn ended(&self, thread: ThreadId) {
+        let sender = self.clone();
+        self.0.tasks.spawn(async move {
+            let Ok(_seat) = sender.0.seats.acquire().await else { return };
+            if !sender.send_all(&thread).await {
+                sender.0.presence.ended(&thread).await;
+            }
         });
     }
 
@@ -85,10 +99,14 @@ impl Sender {
         }
     }
 
-    async fn send_all(&self, thread: &ThreadId) {
+    /// Sends all that a thread has to say now. Returns whether a status was among it: then something goes on.
+    async fn send_all(&self, thread: &ThreadId) -> bool {
+        let mut goes_on = false;
         while let Some(claimed) = self.claim(Some(thread), 1).await.pop() {
+            goes_on |= matches!(claimed.outgoing.body, Outbound::Status { .. });
             self.send(claimed).await;
         }
+        goes_on
     }
 
     async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Claimed> {
@@ -103,7 +121,10 @@ impl Sender {
     async fn send(&self, claimed: Claimed) {
         let attempt = tokio::time::timeout(self.0.slack.timeout() * ATTEMPT, self.attempt(&claimed));
         let sent = match attempt.await.unwrap_or(Err(Error::NoAnswer("too slow"))) {
-            Ok(posted) => Sent::Delivered(posted),
+            Ok(posted) => {
+                self.0.presence.said(&claimed.thread, &claimed.outgoing.body).await;
+                Sent::Delivered(posted)
+            }
             Err(error) => self.after(&claimed, &error),
         };
         if let Err(error) = self.0.store.finish_outbox(&claimed.thread, claimed.seq, &sent).await {
@@ -113,6 +134,11 @@ impl Sender {
 
     /// Sends once.
     async fn attempt(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
+        if let (Outbound::Status { text }, None) = (&claimed.outgoing.body, &claimed.posted)
+            && self.0.presence.show(&claimed.thread, text).await
+        {
+            return Ok(None);
+        }
         let message = match &claimed.outgoing.body {
             Outbound::Status { text } => render::status(text),
             Outbound::Reply { reply } => render::reply(reply),

@@ -59,6 +59,9 @@ pub const ABANDON: &str = "abandon";
 /// The action id of the button that lets go of what one asked for.
 pub const WITHDRAW: &str = "withdraw";
 
+/// The action id of the buttons that say whether an answer helped ([`super::rating`]).
+pub const RATE: &str = "rate";
+
 /// How the action ids of choices begin; a number follows, and the value is what is said.
 pub const SAY: &str = "say:";
 

@@ -317,14 +317,12 @@ impl SlackClient {
         wanted(&self.get("chat.getPermalink", &query).await?, "/permalink").map(str::to_owned)
     }
 
-    /// Says under a thread what is being done; an empty text clears it. Vanishes by itself after two minutes.
-    pub async fn set_thread_status(&self, channel: &ChannelId, thread: &MessageTs, status: &str) -> Result<(), Error> {
-        let body = json!({ "channel_id": channel, "thread_ts": thread, "status": status });
-        self.post("assistant.threads.setStatus", &body).await.map(drop)
-    }
-
     /// Calls a method that takes JSON.
-    async fn post(&self, method: &'static str, body: &(impl Serialize + Send + Sync)) -> Result<Value, Error> {
+    pub(super) async fn post(
+        &self,
+        method: &'static str,
+        body: &(impl Serialize + Send + Sync),
+    ) -> Result<Value, Error> {
         self.call(method, |context| self.library.http_api.connector.http_post(method, body, context)).await
     }
 

@@ -9,6 +9,7 @@
 //! The design we did not take: the typed events of the Slack library. Its models lose what they do not know (a click
 //! whose `team` is null, a message with an unknown block), and its Socket Mode loop acknowledges what it lost.
 
+pub mod agent;
 pub mod blocks;
 pub mod client;
 pub mod client_error;
@@ -46,6 +47,10 @@ pub enum Inbound {
     Command(command::Command),
     /// A person looks at our Home tab.
     HomeOpened(event::HomeOpened),
+    /// A person pressed Slack's own Stop button.
+    SessionStopped(event::SessionStopped),
+    /// A person opened a place to talk with us.
+    TalkOpened(event::TalkOpened),
     /// Nothing for us, and why: acknowledged and forgotten.
     Ignored(&'static str),
 }
@@ -58,6 +63,8 @@ impl Inbound {
             Self::Interaction(interaction) => std::slice::from_ref(&interaction.dedup),
             Self::Command(command) => std::slice::from_ref(&command.dedup),
             Self::HomeOpened(home) => std::slice::from_ref(&home.dedup),
+            Self::SessionStopped(stopped) => std::slice::from_ref(&stopped.dedup),
+            Self::TalkOpened(talk) => std::slice::from_ref(&talk.dedup),
             Self::Ignored(_) => &[],
         }
     }
@@ -69,6 +76,8 @@ impl Inbound {
             Self::Interaction(_) => "interaction",
             Self::Command(_) => "command",
             Self::HomeOpened(_) => "home_opened",
+            Self::SessionStopped(_) => "session_stopped",
+            Self::TalkOpened(_) => "talk_opened",
             Self::Ignored(_) => "ignored",
         }
     }

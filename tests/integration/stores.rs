@@ -128,6 +128,11 @@ macro_rules! store_suite {
                     a_register_is_set_by_whoever_knows_how_it_stands,
                     of_many_who_count_in_a_register_none_is_lost,
                     of_two_processes_none_spends_what_the_other_did,
+                    finished_threads_are_found_oldest_first,
+                    a_thread_that_somebody_has_to_do_with_is_not_finished,
+                    a_forgotten_thread_goes_on_from_what_stays,
+                    a_record_can_be_kept_with_its_words_hidden,
+                    a_whole_thread_can_be_dropped,
                     the_store_says_what_it_is,
                 ],
                 restart: [

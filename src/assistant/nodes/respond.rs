@@ -176,6 +176,7 @@ impl Node<AgentState> for Respond {
         state.turn.phase = Phase::Responding;
         shelf::take_back(&*self.shelf, &mut state).await;
         let mut bill = Bill::default();
+        let mut answers = !state.turn.reads.is_empty();
         let reply = match &context.ended {
             Some(record) => {
                 let reply = ended(&mut state, record, context);
@@ -184,7 +185,7 @@ impl Node<AgentState> for Respond {
                     None => reply,
                 };
                 return Ok(match record.status {
-                    Status::Done => go_on(state, reply, bill, context.now),
+                    Status::Done => go_on(state, reply.rated(&context.run), bill, context.now),
                     _ => close(state, reply, bill),
                 });
             }
@@ -193,6 +194,8 @@ impl Node<AgentState> for Respond {
                 Some(reply) => reply,
                 None => {
                     let reply = self.worded(&mut state, context, &mut bill).await?;
+                    let asks = reply.words().trim_end().ends_with('?');
+                    answers = !asks && (answers || self.mind.finds_words(&state));
                     with_files(&state, reply)
                 }
             },
@@ -201,6 +204,7 @@ impl Node<AgentState> for Respond {
             return Ok(close(state, reply, bill)); // what comes next may need what could not be read
         }
         let reply = replies::at_place(reply, state.plan());
+        let reply = if answers { reply.rated(&context.run) } else { reply };
         Ok(go_on(state, reply, bill, context.now))
     }
 }

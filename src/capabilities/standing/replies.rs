@@ -68,6 +68,7 @@ pub fn allow_card(bounds: &Bounds, target: Option<(&View, Option<Enrollment>)>) 
         reject: "Don't grant it".to_owned(),
         done: format!("Granted {id}: {}.", bounds.words()),
         irreversible: *what == What::Simulate && enrolled.is_some_and(|users| users > 0),
+        editable: false,
     }
 }
 
@@ -98,6 +99,7 @@ pub fn revoke_card(granted: &Grant, now: Timestamp) -> Card {
         reject: "Keep it".to_owned(),
         done: format!("Ended the standing approval {id}."),
         irreversible: false,
+        editable: false,
     }
 }
 

@@ -20,6 +20,7 @@ use crate::{
     graph::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},
         checkpoint::Checkpoint,
+        digest::Digest,
         engine::{Matter, PolicyFor},
         request::Times,
         store::{ActionFilter, AuditKind, Changes, Error, Mail, Saved, Seq, Store},
@@ -180,7 +181,7 @@ impl Approvals {
         seq: Seq,
     ) -> Result<Result<Answer, ActionRecord>, Error> {
         let now = self.clock.now();
-        let shown = record;
+        let shown = &record.digest;
         let record = &self.as_of_now(record.clone());
         if !record.status.is_open() {
             self.refused(record, by, "late").await?;
@@ -188,7 +189,7 @@ impl Approvals {
         }
         if now >= record.expires_at {
             let decision = Decision { by: None, at: now, verdict: Verdict::Expired };
-            return Ok(match self.write(record, decision, seq).await? {
+            return Ok(match self.write(record, shown, decision, seq).await? {
                 Ok(_) => Ok(Answer::Counted(record.thread.clone())),
                 Err(moved_on) => Err(moved_on),
             });
@@ -211,11 +212,8 @@ impl Approvals {
             self.refused(record, by, word).await?;
             return Ok(Ok(Answer::Refused(replies::denied(record, by, why))));
         }
-        if record.policy != shown.policy {
-            tracing::info!(action.id = %record.id, "Who may decide was changed while the card was open");
-        }
         let decision = Decision { by: Some(by.clone()), at: now, verdict };
-        Ok(match self.write(record, decision, seq).await? {
+        Ok(match self.write(record, shown, decision, seq).await? {
             Ok(_) => Ok(Answer::Counted(record.thread.clone())),
             Err(moved_on) => Err(moved_on),
         })
@@ -229,21 +227,30 @@ impl Approvals {
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.desk_acks.push(seq);
-        changes.mail.push(Mail::Stop { by: by.clone() });
+        changes.mail.push(Mail::Stop { by: by.clone(), asks: false });
         changes.audit.push(record.event(AuditKind::Stopped, now, Some(by.clone()), json!({})));
         self.store.apply(&changes).await?;
         Ok(Answer::Counted(record.thread.clone()))
     }
 
-    /// Writes a decision, or returns the record as somebody else left it.
+    /// Writes a decision, or returns the record as somebody else left it. `shown` is the digest before who may decide was
+    /// looked up once more.
     pub(super) async fn write(
         &self,
         record: &ActionRecord,
+        shown: &Digest,
         decision: Decision,
         seq: Seq,
     ) -> Result<Result<ActionRecord, ActionRecord>, Error> {
-        let (decided, changes) = decide(record, decision, Some(seq))
+        let changed = (record.digest != *shown).then(|| {
+            let detail = json!({ "policy": record.policy, "digest": record.digest, "before": shown });
+            record.event(AuditKind::PolicyChanged, decision.at, None, detail)
+        });
+        let (decided, mut changes) = decide(record, decision, Some(seq))
             .map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
+        if let Some(changed) = changed {
+            changes.audit.insert(0, changed);
+        }
         match self.store.apply(&changes).await {
             Ok(()) => Ok(Ok(decided)),
             Err(Error::ActionMoved { current: Some(current), .. }) => Ok(Err(*current)),

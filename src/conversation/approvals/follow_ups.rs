@@ -124,7 +124,7 @@ impl Approvals {
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.desk_acks.push(seq);
         let detail = json!({ "reason": words });
-        changes.audit.push(explained.event(AuditKind::Explained, now, Some(reason.by.clone()), detail));
+        changes.audit.push(explained.event(AuditKind::Reasoned, now, Some(reason.by.clone()), detail));
         changes.outbox.push(explained.redrawn(now));
         changes.mail.push(Mail::News { action: record.id.clone(), by: reason.by.clone(), news: News::Explained });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: explained });

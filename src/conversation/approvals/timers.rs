@@ -25,7 +25,7 @@ impl Approvals {
         match self.store.action_by_approval(approval).await? {
             Some(record) if record.status.is_open() => {
                 let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
-                match self.write(&record, decision, seq).await? {
+                match self.write(&record, &record.digest, decision, seq).await? {
                     Ok(_) => Ok(Answer::Counted(record.thread)),
                     Err(_) => Ok(Answer::Nothing),
                 }

@@ -86,6 +86,9 @@ pub fn considered_request(situation: &Situation) -> Option<String> {
     doubts::request(words::polite(&words::words(&situation.said)), situation)
 }
 
+/// What somebody can begin with: label, and what is said when it is pressed.
+pub const FIRST_STEPS: &[(&str, &str)] = talk::FIRST;
+
 /// What to say to words that agree while a card is open without deciding anything, or that decline a change. No model
 /// is needed for it, and none may take it for a decision or a wish. The same for a word of the glossary.
 pub fn without_a_wish(situation: &Situation) -> Option<String> {

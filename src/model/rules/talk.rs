@@ -8,9 +8,17 @@ use super::{
 /// The buttons below it: label, and what is said when it is pressed.
 pub(super) type Steps = &'static [(&'static str, &'static str)];
 
+/// What somebody can begin with.
+pub(super) const FIRST: Steps = &[
+    ("List experiments", "list experiments"),
+    ("Is UpGrade running?", "is UpGrade running?"),
+    ("Create an experiment", "create an experiment"),
+    ("What can you do?", "what can you do?"),
+];
+
 /// What to say, and what could be next.
 pub(super) fn say(talk: Talk, situation: &Situation) -> (String, Steps) {
-    const FIRST: Steps = &[("List experiments", "list experiments"), ("What can you do?", "what can you do?")];
+    const NEXT: Steps = &[("List experiments", "list experiments"), ("What can you do?", "what can you do?")];
     match talk {
         Talk::Greeting => ("Hello! Ask me about your experiments, or tell me what to change.".to_owned(), FIRST),
         Talk::Thanks => ("You're welcome.".to_owned(), &[]),
@@ -32,7 +40,7 @@ pub(super) fn say(talk: Talk, situation: &Situation) -> (String, Steps) {
             ("There is nothing here to try again. Tell me in full what you would like.".to_owned(), &[])
         }
         Talk::NothingAsked => {
-            ("I have no open question here. If you mean a card, please press its button.".to_owned(), FIRST)
+            ("I have no open question here. If you mean a card, please press its button.".to_owned(), NEXT)
         }
         Talk::NothingDone(what) => {
             let so_far = if situation.recent_changes.is_empty() { "" } else { " What was done here before stays." };

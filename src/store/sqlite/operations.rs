@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     SqliteStore, actions,
     changes::{self, StoredChanges},
-    desk,
+    desk, forget,
     keys::json,
     leases, lists,
     mailbox::{self, MailDelivery},
@@ -22,8 +22,8 @@ use crate::{
         action::ActionRecord,
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Destination,
-            Durability, Error, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
-            ThreadSummary, Version,
+            Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store,
+            Then, ThreadSummary, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -126,6 +126,16 @@ impl Store for SqliteStore {
     async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
         while self.writer.run(move |connection| sweep::some(connection, now)).await? {}
         Ok(())
+    }
+
+    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
+        let clock = self.clock.now();
+        self.readers.run(move |connection| forget::finished(connection, before, clock, limit)).await
+    }
+
+    async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
+        let (forget, clock) = (forget.clone(), self.clock.now());
+        self.writer.run(move |connection| forget::forget(connection, &forget, clock)).await
     }
 
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
