@@ -13,11 +13,13 @@ use crate::{
     clock::Clock,
     config::{Config, SlackMode},
     conversation::{
-        approvals::{desk::Approvals, policy},
-        commands::Commands,
+        approvals::{desk::Approvals, policy, telling::Telling},
+        commands::{self, Commands},
         desk::{self, Desk},
         dispatch::Dispatch,
-        home::Home,
+        groups::Groups,
+        home::{self, Home},
+        links::Links,
         outbox::Sender,
         sweeper::Sweeper,
         workers::{self, Workers},
@@ -27,9 +29,13 @@ use crate::{
         store::Store,
     },
     ids::WorkerId,
+    model::{
+        Model,
+        watched::{Pulse, Watched},
+    },
     slack::{
         Identity,
-        client::SlackClient,
+        client::{Account, SlackClient},
         client_error, ingress_http,
         ingress_socket::{self, SocketIngress},
         refusal::Refusal,
@@ -85,10 +91,15 @@ impl Bot {
             .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
         let slack = parts::slack(config)?;
         let registry = parts::capabilities(config, clock.clone())?;
-        let us = who_are_we(&slack).await?;
+        let account = who_are_we(&slack).await?;
+        let us = account.identity;
+        let links = Links::new(store.clone(), account.url);
 
         let (model, rules) = parts::models(config)?;
-        let quick = QuickAnswers::new(registry.clone());
+        let (model, pulse) = watched(model, &clock);
+        let quick = QuickAnswers::new(registry.clone(), clock.clone(), pulse);
+        let groups = Groups::new(slack.clone(), clock.clone(), parts::groups_named(config));
+        let settings = parts::told_settings(config, &registry);
         let approvals = config.approvals.clone();
         let engine = Engine::new(engine::Parts {
             actions: registry.actions.clone(),
@@ -109,7 +120,15 @@ impl Bot {
         let tasks = TaskTracker::new();
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
         let senders = config.workers.senders;
-        let sender = Sender::new(store.clone(), slack.clone(), clock.clone(), name.clone(), senders, tasks.clone());
+        let sender = Sender::new(
+            store.clone(),
+            slack.clone(),
+            clock.clone(),
+            name.clone(),
+            senders,
+            tasks.clone(),
+            links.clone(),
+        );
         let workers = Workers::new(workers::Parts {
             store: store.clone(),
             engine: Arc::new(engine),
@@ -120,11 +139,29 @@ impl Bot {
             threads: config.workers.threads,
             stop,
         });
+        let home = Home::new(home::Parts {
+            store: store.clone(),
+            clock: clock.clone(),
+            slack: slack.clone(),
+            quick: quick.clone(),
+            groups: groups.clone(),
+            links: links.clone(),
+            tasks: tasks.clone(),
+        });
         let desk = Desk::new(desk::Parts {
             store: store.clone(),
             approvals: Approvals::new(store.clone(), clock.clone(), slack.clone()),
-            commands: Commands::new(store.clone(), quick),
-            home: Home::new(store.clone(), slack.clone()),
+            commands: Commands::new(commands::Parts {
+                store: store.clone(),
+                clock: clock.clone(),
+                quick,
+                groups: groups.clone(),
+                links,
+                settings,
+            }),
+            home: home.clone(),
+            telling: Telling::new(store.clone(), clock.clone(), groups),
+            clock: clock.clone(),
             slack,
             workers: workers.clone(),
             sender: sender.clone(),
@@ -138,7 +175,7 @@ impl Bot {
         };
         let router = http::router(store.clone(), health).merge(events);
         let every = config.workers.sweep_every;
-        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, sender, every };
+        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, home, sender, every };
         Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, drain: config.workers.drain })
     }
 
@@ -236,13 +273,23 @@ fn socket_mode(
     SocketIngress::new(settings, us, sink, clock).context("cannot set up Socket Mode")
 }
 
+/// A model that costs something is watched, so that people can be told how it is; its name and pulse.
+fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Option<(String, Pulse)>) {
+    if !model.is_remote() {
+        return (model, None);
+    }
+    let name = model.name().to_owned();
+    let (watched, pulse) = Watched::new(model, clock.clone());
+    (Arc::new(watched), Some((name, pulse)))
+}
+
 /// Asks Slack who we are, patiently if it does not answer.
-async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Identity> {
+async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Account> {
     for attempt in 1.. {
         match slack.auth_test().await {
             Ok(account) => {
                 tracing::info!(team = %account.team, bot = %account.identity.user, "Connected to a workspace");
-                return Ok(account.identity);
+                return Ok(account);
             }
             Err(error @ client_error::Error::Auth { .. }) => {
                 return Err(error).context("Slack does not accept SLACK_BOT_TOKEN");

@@ -11,6 +11,7 @@ use crate::{
     capabilities::{self, Registry},
     clock::Clock,
     config::{Config, StoreKind},
+    conversation::{approvals::policy, commands::settings::Settings},
     graph::store::Store,
     model::{
         Model,
@@ -122,6 +123,29 @@ pub fn models(config: &Config) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>
         attempts: config.attempts,
     });
     Ok((Arc::new(model.context("cannot set up the client for the language model")?), rules))
+}
+
+/// The user groups that the settings name as approvers.
+pub fn groups_named(config: &Config) -> Vec<String> {
+    let rules = config.approvals.actions.values().filter_map(|rule| rule.approvers.as_ref());
+    let named = std::iter::once(&config.approvals.approvers).chain(rules).flatten();
+    named.filter(|name| name.starts_with('S')).cloned().collect()
+}
+
+/// What people are told of the settings.
+pub fn told_settings(config: &Config, registry: &Registry) -> Settings {
+    let policies = registry.actions.iter().map(|(name, kind)| {
+        ((*name).to_owned(), policy::policy_for(&config.approvals, kind.as_ref(), kind.irreversible()))
+    });
+    let key = config.model.api_key.as_ref().filter(|key| !key.expose_secret().trim().is_empty());
+    Settings {
+        policies: policies.collect(),
+        model: key.map(|_| config.model.name.clone()),
+        expires_after: config.approvals.expires_after,
+        threads: config.workers.threads,
+        step_timeout: config.workers.step_timeout,
+        platform_timeout: config.upgrade.timeout,
+    }
 }
 
 /// The shelf of the assistant, in the store.

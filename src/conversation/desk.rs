@@ -8,16 +8,23 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::task::TaskTracker;
 
 use super::{
-    approvals::desk::{Answer, Approvals},
-    commands::Commands,
-    entry::{Click, Entry},
+    approvals::{
+        desk::{Answer, Approvals},
+        telling::Telling,
+    },
+    commands::{
+        Commands,
+        in_thread::{self, Outcome},
+    },
+    entry::{Click, Entry, Here},
     home::Home,
     outbox::Sender,
     render,
     workers::Workers,
 };
 use crate::{
-    graph::store::{DeskEntry, Error, Store},
+    clock::Clock,
+    graph::store::{DeskEntry, Error, Seq, Store},
     ids::{ChannelId, MessageTs, UserId},
     reply::Reply,
     slack::{
@@ -46,6 +53,10 @@ pub struct Parts {
     pub commands: Commands,
     /// Draws the Home tab.
     pub home: Home,
+    /// Tells those who are named that a card waits.
+    pub telling: Telling,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
     /// Tells people.
     pub slack: SlackClient,
     /// Goes on with threads.
@@ -97,8 +108,10 @@ impl Desk {
         let answer = match &entry {
             Entry::Click(click) => {
                 let answer = parts.approvals.on_click(click, desk.seq).await?;
-                if let Answer::Refused(reply) = &answer {
-                    self.tell_clicker(click, reply).await;
+                match &answer {
+                    answer if click.is_in_home() => self.tell_at_home(click, answer).await,
+                    Answer::Refused(reply) => self.tell_clicker(click, reply).await,
+                    _ => {}
                 }
                 answer
             }
@@ -109,6 +122,8 @@ impl Desk {
                 }
                 answer
             }
+            Entry::Here(here) => self.obey(here, desk.seq).await?,
+            Entry::Tell { approval } => parts.telling.tell(approval, desk.seq).await?,
             Entry::Expire { approval } => parts.approvals.on_expiry(approval, desk.seq).await?,
             Entry::Command(command) => {
                 let mut reply = parts.commands.answer(command).await;
@@ -116,13 +131,14 @@ impl Desk {
                 self.respond(&command.response_url, &reply).await;
                 Answer::Nothing
             }
-            Entry::Home { user } => {
-                parts.home.publish(user).await?;
+            Entry::Home { user, pages } => {
+                parts.home.open(user, *pages).await?;
                 Answer::Nothing
             }
         };
         match answer {
             Answer::Counted(thread) => {
+                parts.home.something_changed();
                 parts.sender.flush(thread.clone());
                 parts.workers.wake(thread);
                 Ok(())
@@ -132,6 +148,35 @@ impl Desk {
                 Ok(())
             }
             Answer::Refused(_) | Answer::Nothing => parts.store.finish_desk(desk.partition, desk.seq).await,
+        }
+    }
+
+    /// Does what somebody ordered in a thread, and tells them.
+    async fn obey(&self, here: &Here, seq: Seq) -> Result<Answer, Error> {
+        let parts = &self.0;
+        let thread = here.thread.clone();
+        let (reply, changed) = match in_thread::obey(&*parts.store, here, parts.clock.now(), seq).await? {
+            Outcome::Passed => return Ok(Answer::Passed(thread)),
+            Outcome::Answered(reply) => (reply, false),
+            Outcome::Changed(reply) => (reply, true),
+        };
+        self.tell(&here.by, &thread.channel, Some(&thread.root), &reply).await;
+        if changed {
+            parts.sender.flush(thread.clone());
+            parts.workers.wake(thread);
+            parts.home.something_changed();
+        }
+        Ok(Answer::Nothing)
+    }
+
+    /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.
+    async fn tell_at_home(&self, click: &Click, answer: &Answer) {
+        let refused = match answer {
+            Answer::Refused(reply) => Some(reply),
+            _ => None,
+        };
+        if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
+            tracing::warn!(error = %error, "A press in a Home tab was not answered");
         }
     }
 

@@ -9,9 +9,11 @@ use async_trait::async_trait;
 
 use super::{
     approvals::consent,
+    commands::in_thread,
     desk::Desk,
-    entry::{self, Click, Entry, Pressed, Typed},
-    render::{APPROVE, REJECT, SAY, STOP},
+    entry::{self, Click, Entry, Here, Pages, Pressed, Typed},
+    home::PAGE,
+    render::{APPROVE, REJECT, SAY, STOP, WITHDRAW},
     workers::Workers,
 };
 use crate::{
@@ -66,7 +68,13 @@ impl Dispatch {
         if !addressed && message.thread_ts.is_none() {
             return Ok(()); // talk in the channel, to somebody else
         }
+        let mentioned = message.mentions_us;
         let Message { user: by, text, ts, thread_ts, dedup, .. } = message;
+        if let (Some(order), true, true) = (in_thread::meant(&text), addressed, thread_ts.is_some()) {
+            let partition = thread.partition();
+            let here = Entry::Here(Here { thread, by, text, ts, order, mentioned });
+            return self.put_on_desk(partition, &here, dedup).await;
+        }
         if let (Some(means), Some(_)) = (consent::typed(&text), thread_ts) {
             let partition = thread.partition();
             let typed = Entry::Typed(Typed { thread, by, text, ts, means, addressed });
@@ -83,6 +91,8 @@ impl Dispatch {
             APPROVE => self.on_click(&interaction, action, Pressed::Approve).await,
             REJECT => self.on_click(&interaction, action, Pressed::Reject).await,
             STOP => self.on_click(&interaction, action, Pressed::Stop).await,
+            WITHDRAW => self.on_click(&interaction, action, Pressed::Withdraw).await,
+            name if name.starts_with(PAGE) => self.on_page(&interaction, action).await,
             name if name.starts_with(SAY) => self.on_choice(&interaction, action).await,
             _ => Ok(()),
         }
@@ -127,7 +137,16 @@ impl Dispatch {
 
     async fn on_home(&self, home: HomeOpened) -> Result<(), SinkError> {
         let partition = Partition::of(home.user.as_str());
-        self.put_on_desk(partition, &Entry::Home { user: home.user }, vec![home.dedup]).await
+        let entry = Entry::Home { user: home.user, pages: Pages::default() };
+        self.put_on_desk(partition, &entry, vec![home.dedup]).await
+    }
+
+    /// Somebody turns a page of their Home tab.
+    async fn on_page(&self, interaction: &Interaction, action: &Action) -> Result<(), SinkError> {
+        let pages = action.value().and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default();
+        let user = interaction.user.clone();
+        let partition = Partition::of(user.as_str());
+        self.put_on_desk(partition, &Entry::Home { user, pages }, vec![interaction.dedup.clone()]).await
     }
 }
 

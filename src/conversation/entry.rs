@@ -17,13 +17,44 @@ pub enum Entry {
         /// Which.
         approval: ApprovalId,
     },
+    /// Somebody told the bot “status” or “cancel” in a thread.
+    Here(Here),
     /// A slash command.
     Command(Command),
     /// Somebody opened the App Home.
     Home {
         /// Who.
         user: UserId,
+        /// Which pages they look at.
+        #[serde(default, skip_serializing_if = "Pages::is_first")]
+        pages: Pages,
     },
+    /// People who are named by a card's policy are to be told that it waits.
+    Tell {
+        /// Which card.
+        approval: ApprovalId,
+    },
+}
+
+/// Which page of each list of the App Home is shown, from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pages {
+    /// Of what waits.
+    pub waiting: u16,
+    /// Of what they asked for.
+    pub asked: u16,
+    /// Of what is running.
+    pub running: u16,
+    /// Of what was decided.
+    pub lately: u16,
+}
+
+impl Pages {
+    /// Whether it is the first of each.
+    pub fn is_first(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A press on a button of a card.
@@ -80,6 +111,33 @@ pub struct Typed {
     pub addressed: bool,
 }
 
+/// A word to the bot in a thread that does what a command does elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Here {
+    /// Where.
+    pub thread: ThreadId,
+    /// Who.
+    pub by: UserId,
+    /// What exactly.
+    pub text: String,
+    /// When, by Slack.
+    pub ts: MessageTs,
+    /// Which of them.
+    pub order: Order,
+    /// Whether the bot was mentioned; if not, it was a direct message.
+    pub mentioned: bool,
+}
+
+/// What can be ordered in a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Tell what is running or waiting.
+    Status,
+    /// Withdraw what the person asked for and is still waiting.
+    Cancel,
+}
+
 /// A slash command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
@@ -95,6 +153,13 @@ pub struct Command {
     pub channel: ChannelId,
     /// Where to answer.
     pub response_url: String,
+}
+
+impl Click {
+    /// Whether it was pressed in the Home tab: everything else has a message.
+    pub fn is_in_home(&self) -> bool {
+        self.channel.is_none() && self.message.is_none() && self.response_url.is_none()
+    }
 }
 
 impl Entry {

@@ -9,6 +9,7 @@
 //! | [`outbox`] | sends what was said, once, in order |
 //! | [`render`] | draws replies and cards as Block Kit |
 //! | [`commands`], [`home`] | quick answers without a model |
+//! | [`links`], [`groups`] | where cards are, who is in a user group |
 //! | [`trace`] | tells what happened in a thread |
 //!
 //! *Architecture Invariant:* nothing here decides what the assistant says or does; nothing in the graph knows Slack.
@@ -20,7 +21,9 @@ pub mod commands;
 pub mod desk;
 pub mod dispatch;
 pub mod entry;
+pub mod groups;
 pub mod home;
+pub mod links;
 pub mod outbox;
 pub mod render;
 pub mod sweeper;

@@ -16,7 +16,7 @@ mod table;
 mod tests;
 
 use crate::{
-    reply::{Card, CardState, Reply},
+    reply::{Card, CardState, Meter, Reply},
     slack::{
         blocks::{self, FALLBACK, Message},
         mrkdwn::Mrkdwn,
@@ -32,6 +32,9 @@ pub const REJECT: &str = "reject";
 /// The action id of the button that stops what is running; its value is the approval's key.
 pub const STOP: &str = "stop";
 
+/// The action id of the button that withdraws what one asked for; its value is the approval's key.
+pub const WITHDRAW: &str = "withdraw";
+
 /// How the action ids of choices begin; a number follows, and the value is what is said.
 pub const SAY: &str = "say:";
 
@@ -43,6 +46,11 @@ pub fn reply(reply: &Reply) -> Message {
 /// The card of an action, as it stands.
 pub fn card(card: &Card, state: &CardState) -> Message {
     card::draw(card, state)
+}
+
+/// How far something is, with the button that stops it.
+pub fn meter(meter: &Meter) -> Vec<serde_json::Value> {
+    vec![blocks::section(&card::bar(meter)), card::stop_button(meter)]
 }
 
 /// The line that tells what is being done.

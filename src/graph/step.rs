@@ -224,6 +224,7 @@ impl<S: State> Engine<S> {
             interrupted_at: None,
             outcome: None,
             undo: proposal.undo,
+            told: Vec::new(),
         };
         if record.is_out_of_reach() {
             record.card.warnings.push(Text::from(
@@ -238,6 +239,13 @@ impl<S: State> Engine<S> {
             due: record.expires_at,
             entry: json!({ "kind": "expire", "approval": approval }),
         });
+        if record.policy.names_anybody() {
+            changes.timers.push(TimerChange::Set {
+                key: record.telling_timer(),
+                due: now,
+                entry: json!({ "kind": "tell", "approval": approval }),
+            });
+        }
         changes.audit.push(record.event(
             AuditKind::Asked,
             now,

@@ -9,7 +9,10 @@
 
 use url::Url;
 
-use crate::{clock::Timestamp, ids::UserId};
+use crate::{
+    clock::Timestamp,
+    ids::{ChannelId, UserId},
+};
 
 /// What stands where something was cut.
 const CUT: char = '…';
@@ -63,6 +66,13 @@ impl Mrkdwn {
         let is_id =
             (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
         if is_id { self.whole(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
+    }
+
+    /// A channel; Slack shows its name to those who may know it.
+    pub fn channel(self, channel: &ChannelId) -> Self {
+        let id = channel.as_str();
+        let is_id = (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
+        if is_id { self.whole(&format!("<#{id}>")) } else { self.plain("#").plain(id) }
     }
 
     /// A moment in the reader's own time zone.

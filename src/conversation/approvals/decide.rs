@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::telling;
 use crate::{
     graph::{
         action::{ActionRecord, Decision, IllegalMove, Status, Verdict},
@@ -48,6 +49,7 @@ pub fn decide(
         body: Outbound::Card { card: decided.card.clone(), state: decided.card_state() },
     });
     if to != Status::Pending {
+        changes.outbox.extend(telling::decided(&decided, decision.at));
         changes.timers.push(TimerChange::Clear { key: record.expiry_timer() });
         changes.mail.push(Mail::Decided { action: record.id.clone(), approval: record.approval.clone(), decision });
     }

@@ -9,3 +9,4 @@ pub mod decide;
 pub mod desk;
 pub mod policy;
 pub mod replies;
+pub mod telling;

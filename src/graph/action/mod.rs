@@ -9,6 +9,7 @@
 
 mod decision;
 mod kind;
+mod label;
 mod outcome;
 mod portions;
 mod record;
@@ -17,6 +18,7 @@ mod status;
 pub use self::{
     decision::{Approver, Decision, Policy, Verdict},
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
+    label::Label,
     outcome::{ErrorKind, Outcome},
     portions::{Portion, Portions, Progress},
     record::{ActionRecord, Undo, digest_of},

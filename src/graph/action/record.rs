@@ -74,6 +74,9 @@ pub struct ActionRecord {
     /// The action that would put things back, as name and parameters; worked out before execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
+    /// Who was told directly that it waits for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<UserId>,
 }
 
 /// The action that puts things back.
@@ -111,6 +114,11 @@ impl ActionRecord {
     /// The key of the timer that lets the card expire.
     pub fn expiry_timer(&self) -> String {
         format!("expire:{}", self.id)
+    }
+
+    /// The key of the timer that has those told who are named by the policy.
+    pub fn telling_timer(&self) -> String {
+        format!("tell:{}", self.id)
     }
 
     /// An event about this action, for the record.

@@ -35,7 +35,7 @@ pub use self::{
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent},
     query::{ActionFilter, Backlog, Durability, ThreadSummary},
 };
-use super::action::ActionRecord;
+use super::action::{ActionRecord, Label, Status};
 use crate::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -158,6 +158,14 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Actions, newest first.
     async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error>;
+
+    /// Actions under any of these labels, with one of these statuses (none: any), newest first. Each once.
+    async fn actions_under(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+    ) -> Result<Vec<ActionRecord>, Error>;
 
     /// The saved checkpoint of a thread, without a lease; `None` if the thread is not one of ours.
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error>;

@@ -9,6 +9,7 @@ mod delete;
 mod designs;
 mod details;
 mod flows;
+mod home;
 mod knowledge;
 mod lookups;
 mod restarts;

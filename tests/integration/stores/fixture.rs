@@ -206,6 +206,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         interrupted_at: None,
         outcome: None,
         undo: None,
+        told: Vec::new(),
     }
 }
 
