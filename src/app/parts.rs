@@ -12,7 +12,7 @@ use crate::{
     clock::Clock,
     config::{Config, StoreKind},
     conversation::{approvals::policy, commands::settings::Settings},
-    graph::store::Store,
+    graph::{action::Scope, engine::Matter, store::Store},
     model::{
         Model,
         anthropic::{self, AnthropicModel},
@@ -135,7 +135,8 @@ pub fn groups_named(config: &Config) -> Vec<String> {
 /// What people are told of the settings.
 pub fn told_settings(config: &Config, registry: &Registry) -> Settings {
     let policies = registry.actions.iter().map(|(name, kind)| {
-        ((*name).to_owned(), policy::policy_for(&config.approvals, kind.as_ref(), kind.irreversible()))
+        let matter = Matter { action: name, irreversible: kind.irreversible(), scope: &Scope::default() };
+        ((*name).to_owned(), policy::policy_for(&config.approvals, &matter))
     });
     let key = config.model.api_key.as_ref().filter(|key| !key.expose_secret().trim().is_empty());
     Settings {

@@ -15,10 +15,9 @@ use crate::{
     conversation::groups::Groups,
     graph::{
         action::{ActionRecord, Approver, Status},
-        store::{ActionChange, Changes, Error, Outbound, Outgoing, Seq, Store},
+        store::{ActionChange, Changes, Error, Seq, Store},
     },
-    ids::{ApprovalId, CommitId, Nonce, Slot, UserId},
-    reply::{Reply, Text},
+    ids::{ApprovalId, CommitId, UserId},
     slack::client_error,
 };
 
@@ -39,14 +38,14 @@ impl Telling {
         Self { store, clock, groups }
     }
 
-    /// Tells everybody who is named by the policy of a card, if it still waits and they were not told.
+    /// Tells everybody who is named by the policy of a card, if it still waits, and if they were not told before.
     ///
     /// # Errors
     ///
     /// If the store or Slack does not answer, or somebody else moved the action meanwhile: it is to be done again.
     pub async fn tell(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
         let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
-        if record.status != Status::Pending || !record.told.is_empty() || record.expires_at <= self.clock.now() {
+        if record.status != Status::Pending || record.expires_at <= self.clock.now() {
             return Ok(Answer::Nothing);
         }
         let people = self.people(&record).await?;
@@ -58,7 +57,7 @@ impl Telling {
         Ok(Answer::Counted(record.thread))
     }
 
-    /// Who is named, but for the person who asked.
+    /// Who is named and was not told yet, but for those whose request it is.
     async fn people(&self, record: &ActionRecord) -> Result<Vec<UserId>, Error> {
         let (mut people, mut members) = (Vec::new(), Vec::new());
         for approver in &record.policy.approvers {
@@ -69,13 +68,14 @@ impl Telling {
             }
         }
         people.append(&mut members);
-        let mut told = Vec::new();
+        let mut new = Vec::new();
         for person in people {
-            if person != record.requested_by && !told.contains(&person) && told.len() < MOST {
-                told.push(person);
+            let known = record.is_request_of(&person) || record.told.contains(&person) || new.contains(&person);
+            if !known && record.told.len() + new.len() < MOST {
+                new.push(person);
             }
         }
-        Ok(told)
+        Ok(new)
     }
 
     async fn members(&self, group: &str) -> Result<Vec<UserId>, Error> {
@@ -91,37 +91,15 @@ impl Telling {
     }
 }
 
-/// The write that tells people.
+/// The write that tells these people, too.
 fn waits(record: &ActionRecord, people: Vec<UserId>, now: Timestamp, seq: Seq) -> Result<Changes, Error> {
     let moved = record.moved(Status::Pending);
     let mut told = moved.map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
-    told.told = people;
     let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
     changes.desk_acks.push(seq);
-    let text = Text::new()
-        .person(record.requested_by.clone())
-        .plain(" asks you to decide: ")
-        .bold(record.card.title.clone())
-        .plain(" · open until ")
-        .moment(record.expires_at);
-    changes.outbox = messages(&told, &Reply::text(text), now);
+    told.told = people;
+    changes.outbox = told.notices(now);
+    told.told.splice(0..0, record.told.iter().cloned());
     changes.actions.push(ActionChange { expected: Some(record.revision), record: told });
     Ok(changes)
-}
-
-/// What those who were told read once it is decided.
-pub fn decided(record: &ActionRecord, now: Timestamp) -> Vec<Outgoing> {
-    let text = Text::new().bold(record.act()).plain(" · ").join(record.decision_line());
-    messages(record, &Reply::text(text), now)
-}
-
-fn messages(record: &ActionRecord, reply: &Reply, now: Timestamp) -> Vec<Outgoing> {
-    let message = |person: &UserId| Outgoing {
-        slot: Some(Slot::new(format!("tell:{}:{person}", record.id))),
-        nonce: Nonce::fresh(),
-        progress: false,
-        not_before: now,
-        body: Outbound::Direct { to: person.clone(), card: record.slot.clone(), reply: reply.clone() },
-    };
-    record.told.iter().map(message).collect()
 }

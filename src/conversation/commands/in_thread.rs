@@ -103,7 +103,7 @@ async fn withdraw(store: &dyn Store, record: &ActionRecord, now: Timestamp) -> R
 async fn pass_on(store: &dyn Store, here: &Here, seq: Seq) -> Result<(), Error> {
     let mut changes = Changes::new(CommitId::fresh(), here.thread.clone());
     let Here { by, text, ts, .. } = here.clone();
-    changes.mail.push(Mail::Said { by, text, ts, addressed: true });
+    changes.mail.push(Mail::Said { by, text, ts, addressed: true, wish: None });
     changes.desk_acks.push(seq);
     store.apply(&changes).await
 }
