@@ -56,5 +56,8 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
         }
         link.pipeline::<()>(&pipeline).await?;
     }
+    if names.is_empty() {
+        return Ok(()); // what comes later comes with its labels
+    }
     link.command::<()>(cmd("SET").arg(keys::labelled(partition)).arg(1)).await
 }

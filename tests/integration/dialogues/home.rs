@@ -16,7 +16,18 @@ async fn decided_by(approvers: &'static [&'static str]) -> TestBot {
 #[tokio::test(flavor = "multi_thread")]
 async fn somebody_new_is_told_how_to_ask() {
     let bot = TestBot::start().await;
-    assert_snapshot!(bot.user("bo").opens_home().await);
+    assert_snapshot!(bot.user("bo").opens_home().await, @"
+    Waiting for you
+    Nothing is waiting for you.
+    How everything is
+    *UpGrade*
+    is running, version `6.5.0` (just now)
+    *Language model*
+    none; I understand the documented phrases
+    How to ask
+    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ");
     bot.finish().await;
 }
 
@@ -36,9 +47,41 @@ async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
 async fn who_is_named_decides_in_the_home_tab() {
     let bot = decided_by(&["S1"]).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
-    assert_snapshot!(bot.user("bo").opens_home().await);
+    assert_snapshot!(bot.user("bo").opens_home().await, @"
+    Waiting for you
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Asked by @ana · a member of `S1` may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    Asked for in a thread · ‹open it›
+    ---
+    How everything is
+    *UpGrade*
+    is running, version `6.5.0` (just now)
+    *Language model*
+    none; I understand the documented phrases
+    How to ask
+    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ");
     thread.heard();
-    assert_snapshot!(bot.user("bo").presses_at_home("Start experiment").await);
+    assert_snapshot!(bot.user("bo").presses_at_home("Start experiment").await, @"
+    Waiting for you
+    Nothing is waiting for you.
+    Lately
+    • *Start “Math Hints”* was done · Approved by @bo · ‹time› · ‹open the card›
+    How everything is
+    *UpGrade*
+    is running, version `6.5.0` (just now)
+    *Language model*
+    none; I understand the documented phrases
+    How to ask
+    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ");
     assert!(thread.heard().contains("Approved by @bo"));
     assert_eq!(bot.done_to_platform().len(), 1);
     bot.finish().await;
@@ -54,7 +97,20 @@ async fn a_press_that_comes_too_late_is_answered_in_the_tab() {
     eventually("a tab that could not be drawn", || bot.slack.ledger().calls("views.publish").len() == 2).await;
     bot.user("bo").presses_at_home("Start experiment").await;
     eventually("an answer", || bot.user("bo").home().contains("approved this")).await;
-    assert_snapshot!(bot.user("bo").home());
+    assert_snapshot!(bot.user("bo").home(), @"
+    @cy approved this a moment ago; it is done.
+    ---
+    Waiting for you
+    Nothing is waiting for you.
+    How everything is
+    *UpGrade*
+    is running, version `6.5.0` (just now)
+    *Language model*
+    none; I understand the documented phrases
+    How to ask
+    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ");
     bot.finish().await;
 }
 
@@ -64,7 +120,22 @@ async fn a_request_is_withdrawn_in_the_home_tab() {
     let mut thread = bot.user("ana").says("start Math Hints").await;
     bot.user("ana").opens_home().await;
     thread.heard();
-    assert_snapshot!(bot.user("ana").presses_at_home("Withdraw").await);
+    assert_snapshot!(bot.user("ana").presses_at_home("Withdraw").await, @"
+    *Start “Math Hints”*: Withdrawn by @ana · ‹time›
+    ---
+    Waiting for you
+    Nothing is waiting for you.
+    Lately
+    • *Start “Math Hints”* was withdrawn · Withdrawn by @ana · ‹time› · ‹open the card›
+    How everything is
+    *UpGrade*
+    is running, version `6.5.0` (just now)
+    *Language model*
+    none; I understand the documented phrases
+    How to ask
+    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ");
     assert!(thread.heard().contains("Withdrawn by @ana"));
     bot.finish().await;
 }
@@ -92,7 +163,10 @@ async fn those_who_are_named_are_told_once_and_it_is_edited() {
     let thread = bot.user("bo").says("start Math Hints").await;
     eventually("a direct message", || !bot.user("cy").direct_messages().is_empty()).await;
     bot.settled().await;
-    assert_snapshot!(bot.user("cy").direct_messages());
+    assert_snapshot!(bot.user("cy").direct_messages(), @"
+    @bo asks you to decide: *Start “Math Hints”?* · open until ‹time›
+    ‹Open the card›
+    ");
     assert_eq!(bot.user("bo").direct_messages(), "", "bo asked");
     assert_eq!(bot.user("ana").direct_messages(), "", "ana is not named");
     drop(thread);
@@ -102,6 +176,9 @@ async fn those_who_are_named_are_told_once_and_it_is_edited() {
     assert!(home.contains("[Start experiment]"), "{home}");
     bot.user("cy").presses_at_home("Start experiment").await;
     bot.settled().await;
-    assert_snapshot!(bot.user("cy").direct_messages());
+    assert_snapshot!(bot.user("cy").direct_messages(), @"
+    *Start “Math Hints”* · Approved by @cy · ‹time›
+    ‹Open the card›
+    ");
     bot.finish().await;
 }

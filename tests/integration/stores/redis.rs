@@ -459,7 +459,7 @@ async fn a_store_from_before_there_were_labels_gets_them() {
     let forget = "for _, name in ipairs({'labelled', 'action_labels'}) do \
                       for _, key in ipairs(redis.call('KEYS', 'countersign:*:' .. name)) do redis.call('DEL', key) end \
                   end";
-    redis::Script::new(forget).invoke_async::<()>(&mut connection).await.unwrap();
+    redis::Script::new(forget).invoke_async::<_, ()>(&mut connection).await.unwrap();
     let f = f.reopen().await;
     for record in &records {
         for label in record.labels() {
