@@ -16,16 +16,16 @@ use super::{
         Commands,
         in_thread::{self, Outcome},
     },
-    entry::{Click, Entry, Here},
+    entry::{Asked, Click, Entry, Here, Shortcut},
     home::Home,
     outbox::Sender,
-    render,
+    render, shortcuts,
     workers::Workers,
 };
 use crate::{
     clock::Clock,
     graph::store::{DeskEntry, Error, Seq, Store},
-    ids::{ChannelId, MessageTs, UserId},
+    ids::{ChannelId, MessageTs, ThreadId, UserId},
     reply::Reply,
     slack::{
         client::{Respond, SlackClient},
@@ -123,6 +123,9 @@ impl Desk {
                 answer
             }
             Entry::Here(here) => self.obey(here, desk.seq).await?,
+            Entry::Ask(shortcut) => self.open_window(shortcut).await,
+            Entry::Asked(asked) => self.ask(asked, desk.seq).await?,
+            Entry::Export(shortcut) => self.export(shortcut).await,
             Entry::Tell { approval } => parts.telling.tell(approval, desk.seq).await?,
             Entry::Expire { approval } => parts.approvals.on_expiry(approval, desk.seq).await?,
             Entry::Command(command) => {
@@ -167,6 +170,45 @@ impl Desk {
             parts.home.something_changed();
         }
         Ok(Answer::Nothing)
+    }
+
+    /// Opens the window in which somebody asks about a message.
+    async fn open_window(&self, shortcut: &Shortcut) -> Answer {
+        let opened = match &shortcut.trigger_id {
+            Some(trigger) => report(self.0.slack.open_view(trigger, &shortcuts::window(shortcut)).await.map(drop)),
+            None => false,
+        };
+        if !opened && let Some(url) = &shortcut.response_url {
+            self.respond(url, &shortcuts::too_late()).await;
+        }
+        Answer::Nothing
+    }
+
+    /// Asks the assistant about a message, if the bot may write there.
+    async fn ask(&self, asked: &Asked, seq: Seq) -> Result<Answer, Error> {
+        use client_error::Error::{Gone, Refused};
+        let parts = &self.0;
+        let ThreadId { channel, root, .. } = &asked.thread;
+        let told = parts.slack.post_ephemeral(channel, Some(root), &asked.by, &render::reply(&shortcuts::on_it())).await;
+        if let (Err(Gone { .. } | Refused { .. }), Some(url)) = (&told, &asked.response_url) {
+            self.respond(url, &shortcuts::not_there()).await;
+            return Ok(Answer::Nothing);
+        }
+        report(told);
+        parts.store.apply(&shortcuts::ask(asked, parts.clock.now(), seq)).await?;
+        Ok(Answer::Counted(asked.thread.clone()))
+    }
+
+    /// Hands the notebook of a thread out.
+    async fn export(&self, shortcut: &Shortcut) -> Answer {
+        let mut reply = self.0.commands.notebook(&shortcut.by, Some(&shortcut.thread)).await;
+        reply.choices.clear();
+        match &shortcut.response_url {
+            Some(url) => drop(self.respond(url, &reply).await),
+            None => self.tell(&shortcut.by, &shortcut.thread.channel, Some(&shortcut.thread.root), &reply).await,
+        }
+        self.0.sender.flush(shortcut.thread.clone());
+        Answer::Nothing
     }
 
     /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.

@@ -14,6 +14,7 @@ use super::{
     entry::{self, Click, Entry, Here, Pages, Pressed, Typed},
     home::PAGE,
     render::{APPROVE, REJECT, SAY, STOP, WITHDRAW},
+    shortcuts,
     workers::Workers,
 };
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
         Inbound,
         command::Command,
         event::{ChannelKind, HomeOpened, Message},
-        interaction::{Action, Interaction, Kind},
+        interaction::{Action, Interaction, Kind, View},
         sink::{Answer, Received, Sink, SinkError},
     },
 };
@@ -84,16 +85,51 @@ impl Dispatch {
         self.store(Destination::Mailbox { thread, addressed, mail }, dedup).await
     }
 
-    async fn on_interaction(&self, interaction: Interaction) -> Result<(), SinkError> {
+    async fn on_interaction(&self, interaction: Interaction) -> Result<Answer, SinkError> {
+        match &interaction.kind {
+            Kind::MessageAction { callback_id, text } => self.on_shortcut(&interaction, callback_id, text).await?,
+            Kind::ViewSubmission { view } => return self.on_submission(&interaction, view).await,
+            _ => self.on_press(&interaction).await?,
+        }
+        Ok(Answer::default())
+    }
+
+    /// Somebody used a shortcut on a message.
+    async fn on_shortcut(&self, interaction: &Interaction, callback: &str, text: &str) -> Result<(), SinkError> {
+        let Some(shortcut) = shortcuts::used(interaction, text) else { return Ok(()) };
+        let partition = shortcut.thread.partition();
+        let entry = match callback {
+            shortcuts::ASK => Entry::Ask(shortcut),
+            shortcuts::EXPORT => Entry::Export(shortcut),
+            _ => return Ok(()),
+        };
+        self.put_on_desk(partition, &entry, vec![interaction.dedup.clone()]).await
+    }
+
+    /// A window was sent. What it says is stored, or refused at its field, before it is acknowledged.
+    async fn on_submission(&self, interaction: &Interaction, view: &View) -> Result<Answer, SinkError> {
+        if view.callback_id == shortcuts::ASK {
+            match shortcuts::asked(view, &interaction.user) {
+                Ok(asked) => {
+                    let partition = asked.thread.partition();
+                    self.put_on_desk(partition, &Entry::Asked(asked), vec![interaction.dedup.clone()]).await?;
+                }
+                Err(wrong) => return Ok(Answer::with(wrong)),
+            }
+        }
+        Ok(Answer::default())
+    }
+
+    async fn on_press(&self, interaction: &Interaction) -> Result<(), SinkError> {
         let Kind::BlockActions { actions, .. } = &interaction.kind else { return Ok(()) };
         let Some(action) = actions.first() else { return Ok(()) };
         match action.action_id.as_str() {
-            APPROVE => self.on_click(&interaction, action, Pressed::Approve).await,
-            REJECT => self.on_click(&interaction, action, Pressed::Reject).await,
-            STOP => self.on_click(&interaction, action, Pressed::Stop).await,
-            WITHDRAW => self.on_click(&interaction, action, Pressed::Withdraw).await,
-            name if name.starts_with(PAGE) => self.on_page(&interaction, action).await,
-            name if name.starts_with(SAY) => self.on_choice(&interaction, action).await,
+            APPROVE => self.on_click(interaction, action, Pressed::Approve).await,
+            REJECT => self.on_click(interaction, action, Pressed::Reject).await,
+            STOP => self.on_click(interaction, action, Pressed::Stop).await,
+            WITHDRAW => self.on_click(interaction, action, Pressed::Withdraw).await,
+            name if name.starts_with(PAGE) => self.on_page(interaction, action).await,
+            name if name.starts_with(SAY) => self.on_choice(interaction, action).await,
             _ => Ok(()),
         }
     }
@@ -155,7 +191,7 @@ impl Sink for Dispatch {
     async fn receive(&self, received: Received) -> Result<Answer, SinkError> {
         match received.inbound {
             Inbound::Message(message) => self.on_message(message).await?,
-            Inbound::Interaction(interaction) => self.on_interaction(interaction).await?,
+            Inbound::Interaction(interaction) => return self.on_interaction(interaction).await,
             Inbound::Command(command) => self.on_command(command).await?,
             Inbound::HomeOpened(home) => self.on_home(home).await?,
             Inbound::Ignored(_) => {}

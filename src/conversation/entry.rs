@@ -19,6 +19,12 @@ pub enum Entry {
     },
     /// Somebody told the bot “status” or “cancel” in a thread.
     Here(Here),
+    /// Somebody asks about a message with the shortcut: the window is to be opened.
+    Ask(Shortcut),
+    /// What somebody asked in that window.
+    Asked(Asked),
+    /// Somebody wants the notebook of a message's thread.
+    Export(Shortcut),
     /// A slash command.
     Command(Command),
     /// Somebody opened the App Home.
@@ -126,6 +132,41 @@ pub struct Here {
     pub order: Order,
     /// Whether the bot was mentioned; if not, it was a direct message.
     pub mentioned: bool,
+}
+
+/// The use of a shortcut on a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shortcut {
+    /// The thread of the message, or that which it would begin.
+    pub thread: ThreadId,
+    /// The message.
+    pub message: MessageTs,
+    /// Who.
+    pub by: UserId,
+    /// What the message says.
+    pub text: String,
+    /// Opens a window, for three seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_id: Option<String>,
+    /// Where to answer, for 30 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
+}
+
+/// A question about a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Where it is asked.
+    pub thread: ThreadId,
+    /// About which message.
+    pub message: MessageTs,
+    /// Who.
+    pub by: UserId,
+    /// What.
+    pub question: String,
+    /// Where to answer if the bot may not write there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
 }
 
 /// What can be ordered in a thread.

@@ -10,6 +10,7 @@
 //! | [`render`] | draws replies and cards as Block Kit |
 //! | [`commands`], [`home`] | quick answers without a model |
 //! | [`links`], [`groups`] | where cards are, who is in a user group |
+//! | [`shortcuts`] | what is offered in the menu of a message |
 //! | [`trace`] | tells what happened in a thread |
 //!
 //! *Architecture Invariant:* nothing here decides what the assistant says or does; nothing in the graph knows Slack.
@@ -26,6 +27,7 @@ pub mod home;
 pub mod links;
 pub mod outbox;
 pub mod render;
+pub mod shortcuts;
 pub mod sweeper;
 pub mod trace;
 pub mod workers;

@@ -22,11 +22,19 @@ pub mod sight;
 use std::sync::Arc;
 
 use self::{grammar::Asked, records::Records, settings::Settings, sight::Asker};
-use super::{entry::Command, groups::Groups, links::Links};
+use super::{
+    entry::Command,
+    groups::Groups,
+    links::{self, Links},
+};
 use crate::{
     assistant::quick::QuickAnswers,
     clock::Clock,
-    graph::store::{Error, Store},
+    graph::{
+        action::Label,
+        store::{Error, Store},
+    },
+    ids::{ThreadId, UserId},
     reply::Reply,
 };
 
@@ -66,12 +74,34 @@ impl Commands {
             Ok(Asked::Pending) => self.records().pending(&self.asker(command).await).await,
             Ok(Asked::Runs) => self.records().runs(&self.asker(command).await).await,
             Ok(Asked::Mine) => self.records().mine(&command.by).await,
-            Ok(Asked::Notebook(which)) => Ok(replies::notebook(which.as_deref())),
+            Ok(Asked::Notebook(link)) => self.notebook_of(command, link.as_deref()).await,
             Ok(Asked::Settings) => Ok(self.settings().await),
             Ok(Asked::Help) => Ok(replies::help(&command.command)),
             Err(wrong) => Ok(replies::wrong(&command.command, &wrong)),
         };
         answer.unwrap_or_else(|error: Error| replies::unavailable(&error))
+    }
+
+    /// Puts the notebook of a thread into that thread, where only those can read it who can read the thread; what the
+    /// person who wanted it is told. Without a thread: how to name one.
+    pub async fn notebook(&self, by: &UserId, thread: Option<&ThreadId>) -> Reply {
+        let _ = by;
+        replies::notebook(thread)
+    }
+
+    /// The notebook of the thread that a link leads to, or of the thread in which the asker asked for something last.
+    async fn notebook_of(&self, command: &Command, link: Option<&str>) -> Result<Reply, Error> {
+        let thread = match link {
+            Some(link) => match links::read(link) {
+                Some((channel, _, root)) => Some(ThreadId { team: command.team.clone(), channel, root }),
+                None => return Ok(replies::no_link(link)),
+            },
+            None => {
+                let latest = self.0.store.actions_under(&[Label::AskedBy(command.by.clone())], &[], 1).await?;
+                latest.into_iter().next().map(|record| record.thread)
+            }
+        };
+        Ok(self.notebook(&command.by, thread.as_ref()).await)
     }
 
     fn records(&self) -> Records<'_> {

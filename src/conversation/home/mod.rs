@@ -53,6 +53,9 @@ const VIEWERS: usize = 50;
 /// How often it is looked whether anything changed.
 const LOOK_EVERY: Duration = Duration::from_secs(3);
 
+/// For how long what became of a press is said.
+const NOTICE_FOR: Duration = Duration::from_secs(60);
+
 /// How old what is said of the platform may be.
 const HEALTH_GOOD_FOR: Duration = Duration::from_secs(60);
 
@@ -86,12 +89,14 @@ struct Inner {
 }
 
 /// Somebody whose tab is kept up to date.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Viewer {
     opened_at: Timestamp,
     pages: Pages,
     /// What it shows: drawn again only if this changes.
     shown: Vec<(ActionId, u64)>,
+    /// What became of their last press, and when: said for a while.
+    notice: Option<(Reply, Timestamp)>,
     /// One drawing at a time, or an older one could come last.
     drawing: Arc<tokio::sync::Mutex<()>>,
 }
@@ -113,18 +118,8 @@ impl Home {
     ///
     /// If the store does not answer. A refusal by Slack is logged: the tab is drawn again at the next visit.
     pub async fn open(&self, user: &UserId, pages: Pages) -> Result<(), Error> {
-        let now = self.0.parts.clock.now();
-        if let Ok(mut viewers) = self.0.viewers.lock() {
-            let viewer = viewers.entry(user.clone()).or_insert_with(|| Viewer {
-                opened_at: now,
-                pages,
-                shown: Vec::new(),
-                drawing: Arc::default(),
-            });
-            (viewer.opened_at, viewer.pages) = (now, pages);
-            make_room(&mut viewers, now);
-        }
-        self.draw(user, pages, None, None).await
+        self.note(user, |viewer| (viewer.pages, viewer.notice) = (pages, None));
+        self.draw(user, None).await
     }
 
     /// Says what became of a press in somebody's tab: what they were refused, or how the card stands.
@@ -137,8 +132,19 @@ impl Home {
             Some(reply) => reply.clone(),
             None => self.counted(key).await?,
         };
-        let pages = self.viewer(user).map(|viewer| viewer.pages).unwrap_or_default();
-        self.draw(user, pages, Some(&notice), None).await
+        let now = self.0.parts.clock.now();
+        self.note(user, |viewer| viewer.notice = Some((notice, now)));
+        self.draw(user, None).await
+    }
+
+    /// Notes what somebody looks at.
+    fn note(&self, user: &UserId, change: impl FnOnce(&mut Viewer)) {
+        let now = self.0.parts.clock.now();
+        let Ok(mut viewers) = self.0.viewers.lock() else { return };
+        let viewer = viewers.entry(user.clone()).or_default();
+        viewer.opened_at = now;
+        change(viewer);
+        make_room(&mut viewers, now);
     }
 
     async fn counted(&self, key: &str) -> Result<Reply, Error> {
@@ -175,7 +181,7 @@ impl Home {
         let home = self.clone();
         self.0.parts.tasks.spawn(async move {
             for (user, viewer) in home.recent() {
-                if let Err(error) = home.draw(&user, viewer.pages, None, Some(&viewer.shown)).await {
+                if let Err(error) = home.draw(&user, Some(&viewer.shown)).await {
                     tracing::warn!(error = %error, "A Home tab was not brought up to date");
                 }
             }
@@ -184,15 +190,10 @@ impl Home {
     }
 
     /// Draws a tab; if `unless` is what it would show anyway, leaves it.
-    async fn draw(
-        &self,
-        user: &UserId,
-        pages: Pages,
-        notice: Option<&Reply>,
-        unless: Option<&[(ActionId, u64)]>,
-    ) -> Result<(), Error> {
-        let drawing = self.viewer(user).map(|viewer| viewer.drawing).unwrap_or_default();
+    async fn draw(&self, user: &UserId, unless: Option<&[(ActionId, u64)]>) -> Result<(), Error> {
+        let drawing = self.viewer(user).unwrap_or_default().drawing;
         let _one_at_a_time = drawing.lock().await;
+        let Viewer { pages, notice, .. } = self.viewer(user).unwrap_or_default();
         let Parts { store, clock, slack, quick, groups, links, .. } = &self.0.parts;
         let reader = Reader { store: &**store, links, user, groups: groups.of(user).await, now: clock.now() };
         let content: Content = reader.read(pages).await?;
@@ -202,7 +203,8 @@ impl Home {
         }
         let health =
             Health { platform: quick.health_lately(HEALTH_GOOD_FOR).await.ok(), model: quick.model(), now: clock.now() };
-        match slack.publish_home(user, &view::draw(&content, &health, notice)).await {
+        let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_FOR).map(|(reply, _)| reply);
+        match slack.publish_home(user, &view::draw(&content, &health, notice.as_ref())).await {
             Ok(()) => self.remember(user, shown),
             Err(error) => tracing::warn!(error = %error, "A Home tab was not drawn"),
         }

@@ -152,11 +152,12 @@ fn lately(blocks: &mut Vec<Value>, content: &Content) {
     }
     blocks.push(blocks::header("Lately"));
     let lines = content.lately.items.iter().map(|Item { record, link }| {
-        let line = Text::new().bold(record.act()).plain(format!(" {}", replies::words(record.status)));
-        let line = match record.decisions.last() {
-            Some(_) if record.status != Status::Expired => line.plain(" · ").join(record.decision_line()),
-            _ => line.plain(" · ").moment(record.expires_at),
+        let line = Text::new().bold(record.act());
+        let line = match record.status {
+            Status::Done | Status::Failed | Status::Unknown => line.plain(format!(" {}", replies::words(record.status))),
+            _ => line,
         };
+        let line = line.plain(" · ").join(record.decision_line());
         linked(line, link.clone(), "open the card")
     });
     let lines: Vec<_> = lines.collect();
