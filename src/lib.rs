@@ -22,7 +22,7 @@
 //!
 //! | room | what it is | start at |
 //! | --- | --- | --- |
-//! | [`ids`], [`clock`], [`reply`], [`status_line`], [`glossary`] | the leaves: names, time, what is said before anybody decides how it looks, and meanwhile, what words mean | |
+//! | [`ids`], [`clock`], [`reply`], [`status_line`], [`exchanges`], [`glossary`] | the leaves: names, time, what is said before anybody decides how it looks, and meanwhile, what is sent, what words mean | |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes | [`graph::store`] |
@@ -76,6 +76,7 @@ pub mod capabilities;
 pub mod clock;
 pub mod config;
 pub mod conversation;
+pub mod exchanges;
 pub mod glossary;
 pub mod graph;
 pub mod ids;

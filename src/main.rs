@@ -9,7 +9,7 @@ use std::{
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, parser::ValueSource};
 use countersign::{
     app::{
-        self, Bot, check, evaluate,
+        self, Bot, check, evaluate, notebook,
         stdout::{say, told},
         telemetry,
     },
@@ -56,6 +56,20 @@ enum Command {
     },
     /// Runs the stand-ins for Slack and UpGrade alone, to try `serve` against.
     Sandbox(app::sandbox::Options),
+    /// Writes what happened in a thread (TEAM/CHANNEL/TS) as a lab notebook: Markdown to read, JSON lines to check.
+    /// `trace` lists the threads.
+    Notebook {
+        /// The thread.
+        thread: ThreadId,
+        /// Where the files go.
+        #[arg(long, default_value = ".", value_name = "FOLDER")]
+        out: PathBuf,
+    },
+    /// Checks exported records.
+    Audit {
+        #[command(subcommand)]
+        what: notebook::Audit,
+    },
     /// Lists the threads, or tells what happened in one (TEAM/CHANNEL/TS), as JSON.
     Trace {
         /// The thread; all are listed without it.
@@ -92,7 +106,7 @@ fn arguments() -> Result<Arguments, clap::Error> {
         });
     }
     match (&arguments.config, matches.subcommand_name().unwrap_or("playground")) {
-        (Some(_), command @ ("playground" | "sandbox")) => {
+        (Some(_), command @ ("playground" | "sandbox" | "audit")) => {
             wrong(format!("--config means nothing to `{command}`: it reads no settings file"))
         }
         _ => Ok(arguments),
@@ -111,6 +125,9 @@ async fn run(arguments: Arguments) -> ExitCode {
             telemetry::log("warn", LogFormat::Text);
             finish(app::sandbox::run(options, signalled()).await)
         }
+        Command::Audit { what: notebook::Audit::Verify { file, last } } => {
+            finish(notebook::verify(&file, last.as_deref()).and_then(|lines| Ok(say(lines.join("\n"))?)))
+        }
         command => {
             let config = match Config::load(arguments.config.as_deref(), &environment) {
                 Ok(config) => config,
@@ -124,7 +141,8 @@ async fn run(arguments: Arguments) -> ExitCode {
                 Command::Check => report(&check::run(&config).await),
                 Command::Evaluate { cases } => finish(evaluate(&config, &cases).await),
                 Command::Trace { thread } => finish(trace(&config, thread).await),
-                Command::Playground(_) | Command::Sandbox(_) => unreachable!("handled above"),
+                Command::Notebook { thread, out } => finish(export(&config, &thread, &out).await),
+                Command::Playground(_) | Command::Sandbox(_) | Command::Audit { .. } => unreachable!("handled above"),
             }
         }
     }
@@ -142,6 +160,11 @@ async fn evaluate(config: &Config, cases: &Path) -> anyhow::Result<()> {
     telemetry::log("error", LogFormat::Text);
     let score = evaluate::run(config, &evaluate::cases(cases)?).await?;
     Ok(say(score)?)
+}
+
+async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow::Result<()> {
+    let written = notebook::export(config, thread, folder).await?;
+    Ok(say(written.join("\n"))?)
 }
 
 async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> {

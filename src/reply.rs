@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     clock::Timestamp,
-    ids::{ApprovalId, UserId},
+    ids::{ApprovalId, RunId, UserId},
 };
 
 /// A run of text with one look.
@@ -165,6 +165,9 @@ pub struct Reply {
     /// What can be pressed below it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
+    /// The run of which it is the final answer, if people are asked whether it helped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<RunId>,
     /// Files that follow it in the thread. They are stored apart from it, by whoever sends it on.
     #[serde(skip)]
     pub files: Vec<Attachment>,
@@ -206,6 +209,12 @@ impl Reply {
     /// Adds a button that says `says`.
     pub fn choice(mut self, label: impl Into<String>, says: impl Into<String>) -> Self {
         self.choices.push(Choice { label: label.into(), says: says.into() });
+        self
+    }
+
+    /// Asks whether it helped: it is the final answer of `run`.
+    pub fn rated(mut self, run: &RunId) -> Self {
+        self.rates = Some(run.clone());
         self
     }
 

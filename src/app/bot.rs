@@ -20,7 +20,11 @@ use crate::{
         groups::Groups,
         home::{self, Home},
         links::Links,
-        outbox::Sender,
+        notebook::{Notebook, Redaction, retention::Retention},
+        outbox::{self, Sender},
+        presence::Presence,
+        rating::Ratings,
+        stopping::Stopping,
         sweeper::Sweeper,
         workers::{self, Workers},
     },
@@ -122,15 +126,17 @@ impl Bot {
         let tasks = TaskTracker::new();
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
         let senders = config.workers.senders;
-        let sender = Sender::new(
-            store.clone(),
-            slack.clone(),
-            clock.clone(),
-            name.clone(),
-            senders,
-            tasks.clone(),
-            links.clone(),
-        );
+        let presence = Presence::new(slack.clone(), config.slack.native_status, config.slack.agent_view);
+        let sender = Sender::new(outbox::Parts {
+            store: store.clone(),
+            slack: slack.clone(),
+            presence,
+            links: links.clone(),
+            clock: clock.clone(),
+            name: name.clone(),
+            seats: senders,
+            tasks: tasks.clone(),
+        });
         let workers = Workers::new(workers::Parts {
             store: store.clone(),
             engine: Arc::new(engine),
@@ -150,6 +156,8 @@ impl Bot {
             links: links.clone(),
             tasks: tasks.clone(),
         });
+        let redaction = Redaction::from(&config.record);
+        let notebook = Notebook::new(store.clone(), clock.clone(), Some(slack.clone()), redaction);
         let desk = Desk::new(desk::Parts {
             store: store.clone(),
             approvals: Approvals::new(store.clone(), clock.clone(), slack.clone()),
@@ -160,10 +168,15 @@ impl Bot {
                 groups: groups.clone(),
                 links,
                 settings,
+                notebook: notebook.clone(),
             }),
             home: home.clone(),
             telling: Telling::new(store.clone(), clock.clone(), groups),
             clock: clock.clone(),
+            stopping: Stopping::new(store.clone(), clock.clone(), slack.clone()),
+            notebook,
+            ratings: Ratings::new(store.clone(), clock.clone()),
+            agent_view: config.slack.agent_view,
             slack,
             workers: workers.clone(),
             sender: sender.clone(),
@@ -177,7 +190,8 @@ impl Bot {
         };
         let router = http::router(store.clone(), health).merge(events);
         let every = config.workers.sweep_every;
-        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, home, sender, every };
+        let retention = Retention::new(store.clone(), clock.clone(), &config.record);
+        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, home, sender, retention, every };
         Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, drain: config.workers.drain })
     }
 

@@ -7,6 +7,7 @@ pub mod bot;
 pub mod check;
 pub mod evaluate;
 pub mod http;
+pub mod notebook;
 pub mod parts;
 pub mod playground;
 pub mod sandbox;

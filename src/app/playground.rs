@@ -72,6 +72,7 @@ pub async fn run(
     config.upgrade.api_url = world.upgrade.url();
     config.upgrade.auth_token = None;
     config.upgrade.service_account = None;
+    config.slack.agent_view = true;
     config.store.kind = Some(crate::config::StoreKind::Sqlite);
     config.store.path = data.join(STORE_FILE);
 

@@ -52,6 +52,13 @@ impl Options {
     }
 }
 
+/// What the app is allowed to do, declared as an agent: so the page can show all that Slack has for one.
+fn as_agent() -> Vec<String> {
+    let mut scopes = slack::Options::default().scopes;
+    scopes.push("assistant:write".to_owned());
+    scopes
+}
+
 /// All stand-ins.
 pub struct World {
     /// Slack.
@@ -86,6 +93,7 @@ impl World {
             mode,
             persist: data.as_ref().map(|data| data.join(SLACK_FILE)),
             ledger: ledger.as_ref().map(|folder| folder.join("slack.jsonl")),
+            scopes: as_agent(),
             ..slack::Options::default()
         })
         .await?;

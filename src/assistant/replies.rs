@@ -32,6 +32,19 @@ pub const WITHOUT_MODEL: &str = "I worked without my language model this time, s
 /// The longest label of a button, in characters.
 const LABEL: usize = 60;
 
+/// What somebody can begin with, as label and words.
+pub const FIRST_PROMPTS: &[(&str, &str)] = &[
+    ("List experiments", "list experiments"),
+    ("Is UpGrade running?", "is UpGrade running?"),
+    ("Create an experiment", "create an experiment"),
+    ("What can you do?", "what can you do?"),
+];
+
+/// Adds what somebody can begin with to the first words in a thread.
+pub fn with_first_prompts(reply: Reply) -> Reply {
+    FIRST_PROMPTS.iter().fold(reply, |reply, (label, says)| reply.choice(*label, *says))
+}
+
 /// What to try, when nothing was understood.
 pub fn examples() -> Reply {
     Reply::text("I'm not sure what you would like. Here are a few things you can say:")

@@ -187,6 +187,12 @@ impl State for AgentState {
         }
     }
 
+    fn stopped(&mut self) {
+        self.drop_plan();
+        self.draft = None;
+        self.turn = Turn { number: self.turn.number, ..Turn::default() };
+    }
+
     fn suspend(&self) -> Value {
         serde_json::to_value(&self.turn).expect("a turn is plain data")
     }

@@ -53,6 +53,11 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         "workers.sweep_every",
         format!("found {}; right would be between 10ms and the lease, {}", words(sweep), words(workers.lease)),
     );
+    if let Some(keep) = config.record.keep {
+        let right =
+            "right would be at least 1day, since a repeated delivery may come for so long; or nothing, for ever";
+        expect(keep >= Duration::from_secs(24 * 3600), "record.keep", format!("found {}; {right}", words(keep)));
+    }
     sign_in(config, &mut expect);
     approvals(config, &mut expect);
     found

@@ -58,6 +58,7 @@ impl Config {
                 store: read.section("store")?,
                 workers: read.section("workers")?,
                 approvals: read.section("approvals")?,
+                record: read.section("record")?,
                 model: read.section("model")?,
                 upgrade: read.section("upgrade")?,
             })
@@ -120,6 +121,8 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tr
         .try_parsing(true)
         .list_separator(",")
         .with_list_parse_key("approvals.approvers")
+        .with_list_parse_key("record.redact")
+        .with_list_parse_key("record.redact_matching")
         .source(Some(own));
     builder = builder.add_source(variables);
     for (name, key) in USUAL_NAMES {
@@ -140,7 +143,7 @@ fn broken_secrets(environment: &HashMap<String, String>) -> impl Iterator<Item =
 }
 
 fn unknown_sections(tree: &Tree) -> Vec<Problem> {
-    const KNOWN: [&str; 7] = ["slack", "server", "store", "workers", "approvals", "model", "upgrade"];
+    const KNOWN: [&str; 8] = ["slack", "server", "store", "workers", "approvals", "record", "model", "upgrade"];
     let Ok(sections) = tree.clone().try_deserialize::<HashMap<String, Value>>() else { return Vec::new() };
     sections
         .into_keys()

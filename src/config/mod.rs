@@ -9,6 +9,7 @@ mod check;
 mod load;
 mod model;
 mod problem;
+mod record;
 mod server;
 mod slack;
 mod store;
@@ -20,6 +21,7 @@ pub use self::{
     load::environment,
     model::Model,
     problem::{Problem, Problems},
+    record::{Kept, Record},
     server::{LogFormat, Server},
     slack::{Slack, SlackMode},
     store::{Store, StoreKind},
@@ -40,6 +42,8 @@ pub struct Config {
     pub workers: Workers,
     /// `[approvals]`: who may decide.
     pub approvals: Approvals,
+    /// `[record]`: what is kept, and what leaves with an export.
+    pub record: Record,
     /// `[model]`: which language model.
     pub model: Model,
     /// `[upgrade]`: the experiment platform.

@@ -18,6 +18,10 @@ pub struct Slack {
     pub timeout: Duration,
     /// How many Socket Mode connections are kept; 2 lose nothing when one is refreshed. At most 10.
     pub connections: u32,
+    /// Whether Slack's own line under a thread says what is being done, where the workspace has it.
+    pub native_status: bool,
+    /// Whether the app is declared an agent (`agent_view`, scope `assistant:write`): Slack then shows its own Stop button.
+    pub agent_view: bool,
     /// `SLACK_BOT_TOKEN`: `xoxb-…`.
     #[serde(skip)]
     pub bot_token: Option<SecretString>,

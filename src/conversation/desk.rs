@@ -13,16 +13,20 @@ use super::{
         telling::Telling,
     },
     commands::{
-        Commands,
+        Answered, Commands,
         in_thread::{self, Outcome},
     },
     entry::{Asked, Click, Entry, Here, Shortcut},
     home::Home,
+    notebook::{self, Notebook},
     outbox::Sender,
+    rating::Ratings,
     render, shortcuts,
+    stopping::Stopping,
     workers::Workers,
 };
 use crate::{
+    assistant::replies::FIRST_PROMPTS,
     clock::Clock,
     graph::store::{DeskEntry, Error, Seq, Store},
     ids::{ChannelId, MessageTs, ThreadId, UserId},
@@ -51,6 +55,14 @@ pub struct Parts {
     pub approvals: Approvals,
     /// Answers commands.
     pub commands: Commands,
+    /// Ends what is being done.
+    pub stopping: Stopping,
+    /// Exports threads.
+    pub notebook: Notebook,
+    /// Keeps what people think of answers.
+    pub ratings: Ratings,
+    /// Whether the app is declared an agent: Slack then offers what can be asked first.
+    pub agent_view: bool,
     /// Draws the Home tab.
     pub home: Home,
     /// Tells those who are named that a card waits.
@@ -125,13 +137,52 @@ impl Desk {
             Entry::Here(here) => self.obey(here, desk.seq).await?,
             Entry::Ask(shortcut) => self.open_window(shortcut).await,
             Entry::Asked(asked) => self.ask(asked, desk.seq).await?,
-            Entry::Export(shortcut) => self.export(shortcut).await,
+            Entry::Export(shortcut) => self.export(shortcut).await?,
             Entry::Tell { approval } => parts.telling.tell(approval, desk.seq).await?,
             Entry::Expire { approval } => parts.approvals.on_expiry(approval, desk.seq).await?,
             Entry::Command(command) => {
-                let mut reply = parts.commands.answer(command).await;
+                let Answered { mut reply, spoke_in } = parts.commands.answer(command).await;
                 reply.choices.clear(); // a button would speak in a thread, and a private answer has none
                 self.respond(&command.response_url, &reply).await;
+                spoke_in.into_iter().for_each(|thread| parts.sender.flush(thread));
+                Answer::Nothing
+            }
+            Entry::Stop(stop) => {
+                let stopped = parts.stopping.on_stop(stop, desk.seq).await?;
+                if let Some(reply) = &stopped.told {
+                    self.tell(&stop.by, &stop.thread.channel, Some(&stop.thread.root), reply).await;
+                }
+                stopped.thread.map_or(Answer::Nothing, Answer::Counted)
+            }
+            Entry::Notebook { thread, by } => {
+                match parts.notebook.put_into_thread(thread, by).await {
+                    Ok(_) => parts.sender.flush(thread.clone()),
+                    Err(notebook::Error::Store(error)) => return Err(error),
+                    Err(error) => {
+                        tracing::warn!(thread.id = %thread, error = %error, "A thread was not exported");
+                        let reply = notebook::cannot(&error);
+                        self.tell(by, &thread.channel, Some(&thread.root), &reply).await;
+                    }
+                }
+                Answer::Nothing
+            }
+            Entry::Rated(rated) => {
+                let reply = parts.ratings.on_rated(rated, desk.seq).await?;
+                let answered = match &rated.response_url {
+                    Some(url) => self.respond(url, &reply).await,
+                    None => false,
+                };
+                if !answered {
+                    self.tell(&rated.by, &rated.thread.channel, Some(&rated.thread.root), &reply).await;
+                }
+                Answer::Nothing
+            }
+            Entry::Prompts { channel, thread } => {
+                // Without an agent app Slack has no place for them; the first answer shows them as buttons.
+                if parts.agent_view || thread.is_some() {
+                    let prompts = parts.slack.set_suggested_prompts(channel, thread.as_ref(), FIRST_PROMPTS);
+                    report(prompts.await);
+                }
                 Answer::Nothing
             }
             Entry::Home { user, pages } => {
@@ -200,15 +251,14 @@ impl Desk {
     }
 
     /// Hands the notebook of a thread out.
-    async fn export(&self, shortcut: &Shortcut) -> Answer {
-        let mut reply = self.0.commands.notebook(&shortcut.by, Some(&shortcut.thread)).await;
-        reply.choices.clear();
+    async fn export(&self, shortcut: &Shortcut) -> Result<Answer, Error> {
+        let reply = self.0.commands.notebook(&shortcut.by, &shortcut.thread).await?;
         match &shortcut.response_url {
             Some(url) => drop(self.respond(url, &reply).await),
             None => self.tell(&shortcut.by, &shortcut.thread.channel, Some(&shortcut.thread.root), &reply).await,
         }
         self.0.sender.flush(shortcut.thread.clone());
-        Answer::Nothing
+        Ok(Answer::Nothing)
     }
 
     /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.

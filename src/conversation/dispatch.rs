@@ -13,18 +13,20 @@ use super::{
     desk::Desk,
     entry::{self, Click, Entry, Here, Pages, Pressed, Typed},
     home::PAGE,
-    render::{APPROVE, REJECT, SAY, STOP, WITHDRAW},
+    order::Order,
+    rating,
+    render::{APPROVE, RATE, REJECT, SAY, STOP, WITHDRAW},
     shortcuts,
     workers::Workers,
 };
 use crate::{
     clock::Clock,
     graph::store::{Delivery, DeskEntry, Destination, Ingested, Mail, Store},
-    ids::{ApprovalId, DedupKey, Partition, ThreadId},
+    ids::{ApprovalId, DedupKey, Partition, ThreadId, UserId},
     slack::{
         Inbound,
         command::Command,
-        event::{ChannelKind, HomeOpened, Message},
+        event::{ChannelKind, HomeOpened, Message, SessionStopped, TalkOpened},
         interaction::{Action, Interaction, Kind, View},
         sink::{Answer, Received, Sink, SinkError},
     },
@@ -76,6 +78,11 @@ impl Dispatch {
             let here = Entry::Here(Here { thread, by, text, ts, order, mentioned });
             return self.put_on_desk(partition, &here, dedup).await;
         }
+        if let (Some(order), Some(_)) = (Order::typed(&text), &thread_ts)
+            && (addressed || order == Order::Stop)
+        {
+            return self.on_order(order, thread, by, addressed, dedup).await;
+        }
         if let (Some(means), Some(_)) = (consent::typed(&text), thread_ts) {
             let partition = thread.partition();
             let typed = Entry::Typed(Typed { thread, by, text, ts, means, addressed });
@@ -83,6 +90,36 @@ impl Dispatch {
         }
         let mail = Mail::Said { by, text, ts, addressed, wish: None };
         self.store(Destination::Mailbox { thread, addressed, mail }, dedup).await
+    }
+
+    async fn on_order(
+        &self,
+        order: Order,
+        thread: ThreadId,
+        by: UserId,
+        addressed: bool,
+        dedup: Vec<DedupKey>,
+    ) -> Result<(), SinkError> {
+        let partition = thread.partition();
+        let entry = match order {
+            Order::Stop => Entry::Stop(entry::Stop { thread, by, addressed }),
+            Order::Notebook => Entry::Notebook { thread, by },
+        };
+        self.put_on_desk(partition, &entry, dedup).await
+    }
+
+    /// Somebody said whether an answer helped.
+    async fn on_rating(&self, interaction: &Interaction, action: &Action) -> Result<(), SinkError> {
+        let (Some((run, helped)), Some(channel), Some(message)) =
+            (action.value().and_then(rating::read), &interaction.channel, &interaction.message_ts)
+        else {
+            return Ok(());
+        };
+        let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
+        let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
+        let (by, response_url) = (interaction.user.clone(), interaction.response_url.clone());
+        let rated = Entry::Rated(entry::Rated { thread: thread.clone(), by, run, helped, response_url });
+        self.put_on_desk(thread.partition(), &rated, vec![interaction.dedup.clone()]).await
     }
 
     async fn on_interaction(&self, interaction: Interaction) -> Result<Answer, SinkError> {
@@ -126,6 +163,7 @@ impl Dispatch {
         match action.action_id.as_str() {
             APPROVE => self.on_click(interaction, action, Pressed::Approve).await,
             REJECT => self.on_click(interaction, action, Pressed::Reject).await,
+            RATE => self.on_rating(interaction, action).await,
             STOP => self.on_click(interaction, action, Pressed::Stop).await,
             WITHDRAW => self.on_click(interaction, action, Pressed::Withdraw).await,
             name if name.starts_with(PAGE) => self.on_page(interaction, action).await,
@@ -194,6 +232,14 @@ impl Sink for Dispatch {
             Inbound::Interaction(interaction) => return self.on_interaction(interaction).await,
             Inbound::Command(command) => self.on_command(command).await?,
             Inbound::HomeOpened(home) => self.on_home(home).await?,
+            Inbound::SessionStopped(stopped) => {
+                let SessionStopped { thread, user, dedup } = stopped;
+                self.on_order(Order::Stop, thread, user, true, vec![dedup]).await?;
+            }
+            Inbound::TalkOpened(TalkOpened { channel, thread, dedup }) => {
+                let partition = Partition::of(channel.as_str());
+                self.put_on_desk(partition, &Entry::Prompts { channel, thread }, vec![dedup]).await?;
+            }
             Inbound::Ignored(_) => {}
         }
         Ok(Answer::default())

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ApprovalId, ChannelId, MessageTs, TeamId, ThreadId, UserId};
+use crate::ids::{ApprovalId, ChannelId, MessageTs, RunId, TeamId, ThreadId, UserId};
 
 /// One thing to handle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,25 @@ pub enum Entry {
         /// Which card.
         approval: ApprovalId,
     },
+    /// Somebody wants what is being done in a thread to end.
+    Stop(Stop),
+    /// Somebody wants a thread exported, in it.
+    Notebook {
+        /// The thread.
+        thread: ThreadId,
+        /// Who.
+        by: UserId,
+    },
+    /// Somebody said whether an answer helped.
+    Rated(Rated),
+    /// Somebody begins to talk with the bot for the first time: what can be asked.
+    Prompts {
+        /// Where.
+        channel: ChannelId,
+        /// In which thread, where Slack has made one for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thread: Option<MessageTs>,
+    },
 }
 
 /// Which page of each list of the App Home is shown, from 0.
@@ -61,6 +80,33 @@ impl Pages {
     pub fn is_first(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// A wish that what is being done ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Where.
+    pub thread: ThreadId,
+    /// Who.
+    pub by: UserId,
+    /// Whether it was said to the bot.
+    pub addressed: bool,
+}
+
+/// Whether an answer helped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rated {
+    /// Where.
+    pub thread: ThreadId,
+    /// Who.
+    pub by: UserId,
+    /// The run that answered.
+    pub run: RunId,
+    /// Whether it did.
+    pub helped: bool,
+    /// Where to answer, for 30 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
 }
 
 /// A press on a button of a card.

@@ -8,10 +8,13 @@
 //! | [`approvals`] | decides whether a click counts, and makes it count once |
 //! | [`outbox`] | sends what was said, once, in order |
 //! | [`render`] | draws replies and cards as Block Kit |
+//! | [`presence`] | what Slack itself shows while it works |
+//! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |
 //! | [`commands`], [`home`] | quick answers without a model |
 //! | [`links`], [`groups`] | where cards are, who is in a user group |
 //! | [`shortcuts`] | what is offered in the menu of a message |
 //! | [`trace`] | tells what happened in a thread |
+//! | [`notebook`] | exports it, so that it can be read and checked elsewhere |
 //!
 //! *Architecture Invariant:* nothing here decides what the assistant says or does; nothing in the graph knows Slack.
 //! *Architecture Invariant:* a decision never waits for a lease. It is one compare-and-set on the action's record, so a
@@ -25,9 +28,14 @@ pub mod entry;
 pub mod groups;
 pub mod home;
 pub mod links;
+pub mod notebook;
+pub mod order;
 pub mod outbox;
+pub mod presence;
+pub mod rating;
 pub mod render;
 pub mod shortcuts;
+pub mod stopping;
 pub mod sweeper;
 pub mod trace;
 pub mod workers;

@@ -12,7 +12,7 @@ use std::{
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::{links::Links, render};
+use super::{links::Links, presence::Presence, render};
 use crate::{
     clock::{Clock, Timestamp},
     graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, Store},
@@ -41,9 +41,30 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct Sender(Arc<Inner>);
 
+/// What a [`Sender`] needs.
+pub struct Parts {
+    /// Where messages wait.
+    pub store: Arc<dyn Store>,
+    /// Where they go.
+    pub slack: SlackClient,
+    /// What Slack itself shows while something is done.
+    pub presence: Presence,
+    /// Where cards are.
+    pub links: Links,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// The name of this process in claims.
+    pub name: WorkerId,
+    /// How many messages are sent at a time.
+    pub seats: usize,
+    /// What is going on, for draining.
+    pub tasks: TaskTracker,
+}
+
 struct Inner {
     store: Arc<dyn Store>,
     slack: SlackClient,
+    presence: Presence,
     clock: Arc<dyn Clock>,
     name: WorkerId,
     seats: Arc<Semaphore>,
@@ -54,18 +75,11 @@ struct Inner {
 }
 
 impl Sender {
-    /// Sends through this client, so many at a time.
-    pub fn new(
-        store: Arc<dyn Store>,
-        slack: SlackClient,
-        clock: Arc<dyn Clock>,
-        name: WorkerId,
-        seats: usize,
-        tasks: TaskTracker,
-        links: Links,
-    ) -> Self {
+    /// Sends with these parts.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { store, slack, presence, links, clock, name, seats, tasks } = parts;
         let (seats, direct) = (Arc::new(Semaphore::new(seats)), Mutex::default());
-        Self(Arc::new(Inner { store, slack, clock, name, seats, tasks, links, direct }))
+        Self(Arc::new(Inner { store, slack, presence, clock, name, seats, tasks, links, direct }))
     }
 
     /// Sends what a thread has to say now.
@@ -75,6 +89,18 @@ impl Sender {
             // A seat comes before a claim: the time of a claim is for sending, not for queueing.
             let Ok(_seat) = sender.0.seats.acquire().await else { return };
             sender.send_all(&thread).await;
+        });
+    }
+
+    /// Sends what a thread has to say now that nothing is being done in it, and takes Slack's own line away if that
+    /// leaves it standing.
+    pub fn ended(&self, thread: ThreadId) {
+        let sender = self.clone();
+        self.0.tasks.spawn(async move {
+            let Ok(_seat) = sender.0.seats.acquire().await else { return };
+            if !sender.send_all(&thread).await {
+                sender.0.presence.ended(&thread).await;
+            }
         });
     }
 
@@ -94,10 +120,14 @@ impl Sender {
         }
     }
 
-    async fn send_all(&self, thread: &ThreadId) {
+    /// Sends all that a thread has to say now. Returns whether a status was among it: then something goes on.
+    async fn send_all(&self, thread: &ThreadId) -> bool {
+        let mut goes_on = false;
         while let Some(claimed) = self.claim(Some(thread), 1).await.pop() {
+            goes_on |= matches!(claimed.outgoing.body, Outbound::Status { .. });
             self.send(claimed).await;
         }
+        goes_on
     }
 
     async fn claim(&self, only: Option<&ThreadId>, limit: usize) -> Vec<Claimed> {
@@ -112,7 +142,10 @@ impl Sender {
     async fn send(&self, claimed: Claimed) {
         let attempt = tokio::time::timeout(self.0.slack.timeout() * ATTEMPT, self.attempt(&claimed));
         let sent = match attempt.await.unwrap_or(Err(Error::NoAnswer("too slow"))) {
-            Ok(posted) => Sent::Delivered(posted),
+            Ok(posted) => {
+                self.0.presence.said(&claimed.thread, &claimed.outgoing.body).await;
+                Sent::Delivered(posted)
+            }
             Err(error) => self.after(&claimed, &error),
         };
         if let Err(error) = self.0.store.finish_outbox(&claimed.thread, claimed.seq, &sent).await {
@@ -122,6 +155,11 @@ impl Sender {
 
     /// Sends once.
     async fn attempt(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
+        if let (Outbound::Status { text }, None) = (&claimed.outgoing.body, &claimed.posted)
+            && self.0.presence.show(&claimed.thread, text).await
+        {
+            return Ok(None);
+        }
         let message = match &claimed.outgoing.body {
             Outbound::Status { text } => render::status(text),
             Outbound::Reply { reply } => render::reply(reply),

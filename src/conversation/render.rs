@@ -35,6 +35,9 @@ pub const STOP: &str = "stop";
 /// The action id of the button that withdraws what one asked for; its value is the approval's key.
 pub const WITHDRAW: &str = "withdraw";
 
+/// The action id of the buttons that say whether an answer helped ([`super::rating`]).
+pub const RATE: &str = "rate";
+
 /// How the action ids of choices begin; a number follows, and the value is what is said.
 pub const SAY: &str = "say:";
 

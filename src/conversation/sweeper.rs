@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::{desk::Desk, home::Home, outbox::Sender, workers::Workers};
+use super::{desk::Desk, home::Home, notebook::retention::Retention, outbox::Sender, workers::Workers};
 use crate::{clock::Clock, graph::store::Store};
 
 /// How often what is kept for a time only is dropped, in rounds.
@@ -27,6 +27,8 @@ pub struct Sweeper {
     pub home: Home,
     /// Sends messages.
     pub sender: Sender,
+    /// Drops what was said in finished threads.
+    pub retention: Retention,
     /// How often.
     pub every: Duration,
 }
@@ -39,12 +41,19 @@ impl Sweeper {
         let mut round = 0u32;
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {
             self.once().await;
-            if round.is_multiple_of(HOUSEKEEPING_ROUNDS)
-                && let Err(error) = self.store.sweep(self.clock.now()).await
-            {
-                tracing::warn!(error = %error, "Cannot drop what is out of date");
+            if round.is_multiple_of(HOUSEKEEPING_ROUNDS) {
+                self.drop_what_is_out_of_date().await;
             }
             round = round.wrapping_add(1);
+        }
+    }
+
+    async fn drop_what_is_out_of_date(&self) {
+        if let Err(error) = self.store.sweep(self.clock.now()).await {
+            tracing::warn!(error = %error, "Cannot drop what is out of date");
+        }
+        if let Err(error) = self.retention.sweep().await {
+            tracing::warn!(error = %error, "Cannot forget finished threads");
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::{
-    graph::store::{ActionFilter, Error, StepRecord, Store, Version},
+    graph::store::{ActionFilter, AuditEntry, AuditKind, Error, StepRecord, Store, Version},
     ids::ThreadId,
 };
 
@@ -62,7 +62,7 @@ impl Traces {
         Ok(Some(json!({
             "thread": thread.to_string(),
             "version": saved.version,
-            "runs": runs(&steps),
+            "runs": runs(&steps, &audit),
             "actions": actions.iter().map(|action| json!({
                 "id": action.id,
                 "name": action.name,
@@ -91,7 +91,7 @@ impl Traces {
 }
 
 /// Steps in the runs they belong to, both in order.
-fn runs(steps: &[(Version, StepRecord)]) -> Vec<Value> {
+fn runs(steps: &[(Version, StepRecord)], audit: &[AuditEntry]) -> Vec<Value> {
     let mut runs: Vec<(&str, Vec<Value>, String)> = Vec::new();
     for (version, step) in steps {
         let told = told(*version, step);
@@ -100,7 +100,17 @@ fn runs(steps: &[(Version, StepRecord)]) -> Vec<Value> {
             None => runs.push((step.run.as_str(), vec![told], step.at.to_string())),
         }
     }
-    runs.into_iter().map(|(run, steps, started)| json!({ "run": run, "started_at": started, "steps": steps })).collect()
+    let told = |(run, steps, started): (&str, Vec<Value>, String)| json!({ "run": run, "started_at": started, "steps": steps, "ratings": ratings(run, audit) });
+    runs.into_iter().map(told).collect()
+}
+
+/// What people said about the answer of a run.
+fn ratings(run: &str, audit: &[AuditEntry]) -> Vec<Value> {
+    let of_run = audit.iter().map(|entry| &entry.event);
+    of_run
+        .filter(|event| event.kind == AuditKind::Rated && event.detail["run"] == run)
+        .map(|event| json!({ "by": event.by, "at": event.at.to_string(), "helped": event.detail["helped"] }))
+        .collect()
 }
 
 fn told(version: Version, step: &StepRecord) -> Value {

@@ -189,7 +189,7 @@ impl Workers {
             }
         };
         report.instrument(span).await;
-        self.0.sender.flush(thread);
+        self.0.sender.ended(thread);
     }
 
     /// Renews the lease for as long as it is polled; returns when it is lost.

@@ -17,7 +17,7 @@ use super::{
     definition::Graph,
     node::{Said, State},
     session::{Session, outgoing},
-    store::{Acquired, Error, Letter, Mail, Outbound, Store, Then},
+    store::{Acquired, AuditDraft, AuditKind, Error, Letter, Mail, Outbound, Store, Then},
 };
 use crate::{
     clock::Clock,
@@ -59,6 +59,8 @@ pub struct Settings {
     pub status_after: Duration,
     /// How often a status line changes at most.
     pub status_every: Duration,
+    /// After how long the same status line is shown again.
+    pub status_again: Duration,
     /// How often a step that fails for a passing reason is tried in all.
     pub attempts: u32,
     /// The wait before the first repetition; half as long again before each further one.
@@ -73,6 +75,7 @@ impl Default for Settings {
             step_timeout: Duration::from_secs(120),
             status_after: Duration::from_millis(800),
             status_every: Duration::from_secs(3),
+            status_again: Duration::from_secs(90),
             attempts: 3,
             retry_delay: Duration::from_millis(500),
         }
@@ -142,7 +145,10 @@ impl<S: State> Engine<S> {
                     Some(letter) => self.take_up(&mut session, letter).await?,
                     None => return self.let_go(&mut session).await,
                 },
-                Cursor::At { node, attempt, ended } => self.run_node(&mut session, &node, attempt, ended).await?,
+                Cursor::At { node, attempt, ended } => match self.stop_between(&mut session, ended.as_ref()).await? {
+                    Some(by) => self.end_stopped(&mut session, &node, self.clock.now(), by).await?,
+                    None => self.run_node(&mut session, &node, attempt, ended).await?,
+                },
                 Cursor::Performing { action, node } => Box::pin(self.carry_out(&mut session, &action, &node)).await?,
             };
             if held == Held::No {
@@ -159,6 +165,12 @@ impl<S: State> Engine<S> {
         match letter.mail {
             Mail::Said { by, text, ts: _, addressed: _, wish } => {
                 let said = Said { by, text, at: self.clock.now(), wish };
+                session.note(AuditDraft::new(
+                    AuditKind::Said,
+                    said.at,
+                    Some(said.by.clone()),
+                    AuditDraft::words(&said.text),
+                ));
                 let checkpoint = &mut session.checkpoint;
                 checkpoint.turns += 1;
                 checkpoint.run = Some(RunId::fresh());
@@ -172,10 +184,7 @@ impl<S: State> Engine<S> {
                 self.resume(session, &action).await?;
                 Ok(Held::Yes)
             }
-            Mail::Stop { by: _ } => {
-                self.save(session, session.changes(), Then::Keep).await?;
-                Ok(Held::Yes)
-            }
+            Mail::Stop { by, asks } => self.nothing_to_stop(session, letter.seq, &by, asks).await,
         }
     }
 

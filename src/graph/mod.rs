@@ -22,6 +22,8 @@ pub mod node;
 mod perform;
 mod portions;
 pub mod request;
+pub mod seal;
 mod session;
 mod step;
+mod stop;
 pub mod store;

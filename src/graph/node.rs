@@ -22,6 +22,9 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
     /// A person said something: everything that belongs to a single turn begins anew, what persists stays.
     fn begin_turn(&mut self, said: &Said);
 
+    /// A person stopped the run: what was still to come of it is let go.
+    fn stopped(&mut self) {}
+
     /// What belongs to the turn alone, to be kept while a question is open.
     fn suspend(&self) -> Value;
 

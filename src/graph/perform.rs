@@ -16,7 +16,7 @@ use super::{
     session::{Session, StepInfo, outgoing},
     store::{ActionChange, AuditKind, Changes, Error, Outbound, TimerChange},
 };
-use crate::{clock::Timestamp, ids::ActionId, reply::Text};
+use crate::{clock::Timestamp, exchanges::Exchanges, ids::ActionId, reply::Text};
 
 /// The trace's name for what happens here.
 const EXECUTE: &str = "execute";
@@ -106,7 +106,9 @@ impl<S: State> Engine<S> {
             // This process stood still, and somebody else may have looked already and sent. Not sent blindly, then.
             return Box::pin(self.settle(session, kind, intent, Attempt { began, ..attempt })).await;
         }
-        let sent = tokio::time::timeout(self.settings.step_timeout, kind.perform(&intent)).await;
+        let exchanges = Exchanges::default();
+        let sent = exchanges.during(tokio::time::timeout(self.settings.step_timeout, kind.perform(&intent))).await;
+        note_exchanges(session, &intent, &exchanges, self.clock.now());
         let attempt = Attempt { began, ..attempt };
         match sent.unwrap_or(Performed::NoAnswer { detail: "no answer in time".to_owned() }) {
             Performed::Ended(outcome) => self.close(session, &intent, attempt, outcome).await,
@@ -137,7 +139,10 @@ impl<S: State> Engine<S> {
                 if now < landed {
                     return self.wait(session, &record, attempt, landed).await;
                 }
-                let probed = tokio::time::timeout(self.settings.step_timeout, kind.probe(&record)).await;
+                let exchanges = Exchanges::default();
+                let probe = tokio::time::timeout(self.settings.step_timeout, kind.probe(&record));
+                let probed = exchanges.during(probe).await;
+                note_exchanges(session, &record, &exchanges, self.clock.now());
                 match probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() }) {
                     Probed::Happened(outcome) => self.close(session, &record, attempt, outcome).await,
                     Probed::DidNotHappen => self.send_again(session, kind, record, attempt).await,
@@ -211,6 +216,19 @@ impl<S: State> Engine<S> {
 pub(super) struct Attempt<'a> {
     node: &'a str,
     began: Timestamp,
+}
+
+/// Puts into the record what was sent for an action, and how it was answered.
+pub(super) fn note_exchanges<S: State>(
+    session: &mut Session<S>,
+    record: &ActionRecord,
+    exchanges: &Exchanges,
+    now: Timestamp,
+) {
+    let exchanged = exchanges.take();
+    if !exchanged.is_empty() {
+        session.note(record.event(AuditKind::Sent, now, None, json!({ "exchanges": exchanged })));
+    }
 }
 
 /// The revision an action has when its request has not been sent: the proposal and one for each decision.

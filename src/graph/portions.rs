@@ -7,11 +7,11 @@ use super::{
     action::{ActionRecord, Portion, Portions, Progress, Status},
     engine::{Engine, Held},
     node::State,
-    perform::{Attempt, illegal},
+    perform::{Attempt, illegal, note_exchanges},
     session::{Session, outgoing},
     store::{ActionChange, Error, Outbound, Outgoing, Then},
 };
-use crate::{clock::Timestamp, ids::UserId};
+use crate::{clock::Timestamp, exchanges::Exchanges, ids::UserId};
 
 impl<S: State> Engine<S> {
     /// Makes one portion after the other.
@@ -24,18 +24,25 @@ impl<S: State> Engine<S> {
         mut interrupted: bool,
     ) -> Result<Held, Error> {
         let mut stop = None;
+        let exchanges = Exchanges::default();
         loop {
             stop = stop.or(self.stopped_by(session).await?);
             // What an interrupted portion left is looked up first: the outcome has to be true.
             let late = record.intent_at.is_some_and(|began| self.clock.now() > began + portions.longest());
             if !interrupted && (stop.is_some() || late) {
+                note_exchanges(session, &record, &exchanges, self.clock.now());
                 return self.close(session, &record, attempt, portions.stopped(&record, stop.as_ref())).await;
             }
             if !interrupted && self.stopping.is_cancelled() {
+                note_exchanges(session, &record, &exchanges, self.clock.now());
                 return self.hand_over(session, &record).await;
             }
             let next = tokio::time::timeout(self.settings.step_timeout, portions.next(&record, interrupted));
-            match next.await {
+            let portion = exchanges.during(next).await;
+            if !matches!(portion, Ok(Portion::Made(_))) {
+                note_exchanges(session, &record, &exchanges, self.clock.now());
+            }
+            match portion {
                 Ok(Portion::Made(progress)) => record = self.keep_portion(session, record, progress).await?,
                 Ok(Portion::Ended(outcome)) => return self.close(session, &record, attempt, outcome).await,
                 Ok(Portion::NotNow) | Err(_) => return self.leave_alone(session, portions, &record).await,

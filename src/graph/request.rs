@@ -129,18 +129,7 @@ impl ActionRecord {
             None => json!({ "action": self.name, "title": self.card.title }),
         };
         changes.audit.push(self.event(AuditKind::Asked, at, Some(asked_by), asked));
-        changes.audit.push(self.event(
-            AuditKind::Shown,
-            at,
-            None,
-            json!({
-                "edition": self.edition(),
-                "digest": self.digest,
-                "parameters": self.parameters,
-                "preconditions": self.preconditions,
-                "policy": self.policy,
-            }),
-        ));
+        changes.audit.push(self.shown(at));
         changes.outbox.push(self.redrawn(at));
         changes.actions.push(ActionChange { expected: None, record: self });
     }

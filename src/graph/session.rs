@@ -10,7 +10,10 @@ use super::{
     delta,
     engine::Engine,
     node::State,
-    store::{Acquired, Changes, Error, Lease, Letter, Mail, Outbound, Outgoing, Seq, StepRecord, Then, Usage, Version},
+    store::{
+        Acquired, AuditDraft, Changes, Error, Lease, Letter, Mail, Outbound, Outgoing, Seq, StepRecord, Then, Usage,
+        Version,
+    },
 };
 use crate::{
     clock::Timestamp,
@@ -34,6 +37,10 @@ pub(super) struct Session<S: State> {
     pub(super) acks: Vec<Seq>,
     /// What set the next step off, for the trace.
     pub(super) input: Option<Value>,
+    /// What goes into the record with the next write.
+    noted: Vec<AuditDraft>,
+    /// When the mailbox was last looked into for a “stop”.
+    pub(super) listened_at: Option<Timestamp>,
     /// Whether the lease was given back.
     pub(super) released: bool,
     /// When the status line may appear or change; not known before the first step of a run.
@@ -81,6 +88,8 @@ impl<S: State> Session<S> {
             checkpoint,
             acks: overheard,
             input: None,
+            noted: Vec::new(),
+            listened_at: None,
             released: false,
             status_due: None,
             decided: None,
@@ -116,19 +125,38 @@ impl<S: State> Session<S> {
         }
     }
 
-    /// Takes up every “stop” among the letters: who said the first.
+    /// Takes up every “stop” among the letters, and with it what was said before and not begun: who said the first.
     pub(super) fn stop(&mut self) -> Option<UserId> {
         let mut first = None;
-        let acks = &mut self.acks;
-        self.letters.retain(|letter| match &letter.mail {
-            Mail::Stop { by } => {
-                acks.push(letter.seq);
+        let mut last = 0;
+        for letter in &self.letters {
+            if let Mail::Stop { by, .. } = &letter.mail {
                 first.get_or_insert_with(|| by.clone());
-                false
+                last = last.max(letter.seq);
             }
-            Mail::Said { .. } | Mail::Decided { .. } => true,
-        });
+        }
+        self.drop_stopped(last);
         first
+    }
+
+    /// Acknowledges what is ended by a “stop” at this position: itself, and what was said before it and not begun.
+    /// Returns how much of the latter there was.
+    pub(super) fn drop_stopped(&mut self, stop: Seq) -> usize {
+        let mut said = 0;
+        let acks = &mut self.acks;
+        self.letters.retain(|letter| {
+            let ended = match &letter.mail {
+                Mail::Stop { .. } => true,
+                Mail::Said { .. } => letter.seq < stop,
+                Mail::Decided { .. } => false,
+            } && letter.seq <= stop;
+            if ended {
+                acks.push(letter.seq);
+                said += usize::from(matches!(letter.mail, Mail::Said { .. }));
+            }
+            !ended
+        });
+        said
     }
 
     /// Whether letters are known that nobody has read.
@@ -136,10 +164,16 @@ impl<S: State> Session<S> {
         !self.letters.is_empty()
     }
 
-    /// A write with what is already certain: the acknowledged letters.
+    /// Puts something into the record, with the next write.
+    pub(super) fn note(&mut self, event: AuditDraft) {
+        self.noted.push(event);
+    }
+
+    /// A write with what is already certain: the acknowledged letters, and what was noted for the record.
     pub(super) fn changes(&self) -> Changes {
         let mut changes = Changes::new(CommitId::fresh(), self.lease.thread.clone());
         changes.acks.clone_from(&self.acks);
+        changes.audit.clone_from(&self.noted);
         changes
     }
 
@@ -207,6 +241,7 @@ impl<S: State> Engine<S> {
             session.snapshot_version = version;
         }
         session.acks.clear();
+        session.noted.retain(|event| !changes.audit.contains(event));
         session.released = then != Then::Keep;
         let mut written = changes.actions.into_iter().map(|change| change.record);
         session.decided = written.rfind(|record| record.status != Status::Pending).or(session.decided.take());

@@ -2,6 +2,8 @@
 
 use std::pin::pin;
 
+use serde_json::json;
+
 use super::{
     action::{ActionRecord, Replacement, Status},
     checkpoint::{Cursor, Suspended},
@@ -10,7 +12,7 @@ use super::{
     perform::illegal,
     request::{Request, Times},
     session::{Session, StepInfo, outgoing},
-    store::{ActionFilter, Changes, Error, Outbound, Outgoing, Then},
+    store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, Usage},
 };
 use crate::{
     clock::Timestamp,
@@ -37,21 +39,24 @@ impl<S: State> Engine<S> {
         let context = self.context(session, attempt, ended.clone()).await?;
         let run = node.run(session.checkpoint.state.clone(), &context);
         let run = tokio::time::timeout(self.settings.step_timeout, run);
-        let result = match node.status() {
-            None => run.await,
-            Some(text) => {
-                let (mut line, run) = status_line::during(text, run);
-                let mut run = pin!(run);
-                line.mark_changed(); // the first words are to be shown, too
-                loop {
-                    tokio::select! {
-                        biased;
-                        result = &mut run => break result,
-                        () = self.news(session, &mut line) => {
-                            let text = line.borrow_and_update().clone();
-                            self.show_status(session, &text).await?;
-                        }
+        let shows = node.status().is_some();
+        let (mut line, run) = status_line::during(node.status().unwrap_or_default(), run);
+        let mut run = pin!(run);
+        line.mark_changed(); // the first words are to be shown, too
+        let result = loop {
+            let (lease, heard) = (session.lease.clone(), session.heard());
+            tokio::select! {
+                biased;
+                result = &mut run => break result,
+                letters = self.stop_said(lease, heard), if ended.is_none() => {
+                    session.hear(letters);
+                    if let Some(by) = session.stop() {
+                        return self.end_stopped(session, name, began, by).await;
                     }
+                }
+                () = self.news(session, &mut line), if shows => {
+                    let text = line.borrow_and_update().clone();
+                    self.show_status(session, &text).await?;
                 }
             }
         };
@@ -73,15 +78,16 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Waits until the status line has something new to show and may show it.
+    /// Waits until the status line has something new to show and may show it, or has to be shown again: Slack's own
+    /// line vanishes after a while.
     async fn news(&self, session: &mut Session<S>, line: &mut status_line::Line) {
         let now = self.clock.now();
-        session.status_due.get_or_insert(now + self.settings.status_after);
-        if line.changed().await.is_err() {
-            std::future::pending().await // the work is over
+        let due = *session.status_due.get_or_insert(now + self.settings.status_after);
+        match tokio::time::timeout(self.settings.status_again, line.changed()).await {
+            Ok(Err(_)) => std::future::pending().await, // the work is over
+            Ok(Ok(())) => tokio::time::sleep(due.since(self.clock.now())).await,
+            Err(_) => {}
         }
-        let due = session.status_due.unwrap_or(now);
-        tokio::time::sleep(due.since(self.clock.now())).await;
     }
 
     /// Tells what the node at the cursor is doing. Written only once it has taken long: most steps never need it.
@@ -154,6 +160,10 @@ impl<S: State> Engine<S> {
         extra: Changes,
         wait: Option<Timestamp>,
     ) -> Result<Held, Error> {
+        let mut extra = extra;
+        if let Some(usage) = &info.usage {
+            extra.audit.push(ran(session, info.node, usage, self.clock.now()));
+        }
         let step = session.step(info);
         let changes = Changes { step: step.step, snapshot: step.snapshot, acks: step.acks, ..extra };
         let then = match wait {
@@ -176,9 +186,14 @@ impl<S: State> Engine<S> {
         let slot = session.checkpoint.voice.slot();
         session.checkpoint.voice.said += 1;
         let files = std::mem::take(&mut reply.files);
+        let mut words = AuditDraft::words(&reply.words());
+        words["run"] = json!(session.checkpoint.run);
+        changes.audit.push(AuditDraft::new(AuditKind::Answered, now, None, words));
         changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
         for Attachment { name, title, bytes } in files {
             let hash = self.store.put_blob(&bytes, None).await?;
+            let detail = json!({ "name": name, "title": title, "hash": hash, "bytes": bytes.len() });
+            changes.audit.push(AuditDraft::new(AuditKind::Attached, now, None, detail));
             let file = outgoing(session.checkpoint.voice.slot(), now, Outbound::File { name, title, hash });
             changes.outbox.push(Outgoing { slot: None, ..file });
         }
@@ -293,6 +308,14 @@ impl<S: State> Engine<S> {
         };
         self.save_step(session, info, extra, None).await
     }
+}
+
+/// What a step cost, for the record.
+fn ran<S: State>(session: &Session<S>, node: &str, usage: &Usage, now: Timestamp) -> AuditDraft {
+    let mut detail = serde_json::to_value(usage).expect("usage is plain data");
+    detail["run"] = json!(session.checkpoint.run);
+    detail["node"] = json!(node);
+    AuditDraft::new(AuditKind::Ran, now, None, detail)
 }
 
 /// Why a node's run ends, and what is said about it.

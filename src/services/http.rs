@@ -13,6 +13,8 @@ use reqwest::{Client, RequestBuilder, StatusCode, redirect, retry};
 use serde_json::Value;
 use url::{Host, Url};
 
+use crate::exchanges;
+
 /// What a service answered.
 #[derive(Debug)]
 pub struct Answer {
@@ -80,7 +82,17 @@ pub fn waits() -> ExponentialBuilder {
 ///
 /// [`Lost`], if no complete answer came.
 pub async fn send(request: RequestBuilder) -> Result<Answer, Lost> {
-    let response = request.send().await.map_err(lost)?;
+    let (client, request) = request.build_split();
+    let request = request.map_err(lost)?;
+    let (method, path) = (request.method().clone(), request.url().path().to_owned());
+    let answer = answered(&client, request).await;
+    let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
+    exchanges::note(method.as_str(), &path, status);
+    answer
+}
+
+async fn answered(client: &Client, request: reqwest::Request) -> Result<Answer, Lost> {
+    let response = client.execute(request).await.map_err(lost)?;
     let status = response.status();
     let request_id =
         response.headers().get("x-request-id").and_then(|id| id.to_str().ok()).map(|id| id.chars().take(64).collect());

@@ -89,6 +89,15 @@ pub fn button(action_id: &str, label: &str, value: &str) -> Value {
     json!({ "type": "button", "action_id": action_id, "text": plain(label, BUTTON), "value": value })
 }
 
+/// Two small buttons that say whether something helped; each has its words and its value.
+pub fn feedback(action_id: &str, yes: (&str, &str), no: (&str, &str)) -> Value {
+    let one = |(words, value): (&str, &str)| json!({ "text": plain(words, BUTTON), "accessibility_label": line(words, BUTTON), "value": value });
+    let pair = json!({
+        "type": "feedback_buttons", "action_id": action_id, "positive_button": one(yes), "negative_button": one(no),
+    });
+    json!({ "type": "context_actions", "elements": [pair] })
+}
+
 /// A button with a colour: `primary` or `danger`.
 pub fn styled(mut button: Value, style: &str) -> Value {
     button["style"] = json!(style);

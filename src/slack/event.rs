@@ -62,6 +62,28 @@ pub struct HomeOpened {
     pub dedup: DedupKey,
 }
 
+/// A person pressed Slack's own Stop button of an agent session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionStopped {
+    /// The thread of the session.
+    pub thread: ThreadId,
+    /// Who.
+    pub user: UserId,
+    /// The event.
+    pub dedup: DedupKey,
+}
+
+/// A person opened a place to talk with us, and has said nothing yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TalkOpened {
+    /// The direct conversation.
+    pub channel: ChannelId,
+    /// The thread that Slack made for it, if it made one.
+    pub thread: Option<MessageTs>,
+    /// The event.
+    pub dedup: DedupKey,
+}
+
 /// Reads the body of an `event_callback`.
 ///
 /// # Errors
@@ -73,7 +95,29 @@ pub fn read(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     }
     match required(body, "/event/type")? {
         "message" | "app_mention" => read_message(body, us),
-        "app_home_opened" if text(body, "/event/tab") == Some("messages") => Ok(Inbound::Ignored("messages_tab")),
+        "app_home_opened" if text(body, "/event/tab") == Some("messages") => match text(body, "/event/channel") {
+            Some(channel) => {
+                Ok(Inbound::TalkOpened(TalkOpened { channel: channel.into(), thread: None, dedup: event_key(body)? }))
+            }
+            None => Ok(Inbound::Ignored("messages_tab")),
+        },
+        "assistant_thread_started" => Ok(Inbound::TalkOpened(TalkOpened {
+            channel: required(body, "/event/assistant_thread/channel_id")?.into(),
+            thread: text(body, "/event/assistant_thread/thread_ts").map(MessageTs::from),
+            dedup: event_key(body)?,
+        })),
+        "agent_session_stopped" => match text(body, "/event/thread_ts") {
+            Some(root) => Ok(Inbound::SessionStopped(SessionStopped {
+                thread: ThreadId {
+                    team: team(body)?,
+                    channel: required(body, "/event/channel")?.into(),
+                    root: root.into(),
+                },
+                user: required(body, "/event/user")?.into(),
+                dedup: event_key(body)?,
+            })),
+            None => Ok(Inbound::Ignored("session_without_thread")),
+        },
         "app_home_opened" => Ok(Inbound::HomeOpened(HomeOpened {
             team: team(body)?,
             user: required(body, "/event/user")?.into(),
@@ -230,7 +274,27 @@ mod tests {
         let opened = |tab: &str| json!({ "type": "app_home_opened", "user": "U0ANA", "channel": "D1", "tab": tab });
         let home = HomeOpened { team: "T1".into(), user: "U0ANA".into(), dedup: "event:A1:T1:Ev1".into() };
         assert_eq!(read(&callback(opened("home")), &us()), Ok(Inbound::HomeOpened(home)));
-        assert_eq!(read(&callback(opened("messages")), &us()), Ok(Inbound::Ignored("messages_tab")));
+        let talk = TalkOpened { channel: "D1".into(), thread: None, dedup: "event:A1:T1:Ev1".into() };
+        assert_eq!(read(&callback(opened("messages")), &us()), Ok(Inbound::TalkOpened(talk)));
+    }
+
+    #[test]
+    fn a_stopped_session_and_a_new_talk_are_read() {
+        let stopped = json!({
+            "type": "agent_session_stopped", "channel": "C1", "thread_ts": "1.0", "user": "U0ANA",
+            "streaming_message_ts": [], "event_ts": "2.0",
+        });
+        let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.0".into() };
+        let dedup = || DedupKey::from("event:A1:T1:Ev1");
+        let read_stopped = SessionStopped { thread, user: "U0ANA".into(), dedup: dedup() };
+        assert_eq!(read(&callback(stopped), &us()), Ok(Inbound::SessionStopped(read_stopped)));
+
+        let started = json!({
+            "type": "assistant_thread_started", "event_ts": "2.0", "assistant_thread":
+            { "user_id": "U0ANA", "context": {}, "channel_id": "D1", "thread_ts": "1.0" },
+        });
+        let talk = TalkOpened { channel: "D1".into(), thread: Some("1.0".into()), dedup: dedup() };
+        assert_eq!(read(&callback(started), &us()), Ok(Inbound::TalkOpened(talk)));
     }
 
     #[test]

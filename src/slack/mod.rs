@@ -46,6 +46,10 @@ pub enum Inbound {
     Command(command::Command),
     /// A person looks at our Home tab.
     HomeOpened(event::HomeOpened),
+    /// A person pressed Slack's own Stop button.
+    SessionStopped(event::SessionStopped),
+    /// A person opened a place to talk with us.
+    TalkOpened(event::TalkOpened),
     /// Nothing for us, and why: acknowledged and forgotten.
     Ignored(&'static str),
 }
@@ -58,6 +62,8 @@ impl Inbound {
             Self::Interaction(interaction) => std::slice::from_ref(&interaction.dedup),
             Self::Command(command) => std::slice::from_ref(&command.dedup),
             Self::HomeOpened(home) => std::slice::from_ref(&home.dedup),
+            Self::SessionStopped(stopped) => std::slice::from_ref(&stopped.dedup),
+            Self::TalkOpened(talk) => std::slice::from_ref(&talk.dedup),
             Self::Ignored(_) => &[],
         }
     }
@@ -69,6 +75,8 @@ impl Inbound {
             Self::Interaction(_) => "interaction",
             Self::Command(_) => "command",
             Self::HomeOpened(_) => "home_opened",
+            Self::SessionStopped(_) => "session_stopped",
+            Self::TalkOpened(_) => "talk_opened",
             Self::Ignored(_) => "ignored",
         }
     }

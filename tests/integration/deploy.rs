@@ -14,7 +14,7 @@ fn both_manifests_obey_slacks_own_schemas() {
     for schema in ["1.0.0", "2.0.0"] {
         let schema = json(&format!("tests/fixtures/slack/manifest-schema/manifest.schema.{schema}.json"));
         let validator = jsonschema::validator_for(&schema).unwrap();
-        for variant in ["socket", "http"] {
+        for variant in ["socket", "http", "agent"] {
             let manifest = json(&format!("deploy/slack-manifest.{variant}.json"));
             let wrong: Vec<_> =
                 validator.iter_errors(&manifest).map(|e| format!("{}: {e}", e.instance_path())).collect();
@@ -38,6 +38,22 @@ fn the_variants_differ_in_how_events_come_in_and_nothing_else() {
         }
     }
     assert_eq!(socket, http);
+}
+
+/// What an agent app has besides; the rest is as without.
+#[test]
+fn the_agent_variant_adds_what_its_features_need() {
+    let (socket, mut agent) = (json("deploy/slack-manifest.socket.json"), json("deploy/slack-manifest.agent.json"));
+    assert!(agent["features"].as_object_mut().unwrap().remove("agent_view").is_some());
+    let added = |agent: &mut Value, list: &str, name: &str| {
+        let list = agent.pointer_mut(list).unwrap().as_array_mut().unwrap();
+        let before = list.len();
+        list.retain(|entry| entry != name);
+        assert_eq!(list.len() + 1, before, "{name}");
+    };
+    added(&mut agent, "/oauth_config/scopes/bot", "assistant:write");
+    added(&mut agent, "/settings/event_subscriptions/bot_events", "agent_session_stopped");
+    assert_eq!(socket, agent);
 }
 
 /// The example of each setting that is commented out is valid as well.

@@ -126,6 +126,11 @@ macro_rules! store_suite {
                     threads_are_listed_newest_change_first,
                     bytes_are_kept_under_their_hash,
                     bytes_may_be_kept_for_a_time_only,
+                    finished_threads_are_found_oldest_first,
+                    a_thread_that_somebody_has_to_do_with_is_not_finished,
+                    a_forgotten_thread_goes_on_from_what_stays,
+                    a_record_can_be_kept_with_its_words_hidden,
+                    a_whole_thread_can_be_dropped,
                     the_store_says_what_it_is,
                 ],
                 restart: [

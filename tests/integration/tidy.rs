@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("reply", &[]),
     ("status_line", &[]),
+    ("exchanges", &[]),
     ("glossary", &[]),
     ("config", &[]),
     ("graph", &[]),
@@ -25,7 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("playground", &["config"]),
 ];
 
-const LEAVES: &[&str] = &["ids", "clock", "reply", "status_line", "glossary"];
+const LEAVES: &[&str] = &["ids", "clock", "reply", "status_line", "exchanges", "glossary"];
 
 /// Production files are to be held in mind; past this many lines there is a second idea in them.
 const LONGEST_FILE: usize = 500;

@@ -29,8 +29,9 @@ pub(super) fn ask(mut state: AgentState, reply: Reply, bill: Bill) -> Step<Agent
 
 /// Says `reply`, which settles the step in hand, and goes on with the next one if there is one.
 pub(super) fn go_on(mut state: AgentState, reply: Reply, bill: Bill, now: Timestamp) -> Step<AgentState> {
-    let reply = replies::left_behind(reply, &state.left_behind());
+    let mut reply = replies::left_behind(reply, &state.left_behind());
     if state.goes_on() {
+        reply.rates = None; // only the last answer is asked about
         state.remember_reply(&reply);
         state.next_step(&reply.words(), now);
         return Step::go(state, Analyze::NAME).say(reply).cost(bill.total());

@@ -136,7 +136,10 @@ fn settled(state: &AgentState, finds_words: bool, context: &Context) -> Option<R
     }
     let situation = view::situation(state, context);
     match (turn.reads.as_slice(), rules::documented_read(&situation)) {
-        ([], _) => rules::without_a_wish(&situation).map(Reply::markdown),
+        ([], _) => rules::without_a_wish(&situation).map(|words| match turn.number {
+            1 => replies::with_first_prompts(Reply::markdown(words)),
+            _ => Reply::markdown(words),
+        }),
         // The words say which part was asked for, even where the model's call asked for everything.
         ([read], Some((tool, arguments))) if read.tool == tool => {
             let reply = replies::of_tool(state, &Read { arguments, ..read.clone() })?;
@@ -176,6 +179,7 @@ impl Node<AgentState> for Respond {
         state.turn.phase = Phase::Responding;
         shelf::take_back(&*self.shelf, &mut state).await;
         let mut bill = Bill::default();
+        let mut answers = !state.turn.reads.is_empty();
         let reply = match &context.ended {
             Some(record) => {
                 let reply = ended(&mut state, record, context);
@@ -184,7 +188,7 @@ impl Node<AgentState> for Respond {
                     None => reply,
                 };
                 return Ok(match record.status {
-                    Status::Done => go_on(state, reply, bill, context.now),
+                    Status::Done => go_on(state, reply.rated(&context.run), bill, context.now),
                     _ => close(state, reply, bill),
                 });
             }
@@ -192,6 +196,7 @@ impl Node<AgentState> for Respond {
             None => match settled(&state, self.mind.finds_words(&state), context) {
                 Some(reply) => reply,
                 None => {
+                    answers = true;
                     let reply = self.worded(&mut state, context, &mut bill).await?;
                     with_files(&state, reply)
                 }
@@ -201,6 +206,7 @@ impl Node<AgentState> for Respond {
             return Ok(close(state, reply, bill)); // what comes next may need what could not be read
         }
         let reply = replies::at_place(reply, state.plan());
+        let reply = if answers { reply.rated(&context.run) } else { reply };
         Ok(go_on(state, reply, bill, context.now))
     }
 }

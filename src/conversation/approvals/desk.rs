@@ -174,7 +174,7 @@ impl Approvals {
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.desk_acks.push(seq);
-        changes.mail.push(Mail::Stop { by: by.clone() });
+        changes.mail.push(Mail::Stop { by: by.clone(), asks: false });
         changes.audit.push(record.event(AuditKind::Stopped, now, Some(by.clone()), json!({})));
         self.store.apply(&changes).await?;
         Ok(Answer::Counted(record.thread.clone()))

@@ -26,13 +26,14 @@ use super::{
     entry::Command,
     groups::Groups,
     links::{self, Links},
+    notebook::{self, Notebook},
 };
 use crate::{
     assistant::quick::QuickAnswers,
     clock::Clock,
     graph::{
         action::Label,
-        store::{Error, Store},
+        store::{ActionFilter, Error, Store},
     },
     ids::{ThreadId, UserId},
     reply::Reply,
@@ -54,8 +55,28 @@ pub struct Parts {
     pub groups: Groups,
     /// Where cards are.
     pub links: Links,
+    /// Exports threads.
+    pub notebook: Notebook,
     /// What is set.
     pub settings: Settings,
+}
+
+/// How many actions of a thread are looked at to know whether somebody asked for one.
+const SEARCHED: usize = 200;
+
+/// The answer to a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// What the person is told.
+    pub reply: Reply,
+    /// The thread in which something is to be said besides.
+    pub spoke_in: Option<ThreadId>,
+}
+
+impl Answered {
+    fn with(reply: Reply) -> Self {
+        Self { reply, spoke_in: None }
+    }
 }
 
 impl Commands {
@@ -65,8 +86,12 @@ impl Commands {
     }
 
     /// The answer to a command. Never fails: what went wrong is the answer then.
-    pub async fn answer(&self, command: &Command) -> Reply {
+    pub async fn answer(&self, command: &Command) -> Answered {
         let parts = &self.0;
+        if let Ok(Asked::Notebook(link)) = grammar::read(&command.command, &command.text) {
+            let answered = self.notebook_of(command, link.as_deref()).await;
+            return answered.unwrap_or_else(|error| Answered::with(replies::unavailable(&error)));
+        }
         let answer = match grammar::read(&command.command, &command.text) {
             Ok(Asked::Platform) => Ok(parts.quick.health().await),
             Ok(Asked::List(filter)) => Ok(parts.quick.list(&filter).await),
@@ -74,34 +99,57 @@ impl Commands {
             Ok(Asked::Pending) => self.records().pending(&self.asker(command).await).await,
             Ok(Asked::Runs) => self.records().runs(&self.asker(command).await).await,
             Ok(Asked::Mine) => self.records().mine(&command.by).await,
-            Ok(Asked::Notebook(link)) => self.notebook_of(command, link.as_deref()).await,
             Ok(Asked::Settings) => Ok(self.settings().await),
-            Ok(Asked::Help) => Ok(replies::help(&command.command)),
+            Ok(Asked::Help | Asked::Notebook(_)) => Ok(replies::help(&command.command)),
             Err(wrong) => Ok(replies::wrong(&command.command, &wrong)),
         };
-        answer.unwrap_or_else(|error: Error| replies::unavailable(&error))
+        Answered::with(answer.unwrap_or_else(|error: Error| replies::unavailable(&error)))
     }
 
     /// Puts the notebook of a thread into that thread, where only those can read it who can read the thread; what the
-    /// person who wanted it is told. Without a thread: how to name one.
-    pub async fn notebook(&self, by: &UserId, thread: Option<&ThreadId>) -> Reply {
-        let _ = by;
-        replies::notebook(thread)
+    /// person who wanted it is told.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn notebook(&self, by: &UserId, thread: &ThreadId) -> Result<Reply, Error> {
+        match self.0.notebook.put_into_thread(thread, by).await {
+            Ok(_) => Ok(replies::exported(self.0.links.message(&thread.channel, &thread.root, &thread.root))),
+            Err(notebook::Error::Store(error)) => Err(error),
+            Err(error) => {
+                tracing::warn!(thread.id = %thread, error = %error, "A thread was not exported");
+                Ok(notebook::cannot(&error))
+            }
+        }
     }
 
     /// The notebook of the thread that a link leads to, or of the thread in which the asker asked for something last.
-    async fn notebook_of(&self, command: &Command, link: Option<&str>) -> Result<Reply, Error> {
-        let thread = match link {
-            Some(link) => match links::read(link) {
-                Some((channel, _, root)) => Some(ThreadId { team: command.team.clone(), channel, root }),
-                None => return Ok(replies::no_link(link)),
-            },
-            None => {
-                let latest = self.0.store.actions_under(&[Label::AskedBy(command.by.clone())], &[], 1).await?;
-                latest.into_iter().next().map(|record| record.thread)
+    ///
+    /// A file is put into a thread only for those who read it: who typed the command in its channel, or asked for
+    /// something in the thread.
+    async fn notebook_of(&self, command: &Command, link: Option<&str>) -> Result<Answered, Error> {
+        let own = [Label::AskedBy(command.by.clone())];
+        let thread = match link.map(links::read) {
+            Some(Some((channel, _, root))) => {
+                let thread = ThreadId { team: command.team.clone(), channel, root };
+                let is_here = thread.channel == command.channel;
+                let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: SEARCHED };
+                let asked = async || -> Result<bool, Error> {
+                    Ok(self.0.store.actions(&filter).await?.iter().any(|record| record.is_under(&own)))
+                };
+                if !is_here && !asked().await? {
+                    return Ok(Answered::with(replies::not_your_thread()));
+                }
+                thread
             }
+            Some(None) => return Ok(Answered::with(replies::no_link())),
+            None => match self.0.store.actions_under(&own, &[], 1).await?.pop() {
+                Some(record) => record.thread,
+                None => return Ok(Answered::with(replies::no_thread())),
+            },
         };
-        Ok(self.notebook(&command.by, thread.as_ref()).await)
+        let reply = self.notebook(&command.by, &thread).await?;
+        Ok(Answered { reply, spoke_in: Some(thread) })
     }
 
     fn records(&self) -> Records<'_> {

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     assistant::quick::Fact,
     clock::{Timestamp, ago},
+    conversation::links::linked,
     graph::{
         action::{ActionRecord, Policy, Status},
         store::Error,
@@ -181,10 +182,28 @@ fn full(word: &Word) -> String {
     format!("{} {}", word.command, word.word)
 }
 
-/// How to get a thread as a file.
-pub fn notebook(_which: Option<&str>) -> Reply {
-    Reply::text("I can't export a thread from here yet.")
-        .hint(Text::from("Whoever runs me can, with ").code("countersign trace").plain("."))
+/// The notebook is on its way into its thread.
+pub fn exported(url: Option<String>) -> Reply {
+    let text = Text::from("The notebook of the thread is on its way into it: one file to read, one to check.");
+    Reply::text(linked(text, url, "open the thread"))
+}
+
+/// What follows the word is no link to a message.
+pub fn no_link() -> Reply {
+    Reply::text("That is no link to a message. Use “Copy link” in the menu of any message of the thread.")
+        .hint(Text::from("For example: ").code("/countersign notebook https://…/archives/C…/p…"))
+}
+
+/// The person never asked for anything.
+pub fn no_thread() -> Reply {
+    Reply::text("You have not asked for a change yet, so I don't know which thread you mean.")
+        .hint("Put the link to a message of the thread after the word, or use “Export this thread” in its menu.")
+}
+
+/// It is not known whether the person may read the thread.
+pub fn not_your_thread() -> Reply {
+    Reply::text("I can't see from here whether you are in that thread.")
+        .hint("Type the command in its channel, or use “Export this thread” in the menu of one of its messages.")
 }
 
 /// The store does not answer.

@@ -3,11 +3,12 @@
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    SAY,
+    RATE, SAY,
     canvas::{Canvas, GO_ON},
     notice, spans, table,
 };
 use crate::{
+    conversation::rating,
     reply::{Choice, Part, Reply, Text},
     slack::{
         blocks::{self, ACTIONS, FIELD, FIELDS, HEADER, Message, TEXT, VALUE},
@@ -17,7 +18,7 @@ use crate::{
 };
 
 pub(super) fn draw(reply: &Reply) -> Message {
-    let mut canvas = Canvas::keeping(2, 100); // what is missing, and the buttons
+    let mut canvas = Canvas::keeping(3, 100); // what is missing, the buttons, and whether it helped
     let mut tables = 0;
     for part in &reply.parts {
         if canvas.left_out() > 0 {
@@ -39,6 +40,10 @@ pub(super) fn draw(reply: &Reply) -> Message {
         let buttons: Vec<_> =
             buttons.map(|(n, choice)| blocks::button(&format!("{SAY}{n}"), &choice.label, &choice.says)).collect();
         canvas.add_kept(blocks::actions(&id, &buttons));
+    }
+    if let Some(run) = &reply.rates {
+        let [yes, no] = rating::values(run);
+        canvas.add_kept(blocks::feedback(RATE, ("This helped", &yes), ("This did not help", &no)));
     }
     Message { text: notice::words(reply), blocks: canvas.finish() }
 }

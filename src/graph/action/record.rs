@@ -11,7 +11,7 @@ use crate::{
         store::{AuditDraft, AuditKind},
     },
     ids::{ActionId, ApprovalId, RunId, Slot, ThreadId, UserId},
-    reply::{Card, Fact},
+    reply::{Card, Fact, Text},
 };
 
 /// A change in the outside world. The version of its stored shape is [`ActionRecord::FORMAT`].
@@ -187,7 +187,26 @@ impl ActionRecord {
 
     /// An event about this action, for the record.
     pub fn event(&self, kind: AuditKind, at: Timestamp, by: Option<UserId>, detail: Value) -> AuditDraft {
-        AuditDraft { at, kind, by, action: Some(self.id.clone()), detail }
+        AuditDraft { action: Some(self.id.clone()), ..AuditDraft::new(kind, at, by, detail) }
+    }
+
+    /// That its card was shown, exactly as it stood on it; for the record.
+    pub fn shown(&self, at: Timestamp) -> AuditDraft {
+        let Card { title, facts, warnings, notes, approve, reject, irreversible, .. } = &self.card;
+        let words = |texts: &[Text]| texts.iter().map(Text::words).collect::<Vec<_>>();
+        let facts = facts.iter().map(|fact| {
+            let before = fact.before.as_ref().map(Text::words);
+            json!({ "label": fact.label, "before": before, "after": fact.after.words() })
+        });
+        let card = json!({
+            "title": title, "facts": facts.collect::<Vec<_>>(), "warnings": words(warnings), "notes": words(notes),
+            "approve": approve, "reject": reject, "irreversible": irreversible,
+        });
+        let detail = json!({
+            "action": self.name, "edition": self.edition(), "digest": self.digest, "parameters": self.parameters, "expires_at": self.expires_at,
+            "preconditions": self.preconditions, "policy": self.policy, "undo": self.undo, "card": card,
+        });
+        self.event(AuditKind::Shown, at, None, detail)
     }
 
     /// Who approved so far, each person once.

@@ -1,13 +1,23 @@
-//! The record: an append-only chain of what happened, each entry sealed with the hash of the one before.
+//! The record: an append-only chain of what happened, each entry bound to the hash of the one before.
+//!
+//! The hash covers commitments to an entry's values ([`crate::graph::seal`]), so that values can be hidden in an export,
+//! or after their time, and the chain still holds. Entries of the first version have no salt; their hash covers them
+//! as they are.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
     clock::Timestamp,
-    graph::digest::Digest,
+    graph::{
+        digest::Digest,
+        seal::{self, Salt, Sealed},
+    },
     ids::{ActionId, ThreadId, UserId},
 };
+
+/// The longest text of a message in the record, in characters; what is cut off is bound by its hash.
+const LONGEST_TEXT: usize = 4000;
 
 /// One event for the record, before it is chained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +34,27 @@ pub struct AuditDraft {
     pub action: Option<ActionId>,
     /// What exactly: digests, names, reasons.
     pub detail: Value,
+    /// What hides its values when they have to be hidden; none in entries of the first version.
+    #[serde(default, skip_serializing_if = "Salt::is_none")]
+    pub salt: Salt,
+}
+
+impl AuditDraft {
+    /// An event that is about no action.
+    pub fn new(kind: AuditKind, at: Timestamp, by: Option<UserId>, detail: Value) -> Self {
+        Self { at, kind, by, action: None, detail, salt: Salt::fresh() }
+    }
+
+    /// Words of a message as they go into a detail: what is too long is cut, and bound by the hash of the whole.
+    pub fn words(text: &str) -> Value {
+        match text.char_indices().nth(LONGEST_TEXT) {
+            None => json!({ "text": text }),
+            Some((end, _)) => {
+                let whole = Digest::of(&[&json!(text)]);
+                json!({ "text": &text[..end], "cut": { "characters": text.chars().count(), "digest": whole } })
+            }
+        }
+    }
 }
 
 /// What the record tells of.
@@ -44,6 +75,30 @@ pub enum AuditKind {
     Stopped,
     /// How it ended.
     Outcome,
+    /// A person said something in the thread.
+    Said,
+    /// The bot said something there.
+    Answered,
+    /// A step asked a model: which, how often, for how many tokens.
+    Ran,
+    /// Requests left for the platform, and what it answered to each.
+    Sent,
+    /// A file was put into the thread, known by its hash.
+    Attached,
+    /// Somebody edited what a card asks: a new version took its place.
+    Edited,
+    /// Somebody said why they decided as they did.
+    Reasoned,
+    /// Those who may decide were reminded.
+    Reminded,
+    /// Somebody, or a later look, settled an outcome that was not known.
+    Settled,
+    /// Somebody said whether an answer helped.
+    Rated,
+    /// The record was exported.
+    Exported,
+    /// Messages and steps were dropped since their time was over.
+    Forgotten,
 }
 
 /// One event of the record, chained to the one before.
@@ -55,24 +110,149 @@ pub struct AuditEntry {
     pub previous: String,
     /// What happened.
     pub event: AuditDraft,
+    /// What is hidden of it. Then the event has no salt of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<Sealed>,
+    /// Whether all of it is hidden but its kind and time: entries of the first version cannot be hidden in part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
     /// SHA-256 over all of the above.
     pub hash: String,
+}
+
+/// Why an entry does not continue the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// It follows another entry.
+    Link {
+        /// The hash of the entry before it.
+        right: String,
+    },
+    /// Its hash is not that of its content.
+    Hash {
+        /// The hash of its content; `None` if what is hidden and what is not do not fit together.
+        right: Option<String>,
+    },
 }
 
 impl AuditEntry {
     /// Chains an event to the entry before it.
     pub fn chain(thread: &ThreadId, seq: u64, previous: &str, event: AuditDraft) -> Self {
-        let hash = Self::hash_of(thread, seq, previous, &event);
-        Self { seq, previous: previous.to_owned(), event, hash }
+        let hash = String::new();
+        let mut entry = Self { seq, previous: previous.to_owned(), event, sealed: None, withheld: false, hash };
+        entry.hash = entry.computed_hash(thread).expect("an entry of which nothing is hidden has a hash");
+        entry
     }
 
     /// Whether the hash is that of the content and the entry follows `previous`.
     pub fn holds(&self, thread: &ThreadId, previous: &str) -> bool {
-        self.previous == previous && self.hash == Self::hash_of(thread, self.seq, previous, &self.event)
+        self.check(thread, previous).is_ok()
     }
 
-    fn hash_of(thread: &ThreadId, seq: u64, previous: &str, event: &AuditDraft) -> String {
-        let event = serde_json::to_value(event).expect("an audit event is plain data");
-        Digest::of(&[&json!(thread.to_string()), &json!(seq), &json!(previous), &event]).as_str().to_owned()
+    /// Whether the hash is that of the content and the entry follows `previous`. Of a withheld entry only the latter can
+    /// be told.
+    ///
+    /// # Errors
+    ///
+    /// [`Broken`] says what is wrong, and what would be right.
+    pub fn check(&self, thread: &ThreadId, previous: &str) -> Result<(), Broken> {
+        if self.previous != previous {
+            return Err(Broken::Link { right: previous.to_owned() });
+        }
+        if self.withheld {
+            return Ok(());
+        }
+        match self.computed_hash(thread) {
+            Some(right) if right == self.hash => Ok(()),
+            right => Err(Broken::Hash { right }),
+        }
+    }
+
+    /// The entry without the values for which `instead` has something to show; it gets their place, the value and its
+    /// commitment. Kind and time are never hidden.
+    pub fn hide(mut self, instead: impl Fn(&str, &Value, &str) -> Option<Value>) -> Self {
+        let mut event = self.bare_event();
+        let instead = |place: &str, value: &Value, commitment: &str| match place {
+            "/kind" | "/at" => None,
+            place => instead(place, value, commitment),
+        };
+        if self.event.salt.is_none() && self.sealed.is_none() {
+            let hides = seal::leaves(&event).iter().any(|(place, value)| instead(place, value, "").is_some());
+            if hides && !self.withheld {
+                self.event = AuditDraft { by: None, action: None, detail: Value::Null, ..self.event };
+                self.withheld = true;
+            }
+            return self;
+        }
+        let Some(sealed) = seal::hide(&mut event, &self.event.salt, self.sealed.take(), instead) else { return self };
+        self.sealed = Some(sealed);
+        if let Ok(shown) = serde_json::from_value(event) {
+            self.event = shown;
+        }
+        self
+    }
+
+    /// The event as it is hashed.
+    fn bare_event(&self) -> Value {
+        let mut event = serde_json::to_value(&self.event).expect("an audit event is plain data");
+        if let Some(fields) = event.as_object_mut() {
+            fields.remove("salt");
+        }
+        event
+    }
+
+    fn computed_hash(&self, thread: &ThreadId) -> Option<String> {
+        let (thread, seq, previous) = (json!(thread.to_string()), json!(self.seq), json!(self.previous));
+        let event = self.bare_event();
+        let digest = if self.event.salt.is_none() && self.sealed.is_none() {
+            Digest::of(&[&thread, &seq, &previous, &event])
+        } else {
+            let commitments = seal::commitments(&event, &self.event.salt, self.sealed.as_ref())?;
+            Digest::of(&[&json!(2), &thread, &seq, &previous, &commitments])
+        };
+        Some(digest.as_str().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread() -> ThreadId {
+        ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() }
+    }
+
+    fn said(text: &str) -> AuditDraft {
+        AuditDraft::new(AuditKind::Said, Timestamp(7), Some("U1".into()), AuditDraft::words(text))
+    }
+
+    #[test]
+    fn a_hidden_value_leaves_the_chain_whole() {
+        let whole = AuditEntry::chain(&thread(), 1, "", said("start it"));
+        let text = |place: &str, _: &Value, _: &str| (place == "/detail/text").then(|| json!("[hidden]"));
+        let hidden = whole.clone().hide(text);
+        assert_eq!((&hidden.hash, hidden.holds(&thread(), "")), (&whole.hash, true));
+        assert!(!serde_json::to_string(&hidden).unwrap().contains("start it"));
+        assert!(hidden.event.salt.is_none(), "it would tell whether a guess is right");
+
+        let mut forged = hidden;
+        forged.event.by = Some("U2".into());
+        assert!(matches!(forged.check(&thread(), ""), Err(Broken::Hash { right: Some(_) })));
+    }
+
+    #[test]
+    fn an_entry_of_the_first_version_is_withheld_as_a_whole() {
+        let first = AuditDraft { salt: Salt::default(), ..said("start it") };
+        let entry =
+            AuditEntry::chain(&thread(), 1, "", first).hide(|place, _, _| place.ends_with("text").then(|| json!("")));
+        assert!(entry.withheld && entry.holds(&thread(), ""));
+        assert!(!serde_json::to_string(&entry).unwrap().contains("start it"));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_and_bound() {
+        let words = AuditDraft::words(&"ä".repeat(LONGEST_TEXT + 1));
+        assert_eq!(words["text"].as_str().unwrap().chars().count(), LONGEST_TEXT);
+        assert_eq!(words["cut"]["characters"], LONGEST_TEXT + 1);
     }
 }

@@ -80,6 +80,9 @@ pub enum Mail {
     Stop {
         /// Who.
         by: UserId,
+        /// Whether they are to be told if there is nothing to end: they typed it, and nothing else answers them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        asks: bool,
     },
 }
 

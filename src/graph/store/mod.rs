@@ -19,6 +19,7 @@
 mod audit;
 mod changes;
 mod delivery;
+mod forget;
 mod lease;
 mod outgoing;
 mod query;
@@ -28,9 +29,10 @@ use std::{fmt, time::Duration};
 use async_trait::async_trait;
 
 pub use self::{
-    audit::{AuditDraft, AuditEntry, AuditKind},
+    audit::{AuditDraft, AuditEntry, AuditKind, Broken},
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
     delivery::{Delivery, DeskEntry, Destination, Ingested, Letter, Mail},
+    forget::{Forget, UNFINISHED},
     lease::{Acquired, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent},
     query::{ActionFilter, Backlog, Durability, ThreadSummary},
@@ -149,6 +151,14 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Drops what is kept for a time only: deduplication keys older than a day, entries parked for two minutes, bytes whose time is over.
     async fn sweep(&self, now: Timestamp) -> Result<(), Error>;
+
+    /// Threads of ours in which nothing happened since `before`, and nothing is left to be done, said or decided
+    /// ([`UNFINISHED`]); the oldest first, at most `limit`. Those whose steps were dropped since are left out.
+    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error>;
+
+    /// Drops the steps of a thread, and what else [`Forget`] says. `false`, and nothing was dropped: it is not finished
+    /// any more, or at another version.
+    async fn forget(&self, forget: &Forget) -> Result<bool, Error>;
 
     /// The action that a button's key names.
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error>;

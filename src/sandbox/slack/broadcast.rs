@@ -100,6 +100,15 @@ pub enum Change {
         /// What.
         text: String,
     },
+    /// An agent session stands differently.
+    Session {
+        /// Where.
+        channel: ChannelId,
+        /// In which thread.
+        thread_ts: MessageTs,
+        /// `active`, `processing`, `suspended` or `closed`.
+        status: String,
+    },
     /// Somebody read a channel.
     Read {
         /// Who.
@@ -145,6 +154,7 @@ impl Change {
             | Self::MessageChanged { channel, .. }
             | Self::MessageDeleted { channel, .. }
             | Self::Reaction { channel, .. }
+            | Self::Session { channel, .. }
             | Self::Status { channel, .. } => world.channel(channel.as_str()).is_some_and(|c| c.has(viewer)),
         }
     }

@@ -76,7 +76,17 @@ pub(super) fn home_opened(user: &UserId, world: &mut World, now: Timestamp) -> D
     envelope(event, world, now)
 }
 
-fn envelope(event: Value, world: &mut World, now: Timestamp) -> Delivery {
+/// Somebody opened the app's Messages tab.
+pub(super) fn talk_opened(user: &UserId, world: &mut World, now: Timestamp) -> Delivery {
+    let channel = world.channel(user.as_str()).map(|channel| channel.id.clone());
+    let ts = world.next_ts(now);
+    let event = json!({
+        "type": "app_home_opened", "user": user, "channel": channel, "tab": "messages", "event_ts": ts,
+    });
+    envelope(event, world, now)
+}
+
+pub(super) fn envelope(event: Value, world: &mut World, now: Timestamp) -> Delivery {
     let id = world.next_id("Ev");
     let about = match event["subtype"].as_str() {
         Some(subtype) => format!("message/{subtype}"),

@@ -14,6 +14,7 @@
 //! Not taken: a mock with canned answers. It cannot notice that the bot edited the wrong message.
 
 mod acts;
+mod agent;
 pub mod broadcast;
 mod check;
 mod delivery;

@@ -61,6 +61,13 @@ pub(super) fn action(block_id: &str, element: &Value, chosen: &Value, action_ts:
             action[kept] = element[kept].clone();
         }
     }
+    if kind == "feedback_buttons" {
+        let pressed = ["positive_button", "negative_button"].map(|name| &element[name]);
+        let pressed =
+            pressed.into_iter().find(|button| button["value"] == *chosen).unwrap_or(&element["positive_button"]);
+        action["value"] = pressed["value"].clone();
+        action["text"] = pressed["text"].clone();
+    }
     if let Some((key, _)) = keys(&kind) {
         action[key] = wrapped(element, chosen)[key].clone();
     }

@@ -32,6 +32,7 @@ mod connection;
 mod desk;
 pub mod durability;
 mod finder;
+mod forget;
 mod ingest;
 mod json;
 mod keys;
@@ -52,7 +53,7 @@ use crate::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
-            Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+            Forget, Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -149,6 +150,14 @@ impl Store for RedisStore {
 
     async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
         desk::sweep(self, now).await
+    }
+
+    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
+        forget::finished(self, before, limit).await
+    }
+
+    async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
+        forget::forget(self, forget).await
     }
 
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {

@@ -103,7 +103,8 @@ pub(super) async fn steps(
     let last = after.saturating_add(limit as u64 - 1).min(i64::MAX as u64);
     let command = cmd("LRANGE").arg(Drawer::Steps.of(thread)).arg(after).arg(last).to_owned();
     let texts: Vec<String> = store.link.command(&command).await?;
-    (after + 1..).zip(texts).map(|(version, text)| Ok((version, json::read("a step", &text)?))).collect()
+    let kept = (after + 1..).zip(texts).filter(|(_, text)| !text.is_empty()); // dropped steps leave their place
+    kept.map(|(version, text)| Ok((version, json::read("a step", &text)?))).collect()
 }
 
 /// [`crate::graph::store::Store::audit`].

@@ -53,6 +53,8 @@ scripts! {
     finish_outbox,
     /// Puts due timers on the desk.
     fire_timers,
+    /// Drops what is kept of a finished thread.
+    forget,
     /// Drops a parked letter.
     drop_parked,
 }

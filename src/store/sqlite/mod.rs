@@ -21,6 +21,7 @@ use crate::clock::Clock;
 mod actions;
 mod changes;
 mod desk;
+mod forget;
 mod keys;
 mod leases;
 mod lists;

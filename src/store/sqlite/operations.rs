@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     SqliteStore, actions,
     changes::{self, StoredChanges},
-    desk,
+    desk, forget,
     keys::json,
     leases, lists,
     mailbox::{self, MailDelivery},
@@ -21,7 +21,7 @@ use crate::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Destination,
-            Durability, Error, Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then,
+            Durability, Error, Forget, Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then,
             ThreadSummary, Version,
         },
     },
@@ -125,6 +125,16 @@ impl Store for SqliteStore {
     async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
         while self.writer.run(move |connection| sweep::some(connection, now)).await? {}
         Ok(())
+    }
+
+    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
+        let clock = self.clock.now();
+        self.readers.run(move |connection| forget::finished(connection, before, clock, limit)).await
+    }
+
+    async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
+        let (forget, clock) = (forget.clone(), self.clock.now());
+        self.writer.run(move |connection| forget::forget(connection, &forget, clock)).await
     }
 
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {

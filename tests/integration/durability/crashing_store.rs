@@ -20,7 +20,7 @@ use countersign::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
-            Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
+            Forget, Ingested, Lease, Letter, Posted, Saved, Sent, Seq, StepRecord, Store, Then, ThreadSummary, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -211,6 +211,14 @@ impl Store for CrashingStore {
 
     async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {
         self.inner.posted(thread, slot).await
+    }
+
+    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
+        self.inner.finished(before, limit).await
+    }
+
+    async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
+        self.certain("forget", self.inner.forget(forget)).await
     }
 
     async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {

@@ -112,7 +112,8 @@ pub(crate) async fn every_kind_of_mail_comes_back_as_it_was(f: impl Fixture) {
     let mail = vec![
         said("naïve ‘quotes’ \n and\u{0}nulls"),
         Mail::Decided { action: "a1".into(), approval: approval(&thread(1), "a1"), decision },
-        Mail::Stop { by: "bo".into() },
+        Mail::Stop { by: "bo".into(), asks: false },
+        Mail::Stop { by: "bo".into(), asks: true },
     ];
     f.store().apply(&Changes { mail: mail.clone(), ..changes(&thread(1)) }).await.unwrap();
     let letters = f.acquire("w1").await.unwrap().letters;

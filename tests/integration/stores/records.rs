@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use countersign::{
-    graph::store::{AuditEntry, Changes, StepRecord, Then, Usage},
+    clock::Timestamp,
+    graph::{
+        action::Status,
+        store::{Acquired, ActionChange, ActionFilter, AuditEntry, Changes, Forget, Saved, StepRecord, Then, Usage},
+    },
     ids::ThreadId,
 };
 use serde_json::json;
@@ -125,6 +129,116 @@ pub(crate) async fn bytes_may_be_kept_for_a_time_only(f: impl Fixture) {
     for hash in [long, good, still_good] {
         assert!(f.store().get_blob(&hash).await.unwrap().is_some());
     }
+}
+
+/// A thread with two steps, a record of two entries, and nothing left to do.
+async fn finished(f: &impl Fixture, n: u32) {
+    let Acquired { lease, letters, .. } = f.awake(&thread(n)).await;
+    let acks = letters.iter().map(|letter| letter.seq).collect();
+    let first = Changes { step: Some(step("one")), acks, audit: vec![event("asked")], ..changes(&thread(n)) };
+    f.store().commit(&lease, 0, &first, Then::Keep).await.unwrap();
+    let second = Changes { step: Some(step("two")), audit: vec![event("said")], ..changes(&thread(n)) };
+    f.store().commit(&lease, 1, &second, Then::Release).await.unwrap();
+}
+
+/// A moment after everything that happened so far.
+fn later(f: &impl Fixture) -> Timestamp {
+    f.now() + Duration::from_secs(3600)
+}
+
+fn forgetting(f: &impl Fixture, n: u32) -> Forget {
+    let (checkpoint, record) = (Some(json!({ "turns": 3 })), Vec::new());
+    Forget { thread: thread(n), version: 2, before: later(f), checkpoint, record }
+}
+
+pub(crate) async fn finished_threads_are_found_oldest_first(f: impl Fixture) {
+    for n in 1..=3 {
+        finished(&f, n).await;
+        f.a_moment().await;
+    }
+    f.hears(&thread(4), "hello").await;
+    f.overhears(&thread(5), "lunch?").await;
+    let mut found = f.store().finished(later(&f), 10).await.unwrap();
+    found.sort();
+    assert_eq!(found, [1, 2, 3].map(thread));
+    assert_eq!(f.store().finished(later(&f), 2).await.unwrap().len(), 2);
+    assert_eq!(f.store().finished(Timestamp(1_000), 10).await.unwrap(), [], "nothing is so old");
+}
+
+pub(crate) async fn a_thread_that_somebody_has_to_do_with_is_not_finished(f: impl Fixture) {
+    for n in 1..=5 {
+        finished(&f, n).await;
+    }
+    f.hears(&thread(1), "one more thing").await;
+    f.says(&thread(2), [reply("turn:1", "hello")]).await;
+    let open = action(&thread(3), "open", f.now());
+    let change = ActionChange { expected: None, record: open };
+    f.store().apply(&Changes { actions: vec![change], ..changes(&thread(3)) }).await.unwrap();
+    f.hears(&thread(4), "again").await;
+    f.acquire_only("w1", &thread(4)).await.unwrap();
+    assert_eq!(f.store().finished(later(&f), 10).await.unwrap(), [thread(5)]);
+    for n in 1..=4 {
+        assert!(!f.store().forget(&forgetting(&f, n)).await.unwrap(), "thread {n}");
+        assert_eq!(f.store().steps(&thread(n), 0, 10).await.unwrap().len(), 2, "thread {n}");
+    }
+    let other_version = Forget { version: 1, ..forgetting(&f, 5) };
+    assert!(!f.store().forget(&other_version).await.unwrap());
+    let too_young = Forget { before: Timestamp(1_000), ..forgetting(&f, 5) };
+    assert!(!f.store().forget(&too_young).await.unwrap());
+    assert!(f.store().forget(&forgetting(&f, 5)).await.unwrap());
+}
+
+pub(crate) async fn a_forgotten_thread_goes_on_from_what_stays(f: impl Fixture) {
+    finished(&f, 1).await;
+    let record = f.store().audit(&thread(1)).await.unwrap();
+    assert!(f.store().forget(&forgetting(&f, 1)).await.unwrap());
+    assert!(!f.store().forget(&forgetting(&f, 1)).await.unwrap(), "once");
+    assert_eq!(f.store().finished(later(&f), 10).await.unwrap(), []);
+    assert_eq!(f.store().steps(&thread(1), 0, 10).await.unwrap(), []);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap(), record, "the record is not touched");
+    let saved = f.store().load(&thread(1)).await.unwrap().unwrap();
+    assert_eq!((saved.version, saved.snapshot, saved.deltas), (2, Some(json!({ "turns": 3 })), vec![]));
+
+    let Acquired { lease, .. } = f.awake(&thread(1)).await;
+    let third = Changes { step: Some(step("three")), audit: vec![event("more")], ..changes(&thread(1)) };
+    assert_eq!(f.store().commit(&lease, 2, &third, Then::Keep).await.unwrap(), 3);
+    assert_eq!(f.store().steps(&thread(1), 0, 10).await.unwrap(), [(3, step("three"))]);
+    let saved = f.store().load(&thread(1)).await.unwrap().unwrap();
+    assert_eq!(saved.deltas, [delta("three")]);
+    assert!(verifies(&thread(1), &f.store().audit(&thread(1)).await.unwrap()), "the chain goes on");
+}
+
+pub(crate) async fn a_record_can_be_kept_with_its_words_hidden(f: impl Fixture) {
+    finished(&f, 1).await;
+    let record = f.store().audit(&thread(1)).await.unwrap();
+    let hidden = record[1].clone().hide(|place, _, _| (place == "/detail/why").then(|| json!("[hidden]")));
+    let forged = AuditEntry { hash: "feed".to_owned(), ..record[0].clone() };
+    let forget = Forget { record: vec![hidden.clone(), forged], ..forgetting(&f, 1) };
+    assert!(f.store().forget(&forget).await.unwrap());
+    let kept = f.store().audit(&thread(1)).await.unwrap();
+    assert_eq!(kept, [record[0].clone(), hidden], "only what has the same hash takes its place");
+    assert!(verifies(&thread(1), &kept));
+}
+
+pub(crate) async fn a_whole_thread_can_be_dropped(f: impl Fixture) {
+    finished(&f, 1).await;
+    finished(&f, 2).await;
+    let closed = action(&thread(1), "closed", f.now());
+    let approval = closed.approval.clone();
+    let open = ActionChange { expected: None, record: closed.clone() };
+    let over = ActionChange { expected: Some(1), record: closed.moved(Status::Expired).unwrap() };
+    for change in [open, over] {
+        f.store().apply(&Changes { actions: vec![change], ..changes(&thread(1)) }).await.unwrap();
+    }
+    assert!(f.store().forget(&Forget { checkpoint: None, ..forgetting(&f, 1) }).await.unwrap());
+    assert_eq!(f.store().load(&thread(1)).await.unwrap(), None);
+    assert_eq!(f.store().audit(&thread(1)).await.unwrap(), []);
+    assert_eq!(f.store().action_by_approval(&approval).await.unwrap(), None);
+    assert_eq!(f.store().actions(&ActionFilter { limit: 10, ..ActionFilter::default() }).await.unwrap(), []);
+    let listed: Vec<_> = f.store().threads(10).await.unwrap().into_iter().map(|summary| summary.thread).collect();
+    assert_eq!(listed, [thread(2)], "others stay");
+    let Acquired { saved, .. } = f.awake(&thread(1)).await;
+    assert_eq!(saved, Saved::default(), "it begins anew");
 }
 
 pub(crate) async fn the_store_says_what_it_is(f: impl Fixture) {

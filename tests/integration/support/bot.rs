@@ -88,6 +88,8 @@ impl TestBot {
         config.workers.lease = Duration::from_secs(2);
         // Without a real model nothing takes long; a status line would come and go by chance.
         config.workers.status_after = Duration::from_secs(20);
+        // What is being done is told by a message, which a test can read in the thread.
+        config.slack.native_status = false;
         (setup.settings)(&mut config);
         let mut bot = Self { slack, upgrade, clock, config, _folder: folder, running: None };
         bot.run().await;

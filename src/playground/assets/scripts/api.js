@@ -33,6 +33,7 @@ export const action = (as, details) => post('/workspace/action', { as, ...detail
 export const submitView = (as, view_id, values) => post('/workspace/view_submit', { as, view_id, values });
 export const closeView = (as, view_id) => post('/workspace/view_close', { as, view_id });
 export const shortcut = (as, details) => post('/workspace/shortcut', { as, ...details });
+export const stopSession = (as, channel, thread_ts) => post('/workspace/stop_session', { as, channel, thread_ts });
 export const openHome = (as) => post('/workspace/open_home', { as });
 export const home = (as) => get('/workspace/home', { as });
 export const trace = (channel, ts) => get('/trace', { channel, ts });

@@ -31,9 +31,10 @@ export function messageItems(messages, { inThread = false } = {}) {
 }
 
 /** “countersign is thinking…” */
-export function statusLine(words) {
+export function statusLine(words, stop) {
   return h('div', { class: 'status-line', role: 'status' }, h('span', { class: 'status-dots', 'aria-hidden': 'true' }, h('i'), h('i'), h('i')),
-    h('span', {}, `${nameOf(bot())} ${words}`));
+    h('span', {}, `${nameOf(bot())} ${words}`),
+    stop && h('button', { type: 'button', class: 'button status-stop', onclick: stop }, 'Stop'));
 }
 
 // Within five minutes the same person does not need their face again; in the channel, a thread in between ends it.

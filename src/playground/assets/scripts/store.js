@@ -7,7 +7,7 @@ import * as api from './api.js';
 /** Everything that is known. Read it freely; change it through the functions below. */
 export const known = {
   me: null, team: { name: '' }, users: new Map(), channels: [], commands: [], shortcuts: [],
-  channel: null, messages: null, thread: null, tab: 'thread', home: null, homeTab: false, statuses: new Map(), online: true,
+  channel: null, messages: null, thread: null, tab: 'thread', home: null, homeTab: false, statuses: new Map(), sessions: new Map(), online: true,
 };
 
 // Who a newcomer is until they choose: the first of the workspace.
@@ -34,6 +34,8 @@ export const channel = (id = known.channel) => known.channels.find((one) => one.
 export const botChannel = () => known.channels.find((one) => one.kind === 'im' && one.with === bot()?.id);
 export const nameOf = (someone) => someone?.real_name || someone?.name || 'Somebody';
 export const statusIn = (id, ts) => known.statuses.get(`${id}/${ts}`);
+/** Whether the bot works in a thread as an agent: then Slack shows a Stop button of its own. */
+export const worksIn = (id, ts) => known.sessions.get(`${id}/${ts}`) === 'processing';
 
 /** Begins: finds out who we are, where we are, and follows the workspace from there. */
 export async function start() {
@@ -61,6 +63,7 @@ export async function becomes(as, place = {}) {
   if (withBot) known.channel = botChannel()?.id;
   localStorage.setItem('as', known.me);
   known.statuses.clear();
+  known.sessions.clear();
   known.home = null;
   known.messages = null;
   stopListening = api.listen(known.me, onEvent, () => { online(true); refresh(); }, () => online(false));
@@ -164,6 +167,10 @@ function onEvent(event) {
       emit('status');
       break;
     }
+    case 'session':
+      known.sessions.set(`${event.channel}/${event.thread_ts}`, event.status);
+      emit('status');
+      break;
     case 'view_open': case 'view_push': case 'view_update': case 'view_close':
       emit('view', event);
       break;

@@ -5,7 +5,9 @@ import { icon } from './icons.js';
 import { composer } from './composer.js';
 import { messageItems, statusLine } from './messages.js';
 import { traceOf } from './trace.js';
-import { channel, closeThread, known, nameOf, on, showTab, statusIn, user } from './store.js';
+import { channel, closeThread, known, nameOf, on, showTab, statusIn, user, worksIn } from './store.js';
+import * as api from './api.js';
+import { toast } from './toasts.js';
 
 /** Draws into `pane`, now and whenever something changes. */
 export function startThread(pane) {
@@ -42,9 +44,11 @@ export function startThread(pane) {
     if (!open) return;
     if (known.tab === 'trace') traceOf(trace, known.channel, open);
     if (open.messages) replies(list, open);
-    const words = statusIn(known.channel, open.ts);
+    const works = worksIn(known.channel, open.ts);
+    const words = statusIn(known.channel, open.ts) ?? (works && 'is working…');
+    const stop = works && (() => api.stopSession(known.me, known.channel, open.ts).catch((error) => toast(error.message)));
     const atEnd = messages.scrollHeight - messages.scrollTop - messages.clientHeight < 160;
-    fill(status, words && statusLine(words));
+    fill(status, words && statusLine(words, stop));
     if (atEnd) messages.scrollTop = messages.scrollHeight;
   };
   const both = () => {

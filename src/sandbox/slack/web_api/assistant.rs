@@ -1,4 +1,4 @@
-//! `assistant.threads.setStatus`.
+//! What is shown around a thread: `assistant.threads.*`, `agents.sessions.*`.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use super::{Answer, Refusal, args::Args, chat::place};
 use crate::sandbox::slack::{interactions::root_of, server::Server};
 
 const MOST_LOADING_MESSAGES: usize = 10;
+const MOST_PROMPTS: usize = 4;
 
 pub(super) fn set_status(server: &Arc<Server>, args: &Args) -> Answer {
     let channel = place(server, &args.needed("channel_id")?, false)?;
@@ -22,5 +23,30 @@ pub(super) fn set_status(server: &Arc<Server>, args: &Args) -> Answer {
     }
     let status = args.text("status").ok_or_else(|| Refusal::of("invalid_arguments"))?;
     server.status(&channel, &root, &status);
+    Ok(json!({}))
+}
+
+pub(super) fn set_session_status(server: &Arc<Server>, args: &Args) -> Answer {
+    let channel = place(server, &args.needed("channel_id")?, false)?;
+    let thread = args.ts("thread_ts")?;
+    let root = root_of(&server.world(), &channel, &thread).ok_or_else(|| Refusal::of("thread_not_found"))?;
+    let status = args.needed("status")?;
+    if !["active", "processing", "suspended", "closed"].contains(&status.as_str()) {
+        return Err(Refusal::because("invalid_arguments", "unknown value [json-pointer:/status]"));
+    }
+    server.session(&channel, &root, &status);
+    Ok(json!({ "status": status }))
+}
+
+pub(super) fn set_suggested_prompts(server: &Arc<Server>, args: &Args) -> Answer {
+    let channel = place(server, &args.needed("channel_id")?, false)?;
+    let prompts = args.json("prompts").unwrap_or_default();
+    let list = prompts.as_array().map(Vec::as_slice).unwrap_or_default();
+    let whole = |prompt: &serde_json::Value| prompt["title"].is_string() && prompt["message"].is_string();
+    if list.is_empty() || list.len() > MOST_PROMPTS || !list.iter().all(whole) {
+        let reason = "must provide 1 to 4 items with title and message [json-pointer:/prompts]";
+        return Err(Refusal::because("invalid_arguments", reason));
+    }
+    server.prompts(&channel, &prompts);
     Ok(json!({}))
 }

@@ -11,7 +11,9 @@ pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
         "api.test" => Ok(serde_json::json!({ "args": args.recorded() })),
         "auth.test" => apps::auth_test(server),
         "apps.connections.open" => apps::connections_open(server),
+        "agents.sessions.setStatus" => assistant::set_session_status(server, args),
         "assistant.threads.setStatus" => assistant::set_status(server, args),
+        "assistant.threads.setSuggestedPrompts" => assistant::set_suggested_prompts(server, args),
         "chat.postMessage" => chat::post_message(server, args),
         "chat.update" => chat::update(server, args),
         "chat.delete" => chat::delete(server, args),
@@ -42,6 +44,7 @@ pub(super) fn scope(method: &str) -> Option<&'static str> {
         "assistant.threads.setStatus" | "chat.postMessage" | "chat.update" | "chat.delete" | "chat.postEphemeral" => {
             "chat:write"
         }
+        "agents.sessions.setStatus" | "assistant.threads.setSuggestedPrompts" => "assistant:write",
         "conversations.replies" | "conversations.history" => "channels:history",
         "conversations.open" => "im:write",
         "files.getUploadURLExternal" | "files.completeUploadExternal" => "files:write",

@@ -139,6 +139,14 @@ pub(super) async fn shortcut(State(server): State<Arc<Server>>, Json(act): Json<
     answered(done.await)
 }
 
+pub(super) async fn stop_session(State(server): State<Arc<Server>>, Json(act): Json<Act>) -> Response {
+    let stopped = act.place(&server).and_then(|(user, channel)| {
+        let thread = act.thread_ts.as_ref().ok_or_else(|| Error::Nothing("thread".to_owned()))?;
+        server.stop_session(&user, &channel, thread)
+    });
+    answered(stopped.map(|()| json!({ "ok": true })))
+}
+
 pub(super) async fn open_home(State(server): State<Arc<Server>>, Json(act): Json<Act>) -> Response {
     answered(act.actor(&server).map(|user| {
         server.open_home(&user);

@@ -33,6 +33,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/workspace/view_submit", post(act::view_submit))
         .route("/workspace/view_close", post(act::view_close))
         .route("/workspace/shortcut", post(act::shortcut))
+        .route("/workspace/stop_session", post(act::stop_session))
         .route("/workspace/open_home", post(act::open_home))
         .layer(middleware::from_fn(host::guard))
         .with_state(server)

@@ -220,7 +220,8 @@ pub(super) fn words_of(blocks: &[Value]) -> String {
 fn block_words(block: &Value) -> String {
     match block["type"].as_str().unwrap_or_default() {
         "divider" => "---".to_owned(),
-        "actions" | "context_actions" => elements(block, |element| format!("[{}]", element_words(element)), " "),
+        "context_actions" => String::new(), // small signs beside the message, no words of it
+        "actions" => elements(block, |element| format!("[{}]", element_words(element)), " "),
         "context" => elements(block, element_words, " "),
         "image" => format!("({})", text_of(&block["alt_text"])),
         "rich_text" => rich_text_words(block),

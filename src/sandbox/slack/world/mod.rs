@@ -50,6 +50,12 @@ pub struct World {
     pub files: BTreeMap<String, File>,
     /// “is thinking…” by thread, written `channel/ts`.
     pub statuses: BTreeMap<String, String>,
+    /// How agent sessions stand, by thread, written `channel/ts`.
+    #[serde(default)]
+    pub sessions: BTreeMap<String, String>,
+    /// What is offered in a direct conversation before anything was said.
+    #[serde(default)]
+    pub prompts: BTreeMap<ChannelId, Value>,
     /// Up to where each person has read each channel.
     pub read: BTreeMap<UserId, BTreeMap<ChannelId, MessageTs>>,
     /// Short-lived permissions to open a modal.

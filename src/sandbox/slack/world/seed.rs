@@ -43,6 +43,8 @@ impl World {
             homes: BTreeMap::new(),
             files: BTreeMap::new(),
             statuses: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            prompts: BTreeMap::new(),
             read: BTreeMap::new(),
             triggers: BTreeMap::new(),
             response_urls: BTreeMap::new(),

@@ -1,0 +1,101 @@
+//! `countersign notebook` and `countersign audit verify`: a thread as files, and whether such a file is whole.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, bail};
+
+use super::parts;
+use crate::{
+    clock::SystemClock,
+    config::Config,
+    conversation::notebook::{
+        Notebook, Redaction,
+        verify::{self, Verified},
+    },
+    ids::ThreadId,
+};
+
+/// What is asked about a record.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Audit {
+    /// Checks an exported notebook without store or network, and names the first thing that is wrong with it.
+    ///
+    /// It finds every changed byte, every line that is missing, added or moved, and an end that is cut off. It cannot tell
+    /// whether somebody made up a whole new notebook: for that, compare the last hash with one that was noted elsewhere.
+    Verify {
+        /// The `notebook.jsonl`.
+        file: PathBuf,
+        /// The hash that the last entry must have, as it was noted elsewhere.
+        #[arg(long, value_name = "HASH")]
+        last: Option<String>,
+    },
+}
+
+/// Writes a thread's notebook into a folder. Returns what was written, a line each.
+///
+/// # Errors
+///
+/// If the thread has no record, or something cannot be read or written.
+pub async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow::Result<Vec<String>> {
+    let clock = Arc::new(SystemClock);
+    let store = parts::store_to_read(config, clock.clone()).await?;
+    let slack = parts::slack(config).ok(); // without a token people appear by their ids
+    let exported = Notebook::new(store, clock, slack, Redaction::from(&config.record)).export(thread).await?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let mut written = Vec::new();
+    for file in [&exported.markdown, &exported.jsonl].into_iter().chain(&exported.figures) {
+        let path = folder.join(&file.name);
+        fs::write(&path, &file.bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        written.push(path.display().to_string());
+    }
+    written.push(format!("{} entries, the last with hash {}", exported.entries, exported.last));
+    Ok(written)
+}
+
+/// Checks a notebook, and the files of its export that lie beside it. Returns what can be said of it, a line each.
+///
+/// # Errors
+///
+/// The first thing that is wrong, with what would be right.
+pub fn verify(file: &Path, last: Option<&str>) -> anyhow::Result<Vec<String>> {
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let name = file.display();
+    let verified = verify::verify(&bytes).with_context(|| format!("{name} is not whole"))?;
+    if let Some(last) = last.map(str::trim).filter(|last| **last != *verified.last) {
+        bail!("{name} holds together, but its last entry has hash {}, not {last}", verified.last);
+    }
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let (right, absent) = verify::beside(&verified.files, folder).with_context(|| format!("{name} is not whole"))?;
+    Ok(said(&verified, &right, &absent, last.is_some()))
+}
+
+fn said(verified: &Verified, right: &[&str], absent: &[&str], compared: bool) -> Vec<String> {
+    let Verified { thread, entries, span, last, hidden, withheld, files: _ } = verified;
+    let mut lines = vec![format!("whole: {entries} entries of thread {thread}")];
+    if let Some((from, to)) = span {
+        lines.push(format!("from {from} to {to}"));
+    }
+    lines.push(format!("last hash {last}"));
+    if *hidden > 0 {
+        lines.push(format!("{hidden} values are hidden; the chain covers their hashes"));
+    }
+    if *withheld > 0 {
+        lines.push(format!("{withheld} entries are hidden as a whole; of them only the place in the chain is proven"));
+    }
+    if !right.is_empty() {
+        lines.push(format!("beside it, as exported: {}", right.join(", ")));
+    }
+    if !absent.is_empty() {
+        lines.push(format!("not beside it, so not checked: {}", absent.join(", ")));
+    }
+    if !compared {
+        lines.push(
+            "to know that this is the record itself, compare the last hash with one noted elsewhere (--last)".into(),
+        );
+    }
+    lines
+}

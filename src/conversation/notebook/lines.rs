@@ -1,0 +1,112 @@
+//! The notebook for machines: JSON, a line for the head and one for each entry, written in one way only.
+//!
+//! Each line is a JSON object whose last field, `line`, is SHA-256 over the line as it would be without that field. So any
+//! change of a line shows in the line itself, also in what the record's chain does not cover: a head, a pseudonym, a blank.
+
+use serde::{Deserialize, Serialize};
+
+use super::words::sha256;
+use crate::{clock::Timestamp, graph::store::AuditEntry, ids::ThreadId, reply::Attachment};
+
+/// The version of this format.
+pub const FORMAT: u32 = 1;
+
+/// The first line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// The version of the format; its name says what the file is.
+    pub countersign_notebook: u32,
+    /// The program that wrote it.
+    pub exporter: String,
+    /// When.
+    pub exported_at: Timestamp,
+    /// The thread, as `TEAM/CHANNEL/TS`.
+    pub thread: String,
+    /// How many entries follow.
+    pub entries: u64,
+    /// The hash of the last one.
+    pub last: String,
+    /// How many values are hidden in them.
+    pub hidden: usize,
+    /// The other files of the export.
+    pub files: Vec<FileLine>,
+    /// SHA-256 over everything below this line.
+    pub seal: String,
+}
+
+/// A file of the export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileLine {
+    /// Its name.
+    pub name: String,
+    /// How long it is.
+    pub bytes: usize,
+    /// Its hash.
+    pub sha256: String,
+}
+
+impl FileLine {
+    /// What is said of a file.
+    pub fn of(file: &Attachment) -> Self {
+        Self { name: file.name.clone(), bytes: file.bytes.len(), sha256: sha256(&file.bytes) }
+    }
+}
+
+impl Head {
+    pub(super) fn new(
+        thread: &ThreadId,
+        at: Timestamp,
+        record: &[AuditEntry],
+        last: &str,
+        files: Vec<FileLine>,
+    ) -> Self {
+        Self {
+            countersign_notebook: FORMAT,
+            exporter: format!("countersign {}", env!("CARGO_PKG_VERSION")),
+            exported_at: at,
+            thread: thread.to_string(),
+            entries: record.len() as u64,
+            last: last.to_owned(),
+            hidden: record.iter().filter_map(|entry| entry.sealed.as_ref()).map(|sealed| sealed.hidden.len()).sum(),
+            files,
+            seal: String::new(),
+        }
+    }
+}
+
+/// The whole file; the head gets its seal.
+pub(super) fn write(mut head: Head, record: &[AuditEntry]) -> Vec<u8> {
+    let body: String = record.iter().map(|entry| line(entry) + "\n").collect();
+    head.seal = sha256(body.as_bytes());
+    (line(&head) + "\n" + &body).into_bytes()
+}
+
+fn line(content: &impl Serialize) -> String {
+    let text = serde_json::to_string(content).expect("a line is plain data");
+    let hash = sha256(text.as_bytes());
+    format!("{},\"line\":\"{hash}\"}}", &text[..text.len() - 1])
+}
+
+/// A line without the field that proves it.
+///
+/// # Errors
+///
+/// What is wrong, and what would be right.
+pub(super) fn read(line: &str) -> Result<String, (String, String)> {
+    const FIELD: &str = ",\"line\":\"";
+    let shape = || {
+        let wrong = "it does not end in its own hash".to_owned();
+        (wrong, format!("its last field is {FIELD}…\"}} with 64 hexadecimal digits"))
+    };
+    let (text, rest) = line.rsplit_once(FIELD).ok_or_else(shape)?;
+    let found = rest.strip_suffix("\"}").ok_or_else(shape)?;
+    let text = format!("{text}}}");
+    let right = sha256(text.as_bytes());
+    if found == right {
+        Ok(text)
+    } else {
+        Err((format!("it says that the line's hash is {found}"), format!("the line as it stands has hash {right}")))
+    }
+}

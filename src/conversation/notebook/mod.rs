@@ -1,0 +1,203 @@
+//! The lab notebook: what happened in a thread, for people and for machines, provable afterwards.
+//!
+//! It is written from the record alone ([`crate::graph::store::AuditEntry`]), never from the agent's memory:
+//!
+//! - `notebook.md` tells it to somebody who was not there ([`story`]);
+//! - `notebook.jsonl` is the record itself, a line for each entry behind a head ([`lines`]), which
+//!   `countersign audit verify` checks without store or network ([`verify`]).
+//!
+//! # What a check can tell
+//!
+//! Each entry's hash covers the entry before it, each line ends in the hash of its own bytes, and the head holds the
+//! number of entries, the last hash, and the hash of everything below. So a changed byte, a line that is missing, added
+//! or moved, and an end that was cut off are all found, and the first of them is named.
+//!
+//! There is no secret in it. Whoever has this program can make up a whole notebook that holds together. Whether a notebook is
+//! *the* record of a thread is told by its last hash, and that by comparison: with a newer export, with the thread's own
+//! line about the export, or with `--last` and a hash that was noted elsewhere.
+//!
+//! # What is hidden
+//!
+//! `[record]` names fields and patterns whose values are hidden in exports, and whether people are ([`redact`]). The chain
+//! holds all the same: hashes cover salted commitments ([`crate::graph::seal`] has the scheme). Dropping what is out of
+//! date works the same way ([`retention`]).
+
+pub mod lines;
+mod people;
+pub mod redact;
+pub mod retention;
+mod story;
+pub mod verify;
+mod words;
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+pub use self::redact::Redaction;
+use self::{
+    lines::{FileLine, Head},
+    people::People,
+};
+use crate::{
+    clock::Clock,
+    graph::store::{AuditDraft, AuditEntry, AuditKind, Changes, Outbound, Outgoing, Store},
+    ids::{CommitId, Nonce, ThreadId, UserId},
+    reply::{Attachment, Reply},
+    slack::client::SlackClient,
+};
+
+/// The name of the file for people.
+pub const MARKDOWN: &str = "notebook.md";
+
+/// The name of the file for machines.
+pub const JSONL: &str = "notebook.jsonl";
+
+/// Why there is no notebook.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The thread has no record: it is not one of ours, or nothing happened in it yet.
+    #[error("there is no record of thread {0}; `countersign trace` lists the threads that there are")]
+    NoRecord(ThreadId),
+    /// The stored record does not hold together. Nothing is exported, since it would look as if it did.
+    #[error("the stored record of thread {thread} is broken at entry {seq}: {what}")]
+    Broken {
+        /// The thread.
+        thread: ThreadId,
+        /// The first entry that is wrong.
+        seq: u64,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] crate::graph::store::Error),
+}
+
+/// A notebook, ready to be handed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// The thread.
+    pub thread: ThreadId,
+    /// How many entries its record has.
+    pub entries: u64,
+    /// The hash of the last one.
+    pub last: String,
+    /// [`MARKDOWN`].
+    pub markdown: Attachment,
+    /// [`JSONL`].
+    pub jsonl: Attachment,
+    /// Charts and other files of the thread, as far as they are still kept; the Markdown refers to them by name.
+    pub figures: Vec<Attachment>,
+}
+
+/// Exports threads.
+#[derive(Clone, Debug)]
+pub struct Notebook {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    /// Knows people's names; without it they are `@` and their id.
+    slack: Option<SlackClient>,
+    redaction: Redaction,
+}
+
+impl Notebook {
+    /// Exports from this store; people are named as this workspace names them.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, slack: Option<SlackClient>, redaction: Redaction) -> Self {
+        Self { store, clock, slack, redaction }
+    }
+
+    /// One thread. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRecord`], or the record does not hold together, or the store does not answer.
+    pub async fn export(&self, thread: &ThreadId) -> Result<Exported, Error> {
+        let record = self.store.audit(thread).await?;
+        let Some(last) = record.last().map(|entry| entry.hash.clone()) else {
+            return Err(Error::NoRecord(thread.clone()));
+        };
+        holds(thread, &record)?;
+        let people = People::of(&record, &self.redaction, self.slack.as_ref()).await;
+        let record: Vec<_> = record.into_iter().map(|entry| self.redaction.apply(entry, &people)).collect();
+        let figures = self.figures(&record).await?;
+        let now = self.clock.now();
+
+        let story = story::tell(thread, &record, &people, now);
+        let markdown = attachment(MARKDOWN, "Lab notebook, to read", story.into_bytes());
+        let mut files: Vec<_> = std::iter::once(&markdown).chain(&figures).map(FileLine::of).collect();
+        files.sort_by(|a, b| a.name.cmp(&b.name));
+        let head = Head::new(thread, now, &record, &last, files);
+        let jsonl = attachment(JSONL, "Lab notebook, to check", lines::write(head, &record));
+        Ok(Exported { thread: thread.clone(), entries: record.len() as u64, last, markdown, jsonl, figures })
+    }
+
+    /// Puts both files into the thread, and a line about it into the record. The caller has the outbox sent.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::export`].
+    pub async fn put_into_thread(&self, thread: &ThreadId, by: &UserId) -> Result<Exported, Error> {
+        let exported = self.export(thread).await?;
+        let now = self.clock.now();
+        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+        let mut files = Vec::new();
+        for file in [&exported.markdown, &exported.jsonl] {
+            let hash = self.store.put_blob(&file.bytes, None).await?;
+            files.push(json!({ "name": file.name, "hash": hash }));
+            let body = Outbound::File { name: file.name.clone(), title: file.title.clone(), hash };
+            let outgoing = Outgoing { slot: None, nonce: Nonce::fresh(), progress: false, not_before: now, body };
+            changes.outbox.push(outgoing);
+        }
+        let detail = json!({ "entries": exported.entries, "last": exported.last, "files": files });
+        changes.audit.push(AuditDraft::new(AuditKind::Exported, now, Some(by.clone()), detail));
+        self.store.apply(&changes).await?;
+        Ok(exported)
+    }
+
+    /// The files of the thread that are still kept, under the names that the story gives them.
+    async fn figures(&self, record: &[AuditEntry]) -> Result<Vec<Attachment>, Error> {
+        let mut figures: Vec<Attachment> = Vec::new();
+        for entry in record.iter().filter(|entry| entry.event.kind == AuditKind::Attached) {
+            let Some((name, hash)) = story::file_of(&entry.event) else { continue };
+            if figures.iter().any(|known| known.name == name) {
+                continue;
+            }
+            if let Some(bytes) = self.store.get_blob(&hash).await? {
+                let title = entry.event.detail["title"].as_str().unwrap_or_default();
+                figures.push(attachment(&name, title, bytes));
+            }
+        }
+        Ok(figures)
+    }
+}
+
+/// Why there is no notebook, for the person who wanted one.
+pub fn cannot(error: &Error) -> Reply {
+    match error {
+        Error::NoRecord(_) => Reply::text("Nothing has happened in this thread that I could export."),
+        Error::Broken { seq, .. } => Reply::text(format!(
+            "My record of this thread does not hold together at entry {seq}, so I export nothing that would look as if it did.",
+        ))
+        .hint("Please tell whoever runs me."),
+        Error::Store(_) => Reply::text("I can't reach my own memory at the moment.").hint("Try again in a minute."),
+    }
+}
+
+fn attachment(name: &str, title: &str, bytes: Vec<u8>) -> Attachment {
+    Attachment { name: name.to_owned(), title: title.to_owned(), bytes }
+}
+
+/// Whether what is stored is whole.
+fn holds(thread: &ThreadId, record: &[AuditEntry]) -> Result<(), Error> {
+    let mut previous = "";
+    for (n, entry) in record.iter().enumerate() {
+        let broken = |what: String| Error::Broken { thread: thread.clone(), seq: n as u64 + 1, what };
+        if entry.seq != n as u64 + 1 {
+            return Err(broken(format!("entry {} stands in its place", entry.seq)));
+        }
+        entry.check(thread, previous).map_err(|wrong| broken(words::broken(entry, &wrong).0))?;
+        previous = &entry.hash;
+    }
+    Ok(())
+}

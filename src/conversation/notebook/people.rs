@@ -1,0 +1,144 @@
+//! Who is who in a thread.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::redact::Redaction;
+use crate::{
+    graph::{seal, store::AuditEntry},
+    ids::UserId,
+    slack::client::SlackClient,
+};
+
+/// How many people's names are looked up at most: each is a call to Slack.
+const LOOKED_UP: usize = 50;
+
+/// The fields of a record's details that hold a person.
+const FIELDS: [&str; 3] = ["user", "by", "requested_by"];
+
+/// The people of a record, in the order in which they appear.
+#[derive(Clone, Debug, Default)]
+pub(super) struct People {
+    names: BTreeMap<String, String>,
+}
+
+impl People {
+    /// Finds out who is in a record and what they are called: by name, by `@` and their id where nobody knows the name,
+    /// or by number where people are to be hidden.
+    pub(super) async fn of(record: &[AuditEntry], redaction: &Redaction, slack: Option<&SlackClient>) -> Self {
+        let mut names = BTreeMap::new();
+        for id in ids(record) {
+            let name = match (redaction.hides_people(), slack) {
+                (true, _) => format!("Person {}", names.len() + 1),
+                (false, Some(slack)) if names.len() < LOOKED_UP => match slack.user_info(&UserId::new(&*id)).await {
+                    Ok(person) => person.name,
+                    Err(_) => format!("@{id}"),
+                },
+                (false, _) => format!("@{id}"),
+            };
+            names.insert(id, name);
+        }
+        Self { names }
+    }
+
+    /// What a person is called.
+    pub(super) fn name(&self, id: &str) -> String {
+        // An entry in which people are hidden already holds the name in place of the id.
+        self.names.get(id).cloned().unwrap_or_else(|| match id.starts_with("Person ") || id.starts_with('[') {
+            true => id.to_owned(),
+            false => format!("@{id}"),
+        })
+    }
+
+    /// The text with names in place of ids that are mentioned: `@U1` becomes `@Ann`.
+    pub(super) fn named(&self, text: &str) -> String {
+        self.replaced(text, |id, name| (format!("@{id}"), format!("@{}", name.trim_start_matches('@'))))
+    }
+
+    /// The text with names in place of ids, wherever they are.
+    pub(super) fn disguised(&self, text: &str) -> String {
+        self.replaced(text, |id, name| (id.to_owned(), name.to_owned()))
+    }
+
+    /// Everybody, with id and name.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.names.iter().map(|(id, name)| (id.as_str(), name.as_str()))
+    }
+
+    fn replaced(&self, text: &str, what: impl Fn(&str, &str) -> (String, String)) -> String {
+        let mut out = text.to_owned();
+        for (id, name) in &self.names {
+            let (from, to) = what(id, name);
+            out = replace_word(&out, &from, &to);
+        }
+        out
+    }
+}
+
+/// Replaces `from` where no letter or digit goes on behind it or, unless it begins with `@`, stands before it.
+fn replace_word(text: &str, from: &str, to: &str) -> String {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(from) {
+        let (before, after) = (&rest[..at], &rest[at + from.len()..]);
+        let alone = !after.starts_with(part) && (from.starts_with('@') || !before.ends_with(part));
+        out.push_str(before);
+        out.push_str(if alone { to } else { from });
+        rest = after;
+    }
+    out + rest
+}
+
+/// The ids of people, each once.
+fn ids(record: &[AuditEntry]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut add = |id: &str| {
+        if !id.is_empty() && !found.iter().any(|known| known == id) && !id.starts_with('[') {
+            found.push(id.to_owned());
+        }
+    };
+    for entry in record {
+        entry.event.by.iter().for_each(|by| add(by.as_str()));
+        for (place, value) in seal::leaves(&entry.event.detail) {
+            let field = place.rsplit('/').next().unwrap_or_default();
+            let Value::String(text) = value else { continue };
+            if FIELDS.contains(&field) && !text.contains(char::is_whitespace) {
+                add(text);
+            }
+            mentions(text).for_each(&mut add);
+        }
+    }
+    found
+}
+
+/// What looks like a mention of a person: `@U…` or `@W…`, of capitals and digits.
+fn mentions(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices('@').filter_map(|(at, _)| {
+        let rest = &text[at + 1..];
+        let end =
+            rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')).unwrap_or(rest.len());
+        let followed = rest[end..].starts_with(|c: char| c.is_alphanumeric());
+        (end > 1 && rest.starts_with(['U', 'W']) && !followed).then(|| &rest[..end])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_take_the_place_of_whole_ids() {
+        let names = BTreeMap::from([("U1".to_owned(), "Ann".to_owned())]);
+        let people = People { names };
+        assert_eq!(people.named("@U1, not @U12 and not U1"), "@Ann, not @U12 and not U1");
+        assert_eq!(people.disguised("<@U1> and U1x"), "<@Ann> and U1x");
+        assert_eq!(people.name("U2"), "@U2");
+    }
+
+    #[test]
+    fn mentions_are_found() {
+        assert_eq!(mentions("ask @U1, @W2_B; not @ana, @Uwe, a@b").collect::<Vec<_>>(), ["U1", "W2_B"]);
+    }
+}

@@ -1,0 +1,91 @@
+//! What is not to leave with an export: values of named fields, values that look like something, people.
+
+use serde_json::Value;
+
+use super::people::People;
+use crate::{config::Record, graph::store::AuditEntry};
+
+/// What is hidden in exports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redaction {
+    fields: Vec<String>,
+    patterns: Vec<String>,
+    pseudonyms: bool,
+}
+
+impl From<&Record> for Redaction {
+    fn from(settings: &Record) -> Self {
+        Self {
+            fields: settings.redact.clone(),
+            patterns: settings.redact_matching.iter().map(|pattern| pattern.to_lowercase()).collect(),
+            pseudonyms: settings.pseudonyms,
+        }
+    }
+}
+
+impl Redaction {
+    /// Whether people appear as `Person 1` instead of by name.
+    pub(super) fn hides_people(&self) -> bool {
+        self.pseudonyms
+    }
+
+    /// The entry without what is to be hidden.
+    pub(super) fn apply(&self, entry: AuditEntry, people: &People) -> AuditEntry {
+        entry.hide(|place, value, commitment| {
+            if self.hides(place, value) {
+                return Some(Value::String(placeholder(commitment)));
+            }
+            let shown = value.as_str().filter(|_| self.pseudonyms).map(|text| people.disguised(text))?;
+            (Some(shown.as_str()) != value.as_str()).then_some(Value::String(shown))
+        })
+    }
+
+    fn hides(&self, place: &str, value: &Value) -> bool {
+        let named = || place.split('/').skip(1).any(|step| self.fields.iter().any(|field| field == step));
+        let text = || match value {
+            Value::String(text) => text.to_lowercase(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        };
+        let alike = || {
+            let text = text();
+            self.patterns.iter().any(|pattern| text.split_whitespace().any(|word| matches(pattern, word)))
+        };
+        named() || (!self.patterns.is_empty() && alike())
+    }
+}
+
+/// What stands in the place of a hidden value: enough of its commitment to tell two apart.
+pub(super) fn placeholder(commitment: &str) -> String {
+    format!("[hidden {}]", commitment.get(..8).unwrap_or("completely"))
+}
+
+/// Whether `word` is like `pattern`, in which `*` stands for anything.
+fn matches(pattern: &str, word: &str) -> bool {
+    let Some((start, end)) = pattern.split_once('*') else { return word == pattern };
+    let Some(rest) = word.strip_prefix(start) else { return false };
+    rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| matches(end, &rest[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, word, is) in [
+            ("*@*", "ann@example.org", true),
+            ("*@*.org", "ann@example.org", true),
+            ("*@*.org", "ann@example.com", false),
+            ("ann", "ann", true),
+            ("ann", "anne", false),
+            ("st-*", "st-0042", true),
+            ("st-*-x", "st-0042", false),
+            ("*", "", true),
+            ("a*a", "a", false),
+            ("*ab*ab", "ab", false),
+        ] {
+            assert_eq!(matches(pattern, word), is, "{pattern} and {word}");
+        }
+    }
+}

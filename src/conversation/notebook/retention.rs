@@ -1,0 +1,104 @@
+//! Drops what was said in threads that are finished, when its time is over.
+//!
+//! A thread is *finished* when nothing happened in it for a while and nobody still has to do with it: no mail, nothing to
+//! be said, no card that is open, nothing on its way, no outcome that is not known. Then its steps go, and with them its
+//! messages; the place where it goes on forgets everything but how many turns there were, so that a new message gets a
+//! place of its own in Slack. Its record is kept, or kept with the words hidden behind their hashes, or dropped with the
+//! rest. Files stay: they are stored by what they are, and several threads may show the same one.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::redact::placeholder;
+use crate::{
+    assistant::state::AgentState,
+    clock::{Clock, Timestamp},
+    config::{Kept, Record},
+    graph::{
+        checkpoint::Checkpoint,
+        store::{AuditDraft, AuditEntry, AuditKind, Changes, Error, Forget, Saved, Store},
+    },
+    ids::{CommitId, ThreadId},
+};
+
+/// How many threads are forgotten in one round.
+const AT_A_TIME: usize = 50;
+
+/// The fields of a record that hold what was said.
+const WORDS: [&str; 2] = ["text", "reason"];
+
+/// Forgets finished threads.
+#[derive(Clone, Debug)]
+pub struct Retention {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    keep: Option<Duration>,
+    kept: Kept,
+}
+
+impl Retention {
+    /// As the settings say.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, settings: &Record) -> Self {
+        Self { store, clock, keep: settings.keep, kept: settings.kept }
+    }
+
+    /// One round. Returns how many threads were forgotten.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer; the rest is forgotten in the next round.
+    pub async fn sweep(&self) -> Result<usize, Error> {
+        let Some(keep) = self.keep else { return Ok(0) };
+        let now = self.clock.now();
+        let before = Timestamp(now.millis().saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX)));
+        let mut forgotten = 0;
+        for thread in self.store.finished(before, AT_A_TIME).await? {
+            forgotten += usize::from(self.forget(&thread, before, now).await?);
+        }
+        if forgotten > 0 {
+            tracing::info!(threads = forgotten, "Dropped what was kept of finished threads");
+        }
+        Ok(forgotten)
+    }
+
+    async fn forget(&self, thread: &ThreadId, before: Timestamp, now: Timestamp) -> Result<bool, Error> {
+        let Some(saved) = self.store.load(thread).await? else { return Ok(false) };
+        let version = saved.version;
+        let (checkpoint, record) = match self.kept {
+            Kept::Nothing => (None, Vec::new()),
+            Kept::Whole => (Some(emptied(saved)), Vec::new()),
+            Kept::Hashes => (Some(emptied(saved)), hidden(self.store.audit(thread).await?)),
+        };
+        let forget = Forget { thread: thread.clone(), version, before, checkpoint, record };
+        if !self.store.forget(&forget).await? {
+            return Ok(false); // somebody wrote there meanwhile
+        }
+        if self.kept != Kept::Nothing {
+            let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+            let detail = json!({ "steps": version, "before": before });
+            changes.audit.push(AuditDraft::new(AuditKind::Forgotten, now, None, detail));
+            self.store.apply(&changes).await?;
+        }
+        Ok(true)
+    }
+}
+
+/// A checkpoint that remembers nothing but how many turns there were. What cannot be read had fewer turns than steps.
+fn emptied(saved: Saved) -> Value {
+    let most = saved.version;
+    let turns = saved.restore().ok().and_then(|value| value["turns"].as_u64()).unwrap_or(most);
+    let checkpoint = Checkpoint::<AgentState> { turns, ..Checkpoint::default() };
+    serde_json::to_value(checkpoint).expect("a checkpoint is plain data")
+}
+
+/// The entries in which something was said, without it.
+fn hidden(record: Vec<AuditEntry>) -> Vec<AuditEntry> {
+    let hide = |entry: &AuditEntry| {
+        entry.clone().hide(|place, value, commitment| {
+            let named = place.rsplit('/').next().is_some_and(|field| WORDS.contains(&field));
+            (named && value.is_string()).then(|| Value::String(placeholder(commitment)))
+        })
+    };
+    record.iter().map(|entry| (hide(entry), entry)).filter(|(new, old)| new != *old).map(|(new, _)| new).collect()
+}

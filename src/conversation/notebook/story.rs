@@ -1,0 +1,320 @@
+//! The notebook for people: Markdown that reads well to somebody who was not there.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{
+    JSONL,
+    people::People,
+    words::{day, inline, listed, quote, time},
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{AuditDraft, AuditEntry, AuditKind},
+    ids::ThreadId,
+};
+
+mod cards;
+mod costs;
+
+use cards::Cards;
+
+/// How long a title may be, in characters.
+const TITLE: usize = 80;
+
+/// Tells what happened.
+pub(super) fn tell(thread: &ThreadId, record: &[AuditEntry], people: &People, now: Timestamp) -> String {
+    let mut story = Story { people, cards: Cards::of(record), out: String::new(), day: String::new() };
+    story.head(thread, record, now);
+    story.cards.in_short(&mut story.out, people);
+    story.line("## What happened\n\nAll times are in UTC.");
+    for entry in record {
+        story.event(entry);
+    }
+    costs::tell(&mut story.out, record);
+    story.proof(record, now);
+    story.out.truncate(story.out.trim_end().len());
+    story.out + "\n"
+}
+
+/// The name under which a file of the thread is exported, and its hash; `None` if it is hidden.
+pub(super) fn file_of(event: &AuditDraft) -> Option<(String, String)> {
+    let hash = event.detail["hash"].as_str().filter(|hash| hash.len() == 64)?;
+    let name = event.detail["name"].as_str().filter(|name| !name.starts_with('['))?;
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' }).collect();
+    Some((format!("{}-{plain}", &hash[..8]), hash.to_owned()))
+}
+
+struct Story<'a> {
+    people: &'a People,
+    cards: Cards<'a>,
+    out: String,
+    day: String,
+}
+
+impl Story<'_> {
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.out.push_str("\n\n");
+    }
+
+    fn head(&mut self, thread: &ThreadId, record: &[AuditEntry], now: Timestamp) {
+        let title = record.iter().find(|entry| entry.event.kind == AuditKind::Said).map(|entry| text(&entry.event));
+        let title = match title.as_deref().or(self.cards.first_title()) {
+            Some(words) => format!("“{}”", inline(&shortened(&self.people.named(words)))),
+            None => "a thread".to_owned(),
+        };
+        self.line(&format!("# Lab notebook: {title}"));
+        let mut facts = format!("- Thread: `{thread}`\n");
+        if let (Some(first), Some(last)) = (record.first(), record.last()) {
+            let (from, to) = (first.event.at, last.event.at);
+            let _ = match day(from) == day(to) {
+                true => writeln!(facts, "- When: {}, {} to {} UTC", day(from), time(from), time(to)),
+                false => writeln!(facts, "- When: {} {} to {} {} UTC", day(from), time(from), day(to), time(to)),
+            };
+        }
+        let who: Vec<_> = self
+            .people
+            .all()
+            .map(|(id, name)| match name.starts_with('@') || name.starts_with("Person ") {
+                true => inline(name),
+                false => format!("{} (@{id})", inline(name)),
+            })
+            .collect();
+        let _ = write!(facts, "- Who: {}\n- Exported: {} {} UTC", listed(&who), day(now), time(now));
+        self.line(&facts);
+    }
+
+    fn event(&mut self, entry: &AuditEntry) {
+        let event = &entry.event;
+        if day(event.at) != self.day {
+            self.day = day(event.at);
+            self.line(&format!("### {}", self.day.clone()));
+        }
+        if entry.withheld {
+            let kind = event.kind.words();
+            return self.at(event, &format!("An entry is hidden as a whole ({kind})."), None);
+        }
+        let who = self.who(event);
+        let card = self.cards.name(event);
+        let detail = &event.detail;
+        match event.kind {
+            AuditKind::Said => {
+                let words = self.people.named(&text(event));
+                self.at(event, &format!("**{who}** said:"), Some(&words));
+            }
+            AuditKind::Answered => {
+                let words = self.people.named(&text(event));
+                self.at(event, "**Countersign** answered:", Some(&words));
+            }
+            AuditKind::Asked => self.at(event, &format!("**{who}** asked for a change; {card} was made for it."), None),
+            AuditKind::Shown => self.cards.shown(&mut self.out, event, self.people),
+            AuditKind::ClickRefused => {
+                let why = why_refused(detail["why"].as_str().unwrap_or_default());
+                self.at(event, &format!("**{who}** tried to decide about {card}, and it did not count: {why}."), None);
+            }
+            AuditKind::Decided => {
+                let (what, reason) = cards::decided(event, &who, &card);
+                self.at(event, &what, reason.map(|reason| self.people.named(reason)).as_deref());
+            }
+            AuditKind::Executed => {
+                let what = format!(
+                    "Countersign began to carry out {card}, after comparing it with what was shown (digest `{}`).",
+                    inline(detail["digest"].as_str().unwrap_or("unknown"))
+                );
+                self.at(event, &what, None);
+            }
+            AuditKind::Sent => self.sent(event, &card),
+            AuditKind::Stopped if event.action.is_some() => {
+                self.at(event, &format!("**{who}** stopped {card}."), None);
+            }
+            AuditKind::Stopped => self.at(event, &format!("**{who}** said “stop”, and the work ended there."), None),
+            AuditKind::Outcome => {
+                let what = match detail["status"].as_str().unwrap_or_default() {
+                    "done" => format!("{card} was **done**:"),
+                    "failed" => format!("{card} was approved but **failed**:"),
+                    "unknown" => format!("Whether {card} was done is **not known**:"),
+                    other => format!("{card} ended as **{}**:", inline(other)),
+                };
+                let summary = self.people.named(detail["summary"].as_str().unwrap_or_default());
+                self.at(event, &capital(&what), Some(&summary));
+            }
+            AuditKind::Ran => {}
+            AuditKind::Attached => self.attached(event),
+            AuditKind::Edited => self.told(event, &format!("**{who}** edited {card}.")),
+            AuditKind::Reasoned => self.told(event, &format!("**{who}** gave a reason about {card}:")),
+            AuditKind::Reminded => self.told(event, &format!("Those who may decide about {card} were reminded.")),
+            AuditKind::Settled => {
+                let by = if event.by.is_some() { format!("**{who}**") } else { "A later look".to_owned() };
+                self.told(event, &format!("{by} settled what became of {card}."));
+            }
+            AuditKind::Rated => {
+                let how = if detail["helped"] == true { "helpful" } else { "not helpful" };
+                self.at(event, &format!("**{who}** found the answer {how}."), None);
+            }
+            AuditKind::Exported => {
+                let what = format!(
+                    "**{who}** had the first {} entries of this record exported; the last of them has hash `{}`.",
+                    inline(&plain(&detail["entries"])),
+                    inline(detail["last"].as_str().unwrap_or("unknown"))
+                );
+                self.at(event, &what, None);
+            }
+            AuditKind::Forgotten => self.at(
+                event,
+                "Messages and steps up to here were dropped, since their time was over. This record was kept.",
+                None,
+            ),
+        }
+    }
+
+    /// A sentence with its time, and what was said.
+    fn at(&mut self, event: &AuditDraft, what: &str, words: Option<&str>) {
+        let sentence = format!("{} · {what}", time(event.at));
+        match words {
+            Some(words) => self.line(&format!("{sentence}\n\n{}", quote(words))),
+            None => self.line(&sentence),
+        }
+    }
+
+    /// A sentence, and whatever else the entry holds: the reason in words, the rest as it is.
+    fn told(&mut self, event: &AuditDraft, what: &str) {
+        let reason = event.detail["reason"].as_str().map(|reason| self.people.named(reason));
+        self.at(event, what, reason.as_deref());
+        let rest: Vec<_> = event
+            .detail
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(name, value)| *name != "reason" && !value.is_null())
+            .map(|(name, value)| format!("- {}: {}", inline(&name.replace('_', " ")), inline(&plain(value))))
+            .collect();
+        if !rest.is_empty() {
+            self.line(&rest.join("\n"));
+        }
+    }
+
+    fn sent(&mut self, event: &AuditDraft, card: &str) {
+        self.at(event, &format!("Sent to the platform for {card}, and its answers:"), None);
+        let mut table = String::from("| Request | Answer | Times |\n| --- | --- | --- |\n");
+        for exchange in event.detail["exchanges"].as_array().into_iter().flatten() {
+            let text = |name: &str| inline(exchange[name].as_str().unwrap_or_default());
+            let status = match &exchange["status"] {
+                Value::Null => "no answer".to_owned(),
+                status => inline(&plain(status)),
+            };
+            let count = inline(&plain(&exchange["count"]));
+            let _ = writeln!(table, "| {} {} | {status} | {count} |", text("method"), text("path"));
+        }
+        self.line(table.trim_end());
+    }
+
+    fn attached(&mut self, event: &AuditDraft) {
+        let title = inline(event.detail["title"].as_str().unwrap_or("a file"));
+        let Some((name, hash)) = file_of(event) else {
+            return self.at(event, &format!("Countersign put a file into the thread: {title}."), None);
+        };
+        self.at(event, &format!("Countersign put a file into the thread: {title}."), None);
+        let picture = [".png", ".svg", ".jpg", ".jpeg"].iter().any(|ending| name.ends_with(ending));
+        let mark = if picture { "!" } else { "" };
+        self.line(&format!("{mark}[{title}]({name})\n\nSHA-256 `{hash}`"));
+    }
+
+    fn who(&self, event: &AuditDraft) -> String {
+        event.by.as_ref().map_or_else(|| "Countersign".to_owned(), |by| inline(&self.people.name(by.as_str())))
+    }
+
+    fn proof(&mut self, record: &[AuditEntry], now: Timestamp) {
+        let Some(last) = record.last() else { return };
+        let hidden: usize =
+            record.iter().filter_map(|entry| entry.sealed.as_ref()).map(|sealed| sealed.hidden.len()).sum();
+        let hides = match hidden {
+            0 => String::new(),
+            1 => " One value is hidden; its hash proves it.".to_owned(),
+            n => format!(" {n} values are hidden; their hashes prove them."),
+        };
+        self.line("## How to check this");
+        self.line(&format!(
+            "This page was written on {} from {} entries of an append-only record, the last of which has hash `{}`.{hides} \
+             The entries themselves are in `{JSONL}`; `countersign audit verify {JSONL}` checks that none of them was \
+             changed, moved or taken away, and that this page is the one that was exported with them.",
+            day(now),
+            record.len(),
+            last.hash,
+        ));
+    }
+}
+
+impl AuditKind {
+    /// What kind of entry it is, in words.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Asked => "a request",
+            Self::Shown => "a card",
+            Self::ClickRefused => "a press that did not count",
+            Self::Decided => "a decision",
+            Self::Executed => "the beginning of a change",
+            Self::Stopped => "a stop",
+            Self::Outcome => "an outcome",
+            Self::Said => "a message",
+            Self::Answered => "an answer",
+            Self::Ran => "the use of a model",
+            Self::Sent => "requests to the platform",
+            Self::Attached => "a file",
+            Self::Edited => "an edit",
+            Self::Reasoned => "a reason",
+            Self::Reminded => "a reminder",
+            Self::Settled => "a settlement",
+            Self::Rated => "a rating",
+            Self::Exported => "an export",
+            Self::Forgotten => "the end of what was kept",
+        }
+    }
+}
+
+/// What was said, with a word about what was cut off.
+fn text(event: &AuditDraft) -> String {
+    let text = event.detail["text"].as_str().unwrap_or_default();
+    match event.detail["cut"]["characters"].as_u64() {
+        Some(all) => format!("{text}… (cut; the whole has {all} characters)"),
+        None => text.to_owned(),
+    }
+}
+
+/// Why a press did not count, after “it did not count”.
+fn why_refused(word: &str) -> String {
+    match word {
+        "copied" => "the button was on a copy of the card".to_owned(),
+        "late" => "it was decided before".to_owned(),
+        "typed" => "this needs the button, and they typed".to_owned(),
+        "not an approver" => "they are not among those who may decide".to_owned(),
+        "own request" => "nobody may approve their own request here".to_owned(),
+        "twice" => "they had approved before, and each person counts once".to_owned(),
+        other => inline(other),
+    }
+}
+
+/// The first words of a text.
+fn shortened(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
+    }
+}
+
+/// A value as people read it.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// With a capital at the beginning of a sentence.
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

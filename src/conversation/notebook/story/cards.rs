@@ -1,0 +1,230 @@
+//! Cards in the notebook: what each asked, who decided, how it ended.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{
+    super::{
+        people::People,
+        words::{day, inline, listed, time},
+    },
+    plain,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{AuditDraft, AuditEntry, AuditKind},
+    ids::ActionId,
+};
+
+/// The cards of a thread, numbered as they were made.
+pub(super) struct Cards<'a> {
+    all: Vec<Told<'a>>,
+}
+
+/// What is told of a card.
+struct Told<'a> {
+    action: &'a ActionId,
+    title: &'a str,
+    asked_by: Option<&'a str>,
+    /// How often it was shown: an edit shows it anew.
+    shown: usize,
+    decided: Option<&'a AuditDraft>,
+    approved_by: Vec<&'a str>,
+    outcome: Option<&'a AuditDraft>,
+}
+
+impl<'a> Cards<'a> {
+    pub(super) fn of(record: &'a [AuditEntry]) -> Self {
+        let mut cards = Self { all: Vec::new() };
+        for event in record.iter().filter(|entry| !entry.withheld).map(|entry| &entry.event) {
+            let Some(action) = &event.action else { continue };
+            let at = cards.all.iter().position(|card| card.action == action).unwrap_or_else(|| {
+                let new = Told {
+                    action,
+                    title: "",
+                    asked_by: None,
+                    shown: 0,
+                    decided: None,
+                    approved_by: Vec::new(),
+                    outcome: None,
+                };
+                cards.all.push(new);
+                cards.all.len() - 1
+            });
+            cards.all[at].learn(event);
+        }
+        cards
+    }
+
+    /// `card 2`, by the action that an event is about.
+    pub(super) fn name(&self, event: &AuditDraft) -> String {
+        let at = self.all.iter().position(|card| Some(card.action) == event.action.as_ref());
+        at.map_or_else(|| "a card".to_owned(), |n| format!("card {}", n + 1))
+    }
+
+    pub(super) fn first_title(&self) -> Option<&str> {
+        self.all.first().map(|card| card.title).filter(|title| !title.is_empty())
+    }
+
+    /// What became of each card, in a line.
+    pub(super) fn in_short(&self, out: &mut String, people: &People) {
+        if self.all.is_empty() {
+            out.push_str("Nothing was to be changed in this thread.\n\n");
+            return;
+        }
+        out.push_str("## In short\n\n");
+        for (n, card) in self.all.iter().enumerate() {
+            let asked =
+                card.asked_by.map(|by| format!(", asked for by {}", inline(&people.name(by)))).unwrap_or_default();
+            let title = inline(card.title);
+            let _ = writeln!(out, "{}. **{title}**{asked}: {}.", n + 1, card.end(people));
+        }
+        out.push('\n');
+    }
+
+    /// The card as it was shown.
+    pub(super) fn shown(&self, out: &mut String, event: &AuditDraft, people: &People) {
+        let detail = &event.detail;
+        let card = &detail["card"];
+        let number = self.name(event);
+        let title = card["title"].as_str().map(|title| format!(": {}", inline(title))).unwrap_or_default();
+        let _ = writeln!(out, "#### C{}{title}\n", &number[1..]);
+        let _ = writeln!(out, "{} · Countersign showed this card.\n", time(event.at));
+        let facts = card["facts"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if !facts.is_empty() {
+            out.push_str("| | Before | After |\n| --- | --- | --- |\n");
+            for fact in facts {
+                let text = |name: &str| fact[name].as_str().map_or_else(|| "–".to_owned(), inline);
+                let _ = writeln!(out, "| {} | {} | {} |", text("label"), text("before"), text("after"));
+            }
+            out.push('\n');
+        }
+        for (mark, name) in [("⚠️ ", "warnings"), ("", "notes")] {
+            for line in card[name].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                let _ = writeln!(out, "{mark}{}\n", inline(&people.named(line)));
+            }
+        }
+        if let Some(until) = detail["expires_at"].as_i64().map(Timestamp) {
+            let who = policy(&detail["policy"], people);
+            let _ = writeln!(out, "{who} The card was open until {} {} UTC.\n", day(until), time(until));
+        }
+        for (name, what) in [("parameters", "Exactly this was to be done"), ("preconditions", "as long as this was so")]
+        {
+            if !detail[name].is_null() {
+                let json = serde_json::to_string_pretty(&detail[name]).unwrap_or_default().replace("```", "'''");
+                let action = match (name, detail["action"].as_str()) {
+                    ("parameters", Some(action)) => format!(" (`{action}`)"),
+                    _ => String::new(),
+                };
+                let _ = writeln!(out, "{what}{action}:\n\n```json\n{json}\n```\n");
+            }
+        }
+        let digest = detail["digest"].as_str().unwrap_or("unknown");
+        let _ = writeln!(out, "Digest: `{}`\n", inline(digest));
+    }
+}
+
+impl<'a> Told<'a> {
+    fn learn(&mut self, event: &'a AuditDraft) {
+        let by = event.by.as_ref().map(|by| by.as_str());
+        match event.kind {
+            AuditKind::Asked => {
+                self.asked_by = by;
+                self.title = event.detail["title"].as_str().unwrap_or(self.title);
+            }
+            AuditKind::Shown => {
+                self.shown += 1;
+                self.title = event.detail["card"]["title"].as_str().unwrap_or(self.title);
+            }
+            AuditKind::Decided => {
+                if event.detail["verdict"] == "approved" {
+                    self.approved_by.extend(by);
+                }
+                self.decided = Some(event);
+            }
+            AuditKind::Outcome | AuditKind::Settled => self.outcome = Some(event),
+            _ => {}
+        }
+    }
+
+    /// How it ended, as the end of a sentence.
+    fn end(&self, people: &People) -> String {
+        let Some(decided) = self.decided else { return "not decided".to_owned() };
+        let by = |event: &AuditDraft| event.by.as_ref().map(|by| inline(&people.name(by.as_str())));
+        let one = |word: &str| by(decided).map_or_else(|| word.to_owned(), |by| format!("{word} by {by}"));
+        let decision = match verdict(&decided.detail) {
+            "approved" => {
+                let names: Vec<_> = self.approved_by.iter().map(|by| inline(&people.name(by))).collect();
+                let enough = decided.detail["status"] != "pending";
+                format!("approved by {}{}", listed(&names), if enough { "" } else { ", which was not enough yet" })
+            }
+            "rejected" => one("rejected"),
+            "expired" => "expired, since nobody decided in time".to_owned(),
+            "cancelled" => one("withdrawn"),
+            "superseded" => "replaced by a newer request".to_owned(),
+            other => inline(other),
+        };
+        match self.outcome.map(|event| event.detail["status"].as_str().unwrap_or("settled")) {
+            None => decision,
+            Some("unknown") => format!("{decision}; the outcome is not known"),
+            Some(status) => format!("{decision}; {}", inline(status)),
+        }
+    }
+}
+
+/// What a decision was: a sentence, and its reason.
+pub(super) fn decided<'a>(event: &'a AuditDraft, who: &str, card: &str) -> (String, Option<&'a str>) {
+    let detail = &event.detail;
+    let reason = detail["verdict"]["rejected"]["reason"].as_str();
+    let what = match verdict(detail) {
+        "approved" if detail["status"] == "pending" => {
+            format!("**{who}** approved {card}; more approvals were needed.")
+        }
+        "approved" => format!("**{who}** approved {card}."),
+        "rejected" if reason.is_some() => format!("**{who}** rejected {card} and said why:"),
+        "rejected" => format!("**{who}** rejected {card}."),
+        "expired" => format!("{} expired: nobody decided in time.", super::capital(card)),
+        "cancelled" => format!("**{who}** withdrew {card}."),
+        "superseded" => format!("{} was replaced by a newer request.", super::capital(card)),
+        other => format!("{} was decided: {}.", super::capital(card), inline(other)),
+    };
+    (what, reason)
+}
+
+/// The word of a verdict, which may carry a reason.
+fn verdict(detail: &Value) -> &str {
+    match &detail["verdict"] {
+        Value::String(word) => word,
+        Value::Object(fields) => fields.keys().next().map_or("", String::as_str),
+        _ => "",
+    }
+}
+
+/// Who could decide, in a sentence.
+fn policy(policy: &Value, people: &People) -> String {
+    let approvers: Vec<_> = policy["approvers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|approver| match approver {
+            Value::String(word) if word == "channel" => "anyone in the channel".to_owned(),
+            Value::String(word) if word == "requester" => "the person who asked".to_owned(),
+            Value::Object(fields) => match (fields.get("user"), fields.get("group")) {
+                (Some(user), _) => inline(&people.name(&plain(user))),
+                (_, Some(group)) => format!("a member of `{}`", inline(&plain(group))),
+                _ => inline(&plain(approver)),
+            },
+            other => inline(&plain(other)),
+        })
+        .collect();
+    let needed = match policy["needed"].as_u64() {
+        None | Some(1) => "one approval was needed".to_owned(),
+        Some(n) => format!("{n} approvals were needed"),
+    };
+    let own = match policy["own_request"].as_bool() {
+        Some(false) => ", not from the person who asked",
+        _ => "",
+    };
+    format!("Who could decide: {}; {needed}{own}.", listed(&approvers).replace(" and ", " or "))
+}

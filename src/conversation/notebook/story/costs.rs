@@ -1,0 +1,59 @@
+//! Which models a thread asked, and for how many tokens.
+
+use std::fmt::Write as _;
+
+use super::super::words::{inline, time};
+use crate::{
+    clock::Timestamp,
+    graph::store::{AuditEntry, AuditKind},
+};
+
+/// The use of one model in one run.
+struct Cost<'a> {
+    run: &'a str,
+    model: &'a str,
+    since: Timestamp,
+    calls: u64,
+    sent: u64,
+    cached: u64,
+    received: u64,
+}
+
+/// A table of runs, if any of them asked a model.
+pub(super) fn tell(out: &mut String, record: &[AuditEntry]) {
+    out.push_str("## Model and cost\n\n");
+    let costs = costs(record);
+    if costs.is_empty() {
+        out.push_str("No language model was asked: the answers follow from fixed rules.\n\n");
+        return;
+    }
+    out.push_str("| Since | Model | Calls | Tokens sent | of them cached | Tokens received |\n");
+    out.push_str("| --- | --- | --- | --- | --- | --- |\n");
+    for cost in &costs {
+        let Cost { model, since, calls, sent, cached, received, .. } = cost;
+        let (since, model) = (time(*since), inline(model));
+        let _ = writeln!(out, "| {since} | {model} | {calls} | {sent} | {cached} | {received} |");
+    }
+    let all = |part: fn(&Cost<'_>) -> u64| costs.iter().map(part).sum::<u64>();
+    let (calls, sent, received) = (all(|cost| cost.calls), all(|cost| cost.sent), all(|cost| cost.received));
+    let _ = writeln!(out, "\nTogether: {calls} calls, {sent} tokens sent, {received} received.\n");
+}
+
+fn costs(record: &[AuditEntry]) -> Vec<Cost<'_>> {
+    let mut costs: Vec<Cost<'_>> = Vec::new();
+    for event in record.iter().map(|entry| &entry.event).filter(|event| event.kind == AuditKind::Ran) {
+        let text = |name: &str| event.detail[name].as_str().unwrap_or("hidden");
+        let number = |name: &str| event.detail[name].as_u64().unwrap_or(0);
+        let (run, model) = (text("run"), text("model"));
+        let at = costs.iter().position(|cost| cost.run == run && cost.model == model).unwrap_or_else(|| {
+            costs.push(Cost { run, model, since: event.at, calls: 0, sent: 0, cached: 0, received: 0 });
+            costs.len() - 1
+        });
+        let cost = &mut costs[at];
+        cost.calls += number("calls");
+        cost.sent += number("input_tokens") + number("cached_tokens");
+        cost.cached += number("cached_tokens");
+        cost.received += number("output_tokens");
+    }
+    costs
+}

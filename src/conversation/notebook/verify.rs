@@ -1,0 +1,186 @@
+//! Checks a notebook for machines, without store or network, and names the first thing that is wrong with it.
+
+use std::{fmt, path::Path};
+
+use serde_json::Value;
+
+use super::{
+    lines::{self, FORMAT, FileLine, Head},
+    words::{self, sha256},
+};
+use crate::{clock::Timestamp, graph::store::AuditEntry, ids::ThreadId};
+
+/// A notebook that is whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// The thread.
+    pub thread: ThreadId,
+    /// How many entries it has.
+    pub entries: u64,
+    /// When the first and the last happened.
+    pub span: Option<(Timestamp, Timestamp)>,
+    /// The hash of the last.
+    pub last: String,
+    /// How many values are hidden; they are bound by their commitments.
+    pub hidden: usize,
+    /// How many entries are hidden as a whole; only their place in the chain is proven.
+    pub withheld: usize,
+    /// The other files of the export.
+    pub files: Vec<FileLine>,
+}
+
+/// The first thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Break {
+    /// The line, from 1.
+    pub line: usize,
+    /// The entry, if it is known which.
+    pub seq: Option<u64>,
+    /// What was found.
+    pub wrong: String,
+    /// What would be right.
+    pub right: String,
+}
+
+impl fmt::Display for Break {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.line)?;
+        if let Some(seq) = self.seq {
+            write!(f, ", entry {seq}")?;
+        }
+        write!(f, ": {}; right would be: {}", self.wrong, self.right)
+    }
+}
+
+impl std::error::Error for Break {}
+
+/// Checks a whole file.
+///
+/// # Errors
+///
+/// The first [`Break`].
+pub fn verify(bytes: &[u8]) -> Result<Verified, Break> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+        at(line, None, "there are bytes that are no text", "UTF-8, as it was written")
+    })?;
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let Some((first, body)) = lines.split_first() else {
+        return Err(at(1, None, "the file is empty", "a notebook begins with its head"));
+    };
+    let head = read_head(whole(1, first)?)?;
+    let thread: ThreadId =
+        head.thread.parse().map_err(|_| at(1, None, format!("the thread is `{}`", head.thread), "TEAM/CHANNEL/TS"))?;
+    // What changed within a line shows in the line itself; only then is it worth asking how the lines follow each other.
+    let mut texts = Vec::with_capacity(body.len());
+    for (n, raw) in body.iter().enumerate() {
+        let wrong = |(wrong, right): (String, String)| at(n + 2, Some(n as u64 + 1), wrong, right);
+        texts.push(lines::read(whole(n + 2, raw)?).map_err(wrong)?);
+    }
+    let (mut previous, mut span, mut withheld, mut hidden) = (String::new(), None, 0, 0);
+    for (n, text) in texts.iter().enumerate() {
+        let (line, seq) = (n + 2, n as u64 + 1);
+        if seq > head.entries {
+            let right = format!("the file ends after entry {}, as its head says", head.entries);
+            return Err(at(line, Some(seq), "there is a line more", right));
+        }
+        let entry = read_entry(line, seq, text)?;
+        entry.check(&thread, &previous).map_err(|wrong| {
+            let (wrong, right) = words::broken(&entry, &wrong);
+            at(line, Some(seq), wrong, right)
+        })?;
+        span = Some((span.map_or(entry.event.at, |(first, _)| first), entry.event.at));
+        withheld += usize::from(entry.withheld);
+        hidden += entry.sealed.as_ref().map_or(0, |sealed| sealed.hidden.len());
+        previous = entry.hash;
+    }
+    if (body.len() as u64) < head.entries {
+        let wrong = format!("the file ends after entry {}: its end is cut off", body.len());
+        return Err(at(body.len() + 2, None, wrong, format!("{} entries, as its head says", head.entries)));
+    }
+    if previous != head.last {
+        let (wrong, right) = (format!("the head says that the last entry has hash {}", head.last), previous);
+        return Err(at(1, None, wrong, format!("it has hash {right}")));
+    }
+    let seal = sha256(&bytes[first.len()..]);
+    if seal != head.seal || hidden != head.hidden {
+        let wrong =
+            format!("the head was made for other lines: its seal is {}, with {} hidden", head.seal, head.hidden);
+        return Err(at(1, None, wrong, format!("the lines below it have {seal}, with {hidden} hidden")));
+    }
+    Ok(Verified { thread, entries: head.entries, span, last: head.last, hidden, withheld, files: head.files })
+}
+
+/// What can be said of the files that lie beside the notebook: those that are there and right, and those that are not
+/// there.
+///
+/// # Errors
+///
+/// The first that is there and is another one.
+pub fn beside<'a>(files: &'a [FileLine], folder: &Path) -> Result<(Vec<&'a str>, Vec<&'a str>), Break> {
+    let (mut right, mut absent) = (Vec::new(), Vec::new());
+    for file in files {
+        let plain = Path::new(&file.name).file_name().is_some_and(|name| name == file.name.as_str());
+        match std::fs::read(folder.join(&file.name)) {
+            Ok(bytes) if plain && sha256(&bytes) == file.sha256 => right.push(file.name.as_str()),
+            Ok(bytes) if plain => {
+                let wrong = format!("{} lies beside it and has SHA-256 {}", file.name, sha256(&bytes));
+                return Err(at(1, None, wrong, format!("{}, as the head says", file.sha256)));
+            }
+            _ => absent.push(file.name.as_str()),
+        }
+    }
+    Ok((right, absent))
+}
+
+fn at(line: usize, seq: Option<u64>, wrong: impl Into<String>, right: impl Into<String>) -> Break {
+    Break { line, seq, wrong: wrong.into(), right: right.into() }
+}
+
+/// A line without its end.
+fn whole(line: usize, raw: &str) -> Result<&str, Break> {
+    raw.strip_suffix('\n').ok_or_else(|| at(line, None, "the line is cut off", "every line ends in a line break"))
+}
+
+fn read_head(line: &str) -> Result<Head, Break> {
+    let right = "a head that begins with {\"countersign_notebook\":";
+    let loose: Value =
+        serde_json::from_str(line).map_err(|error| at(1, None, format!("it is no JSON ({error})"), right))?;
+    match loose["countersign_notebook"].as_u64() {
+        None => return Err(at(1, None, "it is no head of a notebook", right)),
+        Some(format) if format != u64::from(FORMAT) => {
+            let right = format!("{FORMAT}, or a program that knows {format}");
+            return Err(at(1, None, format!("the format is {format}, which this program does not know"), right));
+        }
+        Some(_) => {}
+    }
+    let text = lines::read(line).map_err(|(wrong, right)| at(1, None, wrong, right))?;
+    let head: Head = serde_json::from_str(&text)
+        .map_err(|error| at(1, None, format!("the head cannot be read ({error})"), "a head as this format has it"))?;
+    as_written(1, None, &head, &text)?;
+    Ok(head)
+}
+
+fn read_entry(line: usize, seq: u64, text: &str) -> Result<AuditEntry, Break> {
+    let entry: AuditEntry = serde_json::from_str(text).map_err(|error| {
+        at(line, Some(seq), format!("it cannot be read ({error})"), "an entry of the record as this format has it")
+    })?;
+    as_written(line, Some(seq), &entry, text)?;
+    if entry.seq != seq {
+        let wrong = match entry.seq > seq {
+            true => format!("entry {} stands here: entry {seq} is missing, or stands elsewhere", entry.seq),
+            false => format!("entry {} stands here again, or too late", entry.seq),
+        };
+        return Err(at(line, Some(seq), wrong, format!("entry {seq}")));
+    }
+    Ok(entry)
+}
+
+/// Nothing is in a line that the format does not know.
+fn as_written(line: usize, seq: Option<u64>, read: &impl serde::Serialize, text: &str) -> Result<(), Break> {
+    let again = serde_json::to_string(read).expect("a line is plain data");
+    if again == text {
+        return Ok(());
+    }
+    Err(at(line, seq, "there is something in it that does not belong there", again))
+}

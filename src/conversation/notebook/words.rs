@@ -1,0 +1,103 @@
+//! Words that several parts of the notebook need.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    clock::Timestamp,
+    graph::store::{AuditEntry, Broken},
+};
+
+/// SHA-256 in hexadecimal.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+/// What is wrong with an entry, and what would be right.
+pub(super) fn broken(entry: &AuditEntry, wrong: &Broken) -> (String, String) {
+    match wrong {
+        Broken::Link { right } => (
+            format!("it says that it follows the entry with hash {}", shown(&entry.previous)),
+            format!("the entry before it has hash {}", shown(right)),
+        ),
+        Broken::Hash { right: Some(right) } => {
+            (format!("it says that its hash is {}", shown(&entry.hash)), format!("its content has hash {right}"))
+        }
+        Broken::Hash { right: None } => (
+            "what is hidden of it and what is shown do not fit together".to_owned(),
+            "every value has either a salt or a commitment".to_owned(),
+        ),
+    }
+}
+
+fn shown(hash: &str) -> &str {
+    if hash.is_empty() { "(none: it is the first)" } else { hash }
+}
+
+/// `2026-11-21`, in UTC.
+pub(super) fn day(at: Timestamp) -> String {
+    in_utc(at, "%Y-%m-%d")
+}
+
+/// `17:02:09`, in UTC.
+pub(super) fn time(at: Timestamp) -> String {
+    in_utc(at, "%H:%M:%S")
+}
+
+fn in_utc(at: Timestamp, format: &str) -> String {
+    match jiff::Timestamp::from_millisecond(at.millis()) {
+        Ok(moment) => moment.strftime(format).to_string(),
+        Err(_) => at.to_string(),
+    }
+}
+
+/// Text as it is to be read in Markdown, on one line: nothing in it is markup.
+pub(super) fn inline(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (n, word) in text.split_whitespace().enumerate() {
+        if n > 0 {
+            out.push(' ');
+        }
+        for c in word.chars() {
+            if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~' | '!' | '&') {
+                out.push('\\');
+            }
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Text as a quotation, line by line.
+pub(super) fn quote(text: &str) -> String {
+    let lines = text.trim().lines().map(|line| format!("> {}", inline(line)).trim_end().to_owned() + "  ");
+    let mut quoted = lines.collect::<Vec<_>>().join("\n");
+    quoted.truncate(quoted.trim_end().len());
+    if quoted.is_empty() { "> (nothing)".to_owned() } else { quoted }
+}
+
+/// A list in a sentence: `Ann, Bo and Cy`.
+pub(super) fn listed(names: &[String]) -> String {
+    match names {
+        [] => "nobody".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_people_write_is_markup() {
+        assert_eq!(inline("# a <b>\n| [c](d) `e` *f*"), r"\# a \<b\> \| \[c\](d) \`e\` \*f\*");
+        assert_eq!(quote("one\n\n# two"), "> one  \n>  \n> \\# two");
+        assert_eq!(quote(" "), "> (nothing)");
+    }
+
+    #[test]
+    fn times_are_in_utc() {
+        let at = Timestamp(1_767_225_661_500);
+        assert_eq!((day(at), time(at)), ("2026-01-01".to_owned(), "00:01:01".to_owned()));
+    }
+}

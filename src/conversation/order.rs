@@ -1,0 +1,42 @@
+//! The typed words that are an order to the bot itself, in a thread where it is: no model has to understand them.
+
+/// What is ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// End what is being done, and close the open cards.
+    Stop,
+    /// Export the thread.
+    Notebook,
+}
+
+const STOP: &[&str] = &["stop", "stop please", "please stop", "stop now", "stop working", "halt", "abort"];
+const NOTEBOOK: &[&str] =
+    &["notebook", "lab notebook", "the notebook", "export", "export this thread", "export the thread"];
+
+impl Order {
+    /// What a whole message orders, if it is plainly one of them.
+    pub fn typed(text: &str) -> Option<Self> {
+        let words = text.trim().trim_end_matches(['.', '!']).to_lowercase();
+        if STOP.contains(&words.as_str()) {
+            Some(Self::Stop)
+        } else if NOTEBOOK.contains(&words.as_str()) {
+            Some(Self::Notebook)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_words_are_an_order() {
+        assert_eq!(Order::typed(" Stop! "), Some(Order::Stop));
+        assert_eq!(Order::typed("notebook"), Some(Order::Notebook));
+        for message in ["stop Math Hints", "stop it", "export Math Hints", "", "don't stop"] {
+            assert_eq!(Order::typed(message), None, "{message}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What Slack itself shows about a thread: its line under the thread, and for agent apps the status of the session.
+//!
+//! Both are extras. Where the workspace does not have the line, the edited message says the same ([`super::outbox`]);
+//! where it does, the line vanishes by itself when something is said, and after two minutes, before which the engine says it
+//! again. Nothing here is worth a retry: what cannot be shown now is out of date later.
+
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::{
+    graph::store::Outbound,
+    ids::ThreadId,
+    reply::CardState,
+    slack::{
+        client::{SessionStatus, SlackClient},
+        client_error::Error,
+    },
+};
+
+/// Shows what is being done, where Slack has a place for it.
+#[derive(Clone)]
+pub struct Presence(Arc<Inner>);
+
+struct Inner {
+    slack: SlackClient,
+    /// Whether the line is to be used; off for good once Slack has said that there is none.
+    native: AtomicBool,
+    agent: bool,
+    /// Threads with a line under them that we have not seen vanish.
+    shown: Mutex<HashSet<ThreadId>>,
+}
+
+impl fmt::Debug for Presence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Presence").field("native", &self.0.native).field("agent", &self.0.agent).finish_non_exhaustive()
+    }
+}
+
+impl Presence {
+    /// In this workspace: with Slack's own line if `native`, with sessions if the app is an `agent`.
+    pub fn new(slack: SlackClient, native: bool, agent: bool) -> Self {
+        Self(Arc::new(Inner { slack, native: AtomicBool::new(native), agent, shown: Mutex::default() }))
+    }
+
+    /// Shows the line. `false`: there is none, and a message has to say it.
+    pub async fn show(&self, thread: &ThreadId, text: &str) -> bool {
+        self.session(thread, SessionStatus::Processing).await;
+        if !self.0.native.load(Ordering::Relaxed) {
+            return false;
+        }
+        match self.0.slack.set_thread_status(&thread.channel, &thread.root, &as_predicate(text)).await {
+            Ok(()) => {
+                self.shown().insert(thread.clone());
+                true
+            }
+            // Only the next try may help, and by then there is something else to show.
+            Err(error) if error.is_temporary() => true,
+            Err(error) => {
+                if !matches!(error, Error::Gone { .. }) {
+                    tracing::info!(error = %error, "This workspace has no status under threads; a message says it instead");
+                    self.0.native.store(false, Ordering::Relaxed);
+                }
+                false
+            }
+        }
+    }
+
+    /// Something was sent: the line is gone, and the session stands differently.
+    pub async fn said(&self, thread: &ThreadId, body: &Outbound) {
+        let status = match body {
+            Outbound::Status { .. } | Outbound::Direct { .. } => return, // not, or not in the thread
+            Outbound::Card { state: CardState::Open { .. }, .. } => SessionStatus::Suspended,
+            Outbound::Card { state: CardState::Running { .. }, .. } => SessionStatus::Processing,
+            Outbound::Card { .. } | Outbound::Reply { .. } | Outbound::File { .. } | Outbound::Remove => {
+                SessionStatus::Active
+            }
+        };
+        if matches!(body, Outbound::Reply { .. } | Outbound::File { .. }) {
+            self.shown().remove(thread);
+        }
+        self.session(thread, status).await;
+    }
+
+    /// Nothing is being done any more: takes the line away if nothing that was said did.
+    pub async fn ended(&self, thread: &ThreadId) {
+        if !self.shown().remove(thread) {
+            return;
+        }
+        if let Err(error) = self.0.slack.set_thread_status(&thread.channel, &thread.root, "").await {
+            tracing::debug!(error = %error, "A status under a thread was not taken away; it vanishes by itself");
+        }
+        self.session(thread, SessionStatus::Active).await;
+    }
+
+    async fn session(&self, thread: &ThreadId, status: SessionStatus) {
+        if !self.0.agent {
+            return;
+        }
+        if let Err(error) = self.0.slack.set_session_status(&thread.channel, &thread.root, status).await {
+            tracing::warn!(error = %error, "The status of an agent session was not set");
+        }
+    }
+
+    fn shown(&self) -> std::sync::MutexGuard<'_, HashSet<ThreadId>> {
+        self.0.shown.lock().expect("no holder panics")
+    }
+}
+
+/// Slack puts the app's name in front: “Looking…” becomes “is looking…”.
+fn as_predicate(text: &str) -> String {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let mut letters = text.chars();
+    match letters.next() {
+        None => "is working…".to_owned(),
+        Some(initial) if first.trim_end_matches('…').ends_with("ing") => {
+            format!("is {}{}", initial.to_lowercase(), letters.as_str())
+        }
+        Some(_) => format!("is working: {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_goes_on_after_the_name() {
+        assert_eq!(as_predicate("Looking up experiments…"), "is looking up experiments…");
+        assert_eq!(as_predicate("Working…"), "is working…");
+        assert_eq!(as_predicate("No answer yet."), "is working: No answer yet.");
+        assert_eq!(as_predicate(""), "is working…");
+    }
+}

@@ -1,0 +1,110 @@
+//! “Stop”, typed or by Slack's own button: ends the run of a thread and closes its open cards.
+//!
+//! Whoever is in the thread may end a run: it makes the change smaller. A card is closed, as withdrawn, only for somebody
+//! who may: the person who asked, or one who could decide about it.
+
+use std::sync::Arc;
+
+use super::{
+    approvals::{
+        decide::decide,
+        policy::{self, Person},
+    },
+    entry::Stop,
+};
+use crate::{
+    clock::Clock,
+    graph::{
+        action::{ActionRecord, Approver, Decision, Status, Verdict},
+        store::{ActionFilter, Changes, Error, Mail, Seq, Store},
+    },
+    ids::{CommitId, ThreadId, UserId},
+    reply::{Part, Reply, Text},
+    slack::client::SlackClient,
+};
+
+/// How many open cards are looked at.
+const CARDS: usize = 50;
+
+/// What became of a “stop”.
+#[derive(Debug, PartialEq)]
+pub struct Stopped {
+    /// The thread that has to hear of it; `None`: it is not one of ours, and nobody meant us.
+    pub thread: Option<ThreadId>,
+    /// What the person is told besides.
+    pub told: Option<Reply>,
+}
+
+/// Stops threads.
+#[derive(Clone)]
+pub struct Stopping {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    slack: SlackClient,
+}
+
+impl Stopping {
+    /// Stops what is in this store; groups are looked up in this workspace.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, slack: SlackClient) -> Self {
+        Self { store, clock, slack }
+    }
+
+    /// Somebody said stop.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer; doing it again is safe.
+    pub async fn on_stop(&self, stop: &Stop, seq: Seq) -> Result<Stopped, Error> {
+        let Stop { thread, by, addressed } = stop;
+        if self.store.load(thread).await?.is_none() {
+            let told = addressed.then(|| Reply::text("Nothing is being done here, so there is nothing to stop."));
+            return Ok(Stopped { thread: None, told });
+        }
+        let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Pending], limit: CARDS };
+        let (mut closed, mut kept) = (0, Vec::new());
+        for record in self.store.actions(&filter).await? {
+            let person = Person { in_channel: true, groups: self.groups(&record, by).await };
+            if policy::may_reject(&record, by, &person).is_err() {
+                kept.push(record);
+                continue;
+            }
+            let decision = Decision { by: Some(by.clone()), at: self.clock.now(), verdict: Verdict::Cancelled };
+            let Ok((_, changes)) = decide(&record, decision, None) else { continue };
+            match self.store.apply(&changes).await {
+                Ok(()) => closed += 1,
+                Err(Error::ActionMoved { .. }) => {} // decided meanwhile
+                Err(error) => return Err(error),
+            }
+        }
+        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+        changes.desk_acks.push(seq);
+        // A closed card is an answer, and so is the word about one that stays open.
+        changes.mail.push(Mail::Stop { by: by.clone(), asks: closed == 0 && kept.is_empty() });
+        self.store.apply(&changes).await?;
+        Ok(Stopped { thread: Some(thread.clone()), told: (!kept.is_empty()).then(|| stay_open(&kept)) })
+    }
+
+    /// Of the groups that may decide, those that the person is in. A group that cannot be looked up does not count.
+    async fn groups(&self, record: &ActionRecord, by: &UserId) -> Vec<String> {
+        let mut groups = Vec::new();
+        for approver in &record.policy.approvers {
+            let Approver::Group(group) = approver else { continue };
+            match self.slack.usergroup_members(group).await {
+                Ok(members) if members.contains(by) => groups.push(group.clone()),
+                Ok(_) => {}
+                Err(error) => tracing::warn!(error = %error, group, "Cannot look up a user group"),
+            }
+        }
+        groups
+    }
+}
+
+/// Cards that the person cannot close.
+fn stay_open(kept: &[ActionRecord]) -> Reply {
+    let who = |record: &ActionRecord| {
+        Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone())
+    };
+    Reply::text("I work on nothing here any more. These cards stay open, since they are not yours to close:")
+        .and(Part::List(kept.iter().map(who).collect()))
+        .hint("Only the person who asked, or one who may decide, can close them.")
+}

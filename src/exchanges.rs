@@ -1,0 +1,95 @@
+//! What work in progress sends to outside systems and how they answer, for whoever keeps the record.
+//!
+//! A client deep inside a service knows the request, and the engine keeps the record. The list between them belongs to the
+//! task, as the [`crate::status_line`] does. It holds methods, paths and statuses: no hosts, no queries, no bodies, no
+//! headers, so no tokens and nothing about people but what stands in a path.
+
+use std::sync::{Arc, Mutex};
+
+use serde::{Deserialize, Serialize};
+
+/// The most different exchanges that are told apart; a long action repeats few.
+const MOST: usize = 40;
+
+/// Requests of one kind, and how they were answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// Such as `POST`.
+    pub method: String,
+    /// The path alone.
+    pub path: String,
+    /// The HTTP status; `None`: no answer came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// How many there were.
+    pub count: u64,
+}
+
+type Noted = Arc<Mutex<Vec<Exchange>>>;
+
+tokio::task_local! {
+    static NOTED: Noted;
+}
+
+/// What is noted so far, also after the work was dropped on the way.
+#[derive(Clone, Debug, Default)]
+pub struct Exchanges(Noted);
+
+impl Exchanges {
+    /// Runs `work`, noting what it exchanges.
+    pub fn during<F: Future>(&self, work: F) -> impl Future<Output = F::Output> {
+        NOTED.scope(self.0.clone(), work)
+    }
+
+    /// What was exchanged, in the order of the first of each kind.
+    pub fn take(&self) -> Vec<Exchange> {
+        self.0.lock().map_or_else(|_| Vec::new(), |mut noted| std::mem::take(&mut *noted))
+    }
+}
+
+/// Notes one exchange of the work that this is part of. What differs after the first [`MOST`] is counted as one.
+pub fn note(method: &str, path: &str, status: Option<u16>) {
+    let _ = NOTED.try_with(|noted| {
+        let Ok(mut noted) = noted.lock() else { return };
+        let same = |known: &&mut Exchange| known.method == method && known.path == path && known.status == status;
+        if let Some(known) = noted.iter_mut().find(same) {
+            known.count += 1;
+        } else if noted.len() < MOST {
+            noted.push(Exchange { method: method.to_owned(), path: path.to_owned(), status, count: 1 });
+        } else {
+            match noted.iter_mut().find(|known| known.path == "…") {
+                Some(others) => others.count += 1,
+                None => noted.push(Exchange { method: "…".into(), path: "…".into(), status: None, count: 1 }),
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_sent_deep_inside_is_noted_outside() {
+        note("GET", "/nobody/listens", Some(200));
+        let exchanges = Exchanges::default();
+        exchanges
+            .during(async {
+                note("POST", "/state", Some(200));
+                note("POST", "/state", Some(200));
+                note("GET", "/single", None);
+            })
+            .await;
+        let told: Vec<_> = exchanges.take().into_iter().map(|e| (e.path, e.status, e.count)).collect();
+        assert_eq!(told, [("/state".to_owned(), Some(200), 2), ("/single".to_owned(), None, 1)]);
+        assert!(exchanges.take().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_thousand_different_ones_are_few_lines() {
+        let exchanges = Exchanges::default();
+        exchanges.during(async { (0..1000).for_each(|n| note("GET", &format!("/{n}"), Some(200))) }).await;
+        let told = exchanges.take();
+        assert_eq!((told.len(), told.last().unwrap().count), (MOST + 1, 960));
+    }
+}

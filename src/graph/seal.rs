@@ -1,0 +1,195 @@
+//! Hides parts of an entry of the record without breaking its chain.
+//!
+//! An entry's hash does not cover its values, but *commitments* to them: every value that has no parts (a word, a
+//! number, an empty list) is a *leaf*, and its commitment is SHA-256 over a salt and the value. Each entry has a random
+//! salt of 16 bytes; a leaf's own salt is SHA-256 over the entry's salt and the leaf's place. So
+//!
+//! - whoever has the whole entry has its salt, and can compute every commitment and with them the hash;
+//! - whoever may not see a leaf gets its commitment in the leaf's place, and the own salts of all other leaves instead of
+//!   the entry's salt. The hash still comes out, the other leaves are still proven, and the hidden one cannot be guessed
+//!   by trying likely values, since its salt is not there;
+//! - whoever has kept a copy of a hidden value with its salt can prove later that it was this one.
+//!
+//! Where a leaf is (its JSON Pointer) and how many there are is not hidden. When and what kind of thing happened never is.
+//!
+//! The designs we did not take: hashing the redacted text (then nobody could redact afterwards), and a hash of the bare
+//! value (a status or a name is soon guessed).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::digest::Digest;
+
+/// What makes a commitment impossible to guess.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Salt(String);
+
+impl Salt {
+    /// 16 random bytes.
+    pub fn fresh() -> Self {
+        Self(hex::encode(rand::random::<[u8; 16]>()))
+    }
+
+    /// Whether there is none, as in entries of earlier versions and in sealed ones.
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The salt of one leaf.
+    fn of_leaf(&self, place: &str) -> Self {
+        Self(Digest::of(&[&json!(self.0), &json!(place)]).as_str().to_owned())
+    }
+
+    /// What stands for a value.
+    fn commit(&self, value: &Value) -> String {
+        Digest::of(&[&json!(self.0), value]).as_str().to_owned()
+    }
+}
+
+/// What is hidden of an entry, and what proves the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed {
+    /// Place of a hidden leaf → its commitment. What stands in its place is only for show.
+    pub hidden: BTreeMap<String, String>,
+    /// Place of every other leaf → its own salt.
+    pub salts: BTreeMap<String, Salt>,
+}
+
+/// The values without parts, each with its place.
+pub fn leaves(value: &Value) -> Vec<(String, &Value)> {
+    let mut found = Vec::new();
+    collect(value, &mut String::new(), &mut found);
+    found
+}
+
+fn collect<'a>(value: &'a Value, place: &mut String, found: &mut Vec<(String, &'a Value)>) {
+    let length = place.len();
+    let mut visit = |step: &str, part: &'a Value, place: &mut String| {
+        place.push('/');
+        place.push_str(&step.replace('~', "~0").replace('/', "~1"));
+        collect(part, place, found);
+        place.truncate(length);
+    };
+    match value {
+        Value::Object(parts) if !parts.is_empty() => parts.iter().for_each(|(name, part)| visit(name, part, place)),
+        Value::Array(parts) if !parts.is_empty() => {
+            parts.iter().enumerate().for_each(|(n, part)| visit(&n.to_string(), part, place));
+        }
+        leaf => found.push((place.clone(), leaf)),
+    }
+}
+
+/// The commitments to all leaves, by place: under the entry's salt, or as far as `sealed` allows. `None`: a leaf has
+/// neither a commitment nor a salt, or the other way round.
+pub fn commitments(value: &Value, salt: &Salt, sealed: Option<&Sealed>) -> Option<Value> {
+    let leaves = leaves(value);
+    if sealed.is_some_and(|sealed| sealed.hidden.len() + sealed.salts.len() != leaves.len()) {
+        return None;
+    }
+    let commit = |place: &str, leaf: &Value| match sealed {
+        None => Some(salt.of_leaf(place).commit(leaf)),
+        Some(sealed) => match sealed.hidden.get(place) {
+            Some(commitment) => Some(commitment.clone()),
+            None => Some(sealed.salts.get(place)?.commit(leaf)),
+        },
+    };
+    let all = leaves.into_iter().map(|(place, leaf)| {
+        let commitment = commit(&place, leaf)?;
+        Some((place, Value::String(commitment)))
+    });
+    Some(Value::Object(all.collect::<Option<_>>()?))
+}
+
+/// Hides the leaves for which `instead` gives something to show in their place. `None`: nothing is to be hidden.
+pub fn hide(
+    value: &mut Value,
+    salt: &Salt,
+    earlier: Option<Sealed>,
+    instead: impl Fn(&str, &Value, &str) -> Option<Value>,
+) -> Option<Sealed> {
+    let mut shown = Vec::new();
+    let mut sealed = Sealed::default();
+    for (place, leaf) in leaves(value) {
+        if let Some(commitment) = earlier.as_ref().and_then(|earlier| earlier.hidden.get(&place)) {
+            sealed.hidden.insert(place, commitment.clone());
+            continue;
+        }
+        let known = earlier.as_ref().and_then(|earlier| earlier.salts.get(&place).cloned());
+        let own = known.unwrap_or_else(|| salt.of_leaf(&place));
+        let commitment = own.commit(leaf);
+        match instead(&place, leaf, &commitment) {
+            Some(words) => {
+                shown.push((place.clone(), words));
+                sealed.hidden.insert(place, commitment);
+            }
+            None => {
+                sealed.salts.insert(place, own);
+            }
+        }
+    }
+    if shown.is_empty() {
+        return earlier;
+    }
+    for (place, words) in shown {
+        if let Some(leaf) = value.pointer_mut(&place) {
+            *leaf = words;
+        }
+    }
+    Some(sealed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event() -> Value {
+        json!({ "kind": "said", "detail": { "text": "start it", "a/b": [1, [], {}], "again": "start it" } })
+    }
+
+    #[test]
+    fn every_leaf_has_its_place() {
+        let event = event();
+        let places: Vec<_> = leaves(&event).into_iter().map(|(place, _)| place).collect();
+        assert_eq!(
+            places,
+            ["/detail/a~1b/0", "/detail/a~1b/1", "/detail/a~1b/2", "/detail/again", "/detail/text", "/kind"]
+        );
+    }
+
+    #[test]
+    fn hiding_changes_no_commitment() {
+        let salt = Salt::fresh();
+        let whole = commitments(&event(), &salt, None).unwrap();
+        let mut hidden = event();
+        let sealed = hide(&mut hidden, &salt, None, |place, _, _| (place == "/detail/text").then(|| json!("…")));
+        assert_eq!(hidden["detail"]["text"], "…");
+        assert_eq!(commitments(&hidden, &Salt::default(), sealed.as_ref()), Some(whole.clone()));
+
+        let more = hide(&mut hidden, &Salt::default(), sealed, |place, _, _| (place == "/kind").then(|| json!("…")));
+        assert_eq!(more.as_ref().unwrap().hidden.len(), 2);
+        assert_eq!(commitments(&hidden, &Salt::default(), more.as_ref()), Some(whole), "also what was hidden before");
+    }
+
+    #[test]
+    fn what_is_shown_cannot_be_changed() {
+        let salt = Salt::fresh();
+        let whole = commitments(&event(), &salt, None);
+        let mut forged = event();
+        let sealed = hide(&mut forged, &salt, None, |place, _, _| (place == "/detail/text").then(|| json!("…")));
+        forged["detail"]["again"] = json!("stop it");
+        assert_ne!(commitments(&forged, &Salt::default(), sealed.as_ref()), whole);
+        forged["detail"]["more"] = json!("and this");
+        assert_eq!(commitments(&forged, &Salt::default(), sealed.as_ref()), None, "a leaf without a salt");
+    }
+
+    #[test]
+    fn the_same_value_is_hidden_differently_each_time() {
+        let salt = Salt::fresh();
+        let all = commitments(&event(), &salt, None).unwrap();
+        assert_ne!(all["/detail/text"], all["/detail/again"]);
+        assert_ne!(all, commitments(&event(), &Salt::fresh(), None).unwrap());
+    }
+}

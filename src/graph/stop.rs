@@ -1,0 +1,118 @@
+//! “Stop”: a run ends within one step, also while a model is being asked.
+//!
+//! Between two nodes the mailbox is looked into at most every [`LISTEN_EVERY`]; while a node runs it is listened to all
+//! the time, and the node is dropped when somebody says stop: what it read is forgotten, and it has changed nothing. An
+//! action that is being carried out is not dropped, since its request may have left; one that is made in portions listens
+//! between them (`portions.rs`). How an action ended is always said, stop or not.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{
+    checkpoint::{Cursor, Voice},
+    engine::{Engine, Held},
+    node::State,
+    session::{Session, StepInfo},
+    store::{AuditDraft, AuditKind, Error, Lease, Letter, Mail, Seq, Then},
+};
+use crate::{
+    clock::Timestamp,
+    ids::{ActionId, UserId},
+    reply::{Reply, Text},
+};
+
+/// How often the mailbox is looked into during a run.
+const LISTEN_EVERY: Duration = Duration::from_millis(250);
+
+/// The trace's name for what happens here.
+const STOP: &str = "stop";
+
+impl<S: State> Engine<S> {
+    /// Who said stop before the next node of a run. Not where a node is to say how an action `ended`.
+    pub(super) async fn stop_between(
+        &self,
+        session: &mut Session<S>,
+        ended: Option<&ActionId>,
+    ) -> Result<Option<UserId>, Error> {
+        if ended.is_some() {
+            return Ok(None);
+        }
+        let now = self.clock.now();
+        let fresh = session.listened_at.get_or_insert(now);
+        if now.since(*fresh) >= LISTEN_EVERY {
+            *fresh = now;
+            session.hear(self.store.letters(&session.lease, session.heard()).await?);
+        }
+        Ok(session.stop())
+    }
+
+    /// Waits until somebody says stop: everything that arrived after `heard`.
+    pub(super) async fn stop_said(&self, lease: Lease, heard: Seq) -> Vec<Letter> {
+        loop {
+            tokio::time::sleep(LISTEN_EVERY).await;
+            match self.store.letters(&lease, heard).await {
+                Ok(letters) if letters.iter().any(|letter| matches!(letter.mail, Mail::Stop { .. })) => return letters,
+                Ok(_) => {}
+                Err(error) => tracing::debug!(thread.id = %lease.thread, error = %error, "Cannot listen for a stop"),
+            }
+        }
+    }
+
+    /// Ends the run at the node where it is.
+    pub(super) async fn end_stopped(
+        &self,
+        session: &mut Session<S>,
+        node: &str,
+        began: Timestamp,
+        by: UserId,
+    ) -> Result<Held, Error> {
+        let now = self.clock.now();
+        tracing::info!(thread.id = %session.lease.thread, node.name = node, "A run was stopped");
+        let mut extra = session.changes();
+        let detail = json!({ "run": session.checkpoint.run, "node": node });
+        extra.audit.push(AuditDraft::new(AuditKind::Stopped, now, Some(by.clone()), detail));
+        let text = Text::from("Stopped, as ").person(by).plain(" asked. What was not begun is not done.");
+        self.say(session, &mut extra, Reply::text(text)).await?;
+        session.checkpoint.state.stopped();
+        session.checkpoint.cursor = Cursor::Idle;
+        let (took, usage, error) = (now.since(began), None, None);
+        let info = StepInfo { node: STOP, next: "end", began, took, usage, error, pause: false };
+        self.save_step(session, info, extra, None).await
+    }
+
+    /// Somebody said stop while no run was in progress. What they, or others, said just before is not begun.
+    pub(super) async fn nothing_to_stop(
+        &self,
+        session: &mut Session<S>,
+        seq: Seq,
+        by: &UserId,
+        asks: bool,
+    ) -> Result<Held, Error> {
+        let not_begun = session.drop_stopped(seq);
+        if not_begun == 0 && !asks {
+            self.save(session, session.changes(), Then::Keep).await?;
+            return Ok(Held::Yes);
+        }
+        let now = self.clock.now();
+        let mut extra = session.changes();
+        session.checkpoint.voice = Voice::of(format!("stop:{seq}"));
+        let text = match not_begun {
+            0 => Text::from("Nothing is being done here, so there is nothing to stop."),
+            _ => Text::from("Stopped, as ").person(by.clone()).plain(" asked, before I began."),
+        };
+        let detail = json!({ "not_begun": not_begun });
+        extra.audit.push(AuditDraft::new(AuditKind::Stopped, now, Some(by.clone()), detail));
+        self.say(session, &mut extra, Reply::text(text)).await?;
+        let info = StepInfo {
+            node: STOP,
+            next: "end",
+            began: now,
+            took: Duration::ZERO,
+            usage: None,
+            error: None,
+            pause: false,
+        };
+        self.save_step(session, info, extra, None).await
+    }
+}

@@ -1,0 +1,26 @@
+//! What is dropped of a thread when its time is over.
+
+use serde_json::Value;
+
+use super::{AuditEntry, Version};
+use crate::{clock::Timestamp, graph::action::Status, ids::ThreadId};
+
+/// An action with one of these statuses keeps its thread from being finished: somebody may still have to do with it.
+pub const UNFINISHED: [Status; 5] =
+    [Status::Proposed, Status::Pending, Status::Approved, Status::Intent, Status::Unknown];
+
+/// What is dropped of a finished thread, if it still is finished.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forget {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The version it must have.
+    pub version: Version,
+    /// Nothing may have happened in it since.
+    pub before: Timestamp,
+    /// What stays in place of its checkpoint, when its steps are dropped. `None`: the whole thread goes, with its actions
+    /// and its record.
+    pub checkpoint: Option<Value>,
+    /// Entries of its record that take the place of those with the same position and hash.
+    pub record: Vec<AuditEntry>,
+}

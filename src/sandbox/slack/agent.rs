@@ -1,0 +1,62 @@
+//! What people do around an app that is an agent: press Stop, open a talk. And what the app does: sessions, prompts.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Error, SandboxSlack, broadcast::Change, events, server::Server};
+use crate::ids::{ChannelId, MessageTs, UserId};
+
+impl SandboxSlack {
+    /// Has somebody press Slack's own Stop button of a session.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Nothing`] if there is no session that works, and so no such button.
+    pub fn stops_session(&self, user: &str, channel: &str, thread: &MessageTs) -> Result<(), Error> {
+        let (user, channel) = self.server.who_and_where(user, channel)?;
+        self.server.stop_session(&user, &channel, thread)
+    }
+
+    /// Has somebody open the Messages tab of the app.
+    pub fn opens_talk(&self, user: &str) {
+        let user = self.user(user);
+        let mut world = self.server.world();
+        let delivery = events::talk_opened(&user, &mut world, self.server.now());
+        self.server.send(delivery);
+    }
+}
+
+impl Server {
+    /// How an agent session stands from now on.
+    pub(super) fn session(&self, channel: &ChannelId, thread: &MessageTs, status: &str) {
+        self.world().sessions.insert(format!("{channel}/{thread}"), status.to_owned());
+        let (channel, thread_ts, status) = (channel.clone(), thread.clone(), status.to_owned());
+        self.announce(Change::Session { channel, thread_ts, status });
+    }
+
+    pub(super) fn stop_session(
+        self: &Arc<Self>,
+        user: &UserId,
+        channel: &ChannelId,
+        thread: &MessageTs,
+    ) -> Result<(), Error> {
+        let mut world = self.world();
+        if world.sessions.get(&format!("{channel}/{thread}")).map(String::as_str) != Some("processing") {
+            return Err(Error::Nothing(format!("Stop button in thread `{thread}`")));
+        }
+        let now = self.now();
+        let event = json!({
+            "type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user,
+            "streaming_message_ts": [], "event_ts": world.next_ts(now),
+        });
+        let delivery = events::envelope(event, &mut world, now);
+        self.send(delivery);
+        Ok(())
+    }
+
+    /// What is offered in a direct conversation before anything was said.
+    pub(super) fn prompts(&self, channel: &ChannelId, prompts: &Value) {
+        self.world().prompts.insert(channel.clone(), prompts.clone());
+    }
+}

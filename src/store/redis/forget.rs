@@ -1,0 +1,101 @@
+//! Drops what is kept of finished threads.
+
+use redis::cmd;
+use serde::Serialize;
+
+use super::{
+    RedisStore, json,
+    keys::{Drawer, Shelf},
+    scripts::Call,
+};
+use crate::{
+    clock::Timestamp,
+    graph::{
+        action::{ActionRecord, Status},
+        store::{Error, Forget, UNFINISHED, Version},
+    },
+    ids::{Partition, ThreadId},
+};
+
+/// How many of the oldest threads of a partition are looked at in one round.
+const LOOKED_AT: usize = 500;
+
+#[derive(Serialize)]
+struct Plan {
+    thread: String,
+    version: Version,
+    /// In microseconds, as the server counts.
+    before: i64,
+    unfinished: Vec<&'static str>,
+    only_ask: bool,
+    record: Vec<EntryPlan>,
+    approvals: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct EntryPlan {
+    seq: u64,
+    hash: String,
+    entry: String,
+}
+
+impl Plan {
+    fn new(thread: &ThreadId, before: Timestamp) -> Self {
+        Self {
+            thread: thread.to_string(),
+            version: 0,
+            before: micros(before),
+            unfinished: UNFINISHED.into_iter().map(Status::as_str).collect(),
+            only_ask: true,
+            record: Vec::new(),
+            approvals: Vec::new(),
+        }
+    }
+}
+
+/// [`crate::graph::store::Store::finished`].
+pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
+    let mut found = Vec::new();
+    for partition in Partition::all() {
+        let mut oldest = cmd("ZRANGEBYSCORE");
+        oldest.arg(Shelf::Recent.of(partition)).arg("-inf").arg(format!("({}", micros(before)));
+        oldest.arg("LIMIT").arg(0).arg(LOOKED_AT);
+        let names: Vec<String> = store.link.command(&oldest).await?;
+        for name in names {
+            if found.len() >= limit {
+                return Ok(found);
+            }
+            let thread: ThreadId = name.parse().map_err(json::corrupt)?;
+            if call(store, &thread, &Plan::new(&thread, before), "").await? {
+                found.push(thread);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// [`crate::graph::store::Store::forget`].
+pub(super) async fn forget(store: &RedisStore, forget: &Forget) -> Result<bool, Error> {
+    let mut plan = Plan::new(&forget.thread, forget.before);
+    (plan.only_ask, plan.version) = (false, forget.version);
+    let entries = forget.record.iter();
+    plan.record = entries.map(|e| EntryPlan { seq: e.seq, hash: e.hash.clone(), entry: json::write(e) }).collect();
+    let checkpoint = forget.checkpoint.as_ref().map(json::write).unwrap_or_default();
+    if forget.checkpoint.is_none() {
+        // Only a finished thread is dropped, so no action is added between this and the script.
+        let texts: Vec<String> = store.link.command(cmd("HVALS").arg(Drawer::Actions.of(&forget.thread))).await?;
+        for text in &texts {
+            plan.approvals.push(json::read::<ActionRecord>("an action", text)?.approval.to_string());
+        }
+    }
+    call(store, &forget.thread, &plan, &checkpoint).await
+}
+
+async fn call(store: &RedisStore, thread: &ThreadId, plan: &Plan, checkpoint: &str) -> Result<bool, Error> {
+    let call = Call::on_thread(&store.scripts.forget, thread).arg(json::write(plan)).arg(checkpoint);
+    Ok(store.link.script::<i64>(&call).await? == 1)
+}
+
+fn micros(at: Timestamp) -> i64 {
+    at.millis().saturating_mul(1000)
+}

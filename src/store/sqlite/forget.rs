@@ -1,0 +1,72 @@
+//! Drops what is kept of finished threads.
+
+use rusqlite::{Connection, params};
+
+use super::{
+    keys::{int, json, key},
+    thread_row::ThreadRow,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{Error, Forget, UNFINISHED},
+    ids::ThreadId,
+};
+
+/// What is finished: ?1 is since when nothing may have happened, ?2 the clock, ?3 the statuses of what is not.
+const FINISHED: &str = "known = 1 AND updated_at < ?1 AND lease_until <= ?2 AND ready_at IS NULL AND send_at IS NULL \
+    AND EXISTS (SELECT 1 FROM steps WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
+    AND NOT EXISTS (SELECT 1 FROM mailbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
+    AND NOT EXISTS (SELECT 1 FROM outbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
+    AND NOT EXISTS (SELECT 1 FROM actions WHERE thread = t.id AND status IN (SELECT value FROM json_each(?3)))";
+
+/// [`crate::graph::store::Store::finished`].
+pub(super) fn finished(
+    connection: &Connection,
+    before: Timestamp,
+    clock: Timestamp,
+    limit: usize,
+) -> Result<Vec<ThreadId>, Error> {
+    let sql = format!("SELECT id FROM threads AS t WHERE {FINISHED} ORDER BY updated_at LIMIT ?4");
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut select = connection.prepare_cached(&sql)?;
+    let ids = select.query_map(params![before.0, clock.0, json(&UNFINISHED), limit], |row| row.get(0))?;
+    let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
+    ids.into_iter().map(|id| Ok(ThreadRow::get(connection, id)?.thread)).collect()
+}
+
+/// [`crate::graph::store::Store::forget`].
+pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp) -> Result<bool, Error> {
+    let Some(row) = ThreadRow::find(connection, &forget.thread)? else { return Ok(false) };
+    let sql = format!("SELECT EXISTS (SELECT 1 FROM threads AS t WHERE id = ?4 AND {FINISHED})");
+    let mut select = connection.prepare_cached(&sql)?;
+    let still = params![forget.before.0, clock.0, json(&UNFINISHED), row.id];
+    if row.version != forget.version || !select.query_row(still, |row| row.get::<_, bool>(0))? {
+        return Ok(false);
+    }
+    connection.prepare_cached("DELETE FROM steps WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
+    match &forget.checkpoint {
+        Some(checkpoint) => {
+            connection
+                .prepare_cached("INSERT OR REPLACE INTO snapshots (thread, version, snapshot) VALUES (?1, ?2, ?3)")?
+                .execute(params![row.id, int(row.version), json(checkpoint)])?;
+            let mut replace = connection.prepare_cached("UPDATE audit SET entry = ?3 WHERE id = ?1 AND hash = ?2")?;
+            for entry in &forget.record {
+                replace.execute(params![key(row.id, entry.seq), entry.hash, json(entry)])?;
+            }
+        }
+        None => {
+            connection.prepare_cached("DELETE FROM audit WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
+            for sql in [
+                "DELETE FROM snapshots WHERE thread = ?1",
+                "DELETE FROM actions WHERE thread = ?1",
+                "DELETE FROM slots WHERE thread = ?1",
+                "DELETE FROM timers WHERE thread = ?1",
+                "DELETE FROM commits WHERE thread = ?1",
+                "DELETE FROM threads WHERE id = ?1",
+            ] {
+                connection.prepare_cached(sql)?.execute([row.id])?;
+            }
+        }
+    }
+    Ok(true)
+}

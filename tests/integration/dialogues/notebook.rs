@@ -1,0 +1,181 @@
+//! A thread is exported in the thread, and rated there; what is out of date is forgotten.
+
+use std::{sync::Arc, time::Duration};
+
+use countersign::{
+    config::Kept,
+    conversation::notebook::{Notebook, Redaction, retention::Retention, verify::verify},
+    ids::ThreadId,
+    slack::client::SlackClient,
+};
+use insta::assert_snapshot;
+
+use crate::support::{
+    bot::{TestBot, eventually},
+    thread::{Thread, normalised},
+};
+
+/// The files of a thread whose names begin with this, oldest first.
+fn files(bot: &TestBot, thread: &Thread<'_>, begins: &str, ends: &str) -> Vec<Vec<u8>> {
+    let ids: Vec<_> = thread.messages().into_iter().flat_map(|message| message.files).collect();
+    bot.slack.look(|world| {
+        let files = ids.iter().map(|id| &world.files[id]);
+        files.filter(|f| f.name.starts_with(begins) && f.name.ends_with(ends)).map(|f| f.bytes.clone()).collect()
+    })
+}
+
+fn id_of(bot: &TestBot, thread: &Thread<'_>) -> ThreadId {
+    let (team, channel) =
+        bot.slack.look(|world| (world.team.clone(), world.channel("experiments").unwrap().id.clone()));
+    ThreadId { team, channel, root: thread.root.clone() }
+}
+
+/// Without times and hashes, which differ from run to run.
+fn readable(bot: &TestBot, notebook: &str) -> String {
+    let mut lines = Vec::new();
+    for line in bot.readable(notebook).lines() {
+        let words: Vec<_> = line
+            .split(' ')
+            .map(|word| {
+                let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+                let time = bare.len() == 8 && bare.matches(':').count() == 2;
+                let date = bare.len() == 10 && bare.matches('-').count() == 2;
+                let hash = bare.len() >= 64 && bare.bytes().all(|b| b.is_ascii_hexdigit());
+                match (time, date, hash) {
+                    (true, ..) => word.replace(bare, "‹time›"),
+                    (_, true, _) => word.replace(bare, "‹date›"),
+                    (.., true) => word.replace(bare, "‹hash›"),
+                    _ if bare.starts_with("T1/C") || bare.contains('/') && bare.contains(".0") => "‹thread›".to_owned(),
+                    _ => word.to_owned(),
+                }
+            })
+            .collect();
+        lines.push(normalised(&words.join(" ")));
+    }
+    lines.join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_is_exported_where_it_is() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.clicks("bo", "Start experiment").await;
+    thread.says("ana", "yes").await;
+    thread.says("ana", "stop Math Hints").await;
+    thread.clicks("cy", "Don't stop").await;
+    thread.heard();
+    thread.says("ana", "@countersign notebook").await;
+    eventually("two files", || files(&bot, &thread, "notebook", "").len() == 2).await;
+    assert_eq!(thread.heard().lines().filter(|line| *line != "---").count(), 0, "files need no words");
+
+    let jsonl = files(&bot, &thread, "notebook", ".jsonl").remove(0);
+    let verified = verify(&jsonl).unwrap();
+    assert_eq!(verified.thread, id_of(&bot, &thread));
+    let markdown = String::from_utf8(files(&bot, &thread, "notebook", ".md").remove(0)).unwrap();
+    assert_snapshot!(readable(&bot, &markdown));
+
+    // The record says that it was exported, and with which hash, so a later export proves the earlier one.
+    thread.says("bo", "@countersign notebook").await;
+    eventually("four files", || files(&bot, &thread, "notebook", "").len() == 4).await;
+    let second = String::from_utf8(files(&bot, &thread, "notebook", ".jsonl").remove(1)).unwrap();
+    assert!(second.contains(&verified.last), "{second}");
+    verify(second.as_bytes()).unwrap();
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_people_think_of_an_answer_is_kept() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("list experiments").await;
+    let answer = thread.messages().pop().unwrap();
+    let block =
+        answer.blocks.iter().find(|block| block["type"] == "context_actions").expect("it asks whether it helped");
+    let [yes, no] = ["positive_button", "negative_button"].map(|name| block["elements"][0][name]["value"].clone());
+    let press = |value: &serde_json::Value| countersign::sandbox::slack::people::Press::Action {
+        action_id: "rate".to_owned(),
+        value: Some(value.as_str().unwrap().to_owned()),
+    };
+    for (name, value) in [("ana", &yes), ("ana", &yes), ("bo", &no)] {
+        bot.slack.clicks(name, "experiments", &answer.ts, press(value)).await.unwrap();
+        bot.settled().await;
+    }
+    eventually("answers", || !bot.slack.ephemerals("bo").is_empty()).await;
+    assert_snapshot!(thread.told("ana"), @"
+    Thank you. I have noted that this helped.
+    ---
+    I have that already, thank you.
+    ");
+    assert_snapshot!(thread.told("bo"), @"
+    Thank you. I have noted that this did not help.
+    If you write in the thread what you were after, I try again.
+    ");
+    let traces = countersign::conversation::trace::Traces::new(bot.store());
+    let trace = traces.trace(&id_of(&bot, &thread)).await.unwrap().unwrap();
+    let ratings = trace["runs"][0]["ratings"].as_array().unwrap();
+    assert_eq!(ratings.iter().map(|rating| rating["helped"].clone()).collect::<Vec<_>>(), [true, false]);
+
+    thread.says("ana", "start Math Hints").await;
+    let card = thread.messages().pop().unwrap();
+    assert!(card.blocks.iter().all(|block| block["type"] != "context_actions"), "nobody rates a card");
+    thread.heard();
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_finished_thread_is_forgotten_and_its_record_still_verifies() {
+    let mut bot = TestBot::start().await;
+    bot.config.record.keep = Some(Duration::from_secs(24 * 3600));
+    let (root, id) = {
+        let thread = bot.user("ana").says("start Math Hints").await;
+        thread.clicks("bo", "Start experiment").await;
+        let open = bot.user("ana").says("start Class Hint Rollout").await;
+        assert!(open.last().contains("Class Hint Rollout"));
+        (thread.root.clone(), id_of(&bot, &thread))
+    };
+    bot.settled().await;
+    let clock: Arc<countersign::clock::ManualClock> = Arc::new(bot.clock.clone());
+    let retention = Retention::new(bot.store(), clock.clone(), &bot.config.record);
+    assert_eq!(retention.sweep().await.unwrap(), 0, "nothing is so old");
+    bot.clock.advance(Duration::from_secs(23 * 3600));
+    assert_eq!(retention.sweep().await.unwrap(), 0);
+    bot.clock.advance(Duration::from_secs(2 * 3600));
+    bot.settled().await;
+    assert!(retention.sweep().await.unwrap() >= 1);
+    drop(retention);
+
+    assert_eq!(bot.store().steps(&id, 0, 100).await.unwrap(), []);
+    let slack =
+        SlackClient::new(&bot.slack.api_url(), bot.config.slack.bot_token.as_ref().unwrap(), SlackClient::TIMEOUT);
+    let notebook = Notebook::new(bot.store(), clock, slack.ok(), Redaction::default());
+    let exported = notebook.export(&id).await.unwrap();
+    drop(notebook);
+    let verified = verify(&exported.jsonl.bytes).unwrap();
+    assert!(verified.hidden > 0);
+    let told = String::from_utf8(exported.markdown.bytes).unwrap();
+    assert!(!told.contains("start Math Hints") && told.contains("approved card 1"), "{told}");
+    assert!(told.contains("Messages and steps up to here were dropped"), "{told}");
+
+    let mut thread = Thread::new(&bot, "experiments", root);
+    thread.heard();
+    thread.says("ana", "@countersign is UpGrade running?").await;
+    let heard = thread.heard();
+    assert!(heard.contains("UpGrade is running"), "it goes on, in a message of its own: {heard}");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forgotten_thread_may_leave_nothing() {
+    let mut bot = TestBot::start().await;
+    (bot.config.record.keep, bot.config.record.kept) = (Some(Duration::from_secs(24 * 3600)), Kept::Nothing);
+    let id = {
+        let thread = bot.user("ana").says("list experiments").await;
+        id_of(&bot, &thread)
+    };
+    bot.clock.advance(Duration::from_secs(49 * 3600));
+    let retention = Retention::new(bot.store(), Arc::new(bot.clock.clone()), &bot.config.record);
+    assert_eq!(retention.sweep().await.unwrap(), 1);
+    drop(retention);
+    assert_eq!(bot.store().load(&id).await.unwrap(), None);
+    assert_eq!(bot.store().audit(&id).await.unwrap(), []);
+    bot.finish().await;
+}

@@ -1,0 +1,105 @@
+//! What Slack itself shows while the bot works: its line, sessions with a Stop button, what can be asked first.
+
+use std::time::Duration;
+
+use countersign::sandbox::slack::faults::Fault;
+use serde_json::Value;
+
+use crate::support::{
+    bot::{Setup, TestBot, eventually},
+    thread::Thread,
+};
+
+/// A bot with Slack's own line, in a workspace that has what agents need if it is an `agent`.
+async fn bot(agent: bool, scopes: impl FnOnce(&mut Vec<String>)) -> TestBot {
+    let mut setup = Setup::default();
+    scopes(&mut setup.slack.scopes);
+    setup.settings = Box::new(move |config| {
+        config.slack.native_status = true;
+        config.slack.agent_view = agent;
+        config.workers.status_after = Duration::from_millis(20);
+        config.upgrade.timeout = Duration::from_secs(20);
+    });
+    TestBot::with(setup).await
+}
+
+/// The values of a field in the calls of a method so far.
+fn told(bot: &TestBot, method: &str, field: &str) -> Vec<String> {
+    let calls = bot.slack.ledger().calls(method);
+    calls.iter().map(|call| call.body[field].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// ana asks for something that takes a while.
+async fn slow(bot: &TestBot) -> Thread<'_> {
+    bot.upgrade.is_slow(Duration::from_millis(700));
+    let ts = bot.slack.says("ana", "experiments", "@countersign list experiments", None).unwrap();
+    bot.delivered(&ts).await;
+    Thread::new(bot, "experiments", ts)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_line_under_the_thread_says_what_is_done() {
+    let bot = bot(false, |_| ()).await;
+    let thread = slow(&bot).await;
+    eventually("a status", || bot.slack.look(|world| !world.statuses.is_empty())).await;
+    assert!(thread.messages().is_empty(), "no message says it besides");
+    bot.settled().await;
+    assert!(bot.slack.look(|world| world.statuses.is_empty()), "the answer took it away");
+    assert_eq!(thread.messages().len(), 1);
+    let told = told(&bot, "assistant.threads.setStatus", "status");
+    assert!(told.iter().all(|status| status.starts_with("is ")), "{told:?}");
+    assert!(bot.slack.ledger().calls("agents.sessions.setStatus").is_empty(), "it is no agent");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_without_it_has_an_edited_message() {
+    let bot = bot(false, |_| ()).await;
+    let (method, error) = ("assistant.threads.setStatus".to_owned(), "not_allowed".to_owned());
+    bot.slack.inject(Fault::Fail { method, error, calls: 1 });
+    let thread = slow(&bot).await;
+    eventually("a message", || !thread.messages().is_empty()).await;
+    bot.settled().await;
+    assert_eq!(thread.messages().len(), 1, "the answer takes its place");
+    assert_eq!(told(&bot, "assistant.threads.setStatus", "status").len(), 1, "it is not tried again");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agents_session_is_stopped_by_slacks_button() {
+    let bot = bot(true, |scopes| scopes.push("assistant:write".to_owned())).await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    let sessions = || told(&bot, "agents.sessions.setStatus", "status");
+    eventually("a card that waits", || sessions().last().is_some_and(|status| status == "suspended")).await;
+    thread.clicks("bo", "Start experiment").await;
+    eventually("an answer", || sessions().last().is_some_and(|status| status == "active")).await;
+    thread.heard();
+
+    bot.upgrade.is_slow(Duration::from_secs(8));
+    bot.slack.says("ana", "experiments", "list experiments", Some(&thread.root)).unwrap();
+    eventually("a session that works", || sessions().last().is_some_and(|status| status == "processing")).await;
+    bot.slack.stops_session("bo", "experiments", &thread.root).unwrap();
+    eventually("an end", || thread.last().contains("Stopped, as @bo asked.")).await;
+    bot.settled().await;
+    eventually("a session at rest", || sessions().last().is_some_and(|status| status == "active")).await;
+    bot.upgrade.is_well();
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_be_asked_is_offered_first() {
+    let bot = bot(true, |scopes| scopes.push("assistant:write".to_owned())).await;
+    bot.slack.opens_talk("ana");
+    let prompts = || bot.slack.look(|world| world.prompts.values().next().cloned().unwrap_or(Value::Null));
+    eventually("prompts", || prompts().is_array()).await;
+    assert_eq!(prompts()[0]["message"], "list experiments");
+    bot.settled().await;
+    assert!(bot.slack.ledger().calls("assistant.threads.setSuggestedPrompts")[0].body["thread_ts"].is_null());
+    let mut thread = bot.user("bo").writes("hello").await;
+    let heard = thread.heard();
+    assert!(
+        heard.contains("[List experiments] [Is UpGrade running?] [Create an experiment] [What can you do?]"),
+        "{heard}"
+    );
+    bot.finish().await;
+}

@@ -1,0 +1,73 @@
+//! “Stop”: while something is looked up, while a card waits, where there is nothing to stop.
+
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+
+use crate::support::{
+    bot::{Person, TestBot},
+    thread::Thread,
+};
+
+/// A thread in which the bot looks something up, and will for a while.
+async fn looking<'a>(bot: &'a TestBot, person: Person<'a>) -> Thread<'a> {
+    let thread = person.says("what waits?").await;
+    bot.upgrade.is_slow(Duration::from_secs(8));
+    bot.slack.says("ana", "experiments", "list experiments", Some(&thread.root)).unwrap();
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    thread
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_ends_while_it_waits_for_an_answer() {
+    let bot = TestBot::with(crate::support::bot::Setup {
+        settings: Box::new(|config| config.upgrade.timeout = Duration::from_secs(20)),
+        ..Default::default()
+    })
+    .await;
+    let mut thread = looking(&bot, bot.user("ana")).await;
+    thread.heard();
+    let began = Instant::now();
+    thread.says("bo", "stop").await;
+    assert!(began.elapsed() < Duration::from_secs(4), "within a step: {:?}", began.elapsed());
+    assert_snapshot!(thread.heard(), @"Stopped, as @bo asked. What was not begun is not done.");
+    bot.upgrade.is_well();
+    thread.says("ana", "is UpGrade running?").await;
+    assert!(thread.heard().contains("UpGrade is running"), "and it goes on with what is said next");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_card_is_closed_by_who_may() {
+    let bot = TestBot::with(crate::support::bot::Setup {
+        settings: Box::new(|config| config.approvals.approvers = vec!["U2".to_owned()]),
+        ..Default::default()
+    })
+    .await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    thread.says("cy", "@countersign stop").await;
+    assert_eq!(thread.heard(), "", "it is not theirs to close");
+    assert_snapshot!(thread.told("cy"), @"
+    I work on nothing here any more. These cards stay open, since they are not yours to close:
+    • *Start “Math Hints”* · asked by @ana
+    Only the person who asked, or one who may decide, can close them.
+    ");
+    thread.says("ana", "Stop!").await;
+    assert_snapshot!(thread.heard(), @"");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_nothing_is_done_there_is_nothing_to_stop() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("is UpGrade running?").await;
+    thread.heard();
+    thread.says("ana", "stop").await;
+    assert_snapshot!(thread.heard(), @"Nothing is being done here, so there is nothing to stop.");
+    let root = bot.slack.says("bo", "experiments", "lunch?", None).unwrap();
+    let others = Thread::new(&bot, "experiments", root);
+    others.says("cy", "stop").await;
+    assert!(others.messages().is_empty(), "two people talking");
+    bot.finish().await;
+}

@@ -1,0 +1,281 @@
+//! The lab notebook of a thread in which everything happened: how it reads, and what a check of it finds.
+
+use std::sync::Arc;
+
+use countersign::{
+    clock::{Clock, Timestamp},
+    config::Config,
+    conversation::notebook::{
+        Exported, Notebook, Redaction,
+        verify::{Break, beside, verify},
+    },
+    graph::store::{AuditDraft, AuditKind, Changes, Store},
+    ids::{CommitId, ThreadId},
+    store::sqlite::SqliteStore,
+};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+/// Always the same moment.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_767_268_800_000) // 2026-01-01 12:00 UTC
+    }
+}
+
+fn thread() -> ThreadId {
+    ThreadId { team: "T1".into(), channel: "C1".into(), root: "1767268000.000100".into() }
+}
+
+/// One event of each kind, in an order in which they may happen. A new kind is missed by [`every_kind`].
+fn events(chart: &str) -> Vec<AuditDraft> {
+    let policy =
+        json!({ "approvers": ["channel", { "user": "U3" }], "own_request": false, "needed": 2, "typed": false });
+    let card = json!({
+        "title": "Start “Math Hints”?", "approve": "Start experiment", "reject": "Don't start", "irreversible": false,
+        "facts": [{ "label": "Status", "before": "inactive", "after": "enrolling | running" },
+                  { "label": "Weights", "before": null, "after": "50% / 50%" }],
+        "warnings": ["Users are enrolled from now on."], "notes": [],
+    });
+    let shown = json!({
+        "action": "update_experiment_status", "edition": 1, "digest": "0123456789abcdef", "card": card, "policy": policy,
+        "parameters": { "experiment": "e1", "status": "enrolling" }, "preconditions": { "status": "inactive" },
+        "expires_at": 1_767_355_200_000_i64, "undo": null,
+    });
+    let usage = json!({
+        "model": "claude-sonnet-4-5", "calls": 2, "input_tokens": 900, "cached_tokens": 4100, "output_tokens": 120,
+        "run": "r1", "node": "gather",
+    });
+    let exchanges = json!([
+        { "method": "POST", "path": "/api/experiments/state", "status": 200, "count": 1 },
+        { "method": "GET", "path": "/api/experiments/single/e1", "count": 2 },
+    ]);
+    let file = json!({ "name": "balance.png", "title": "Balance of Math Hints", "hash": chart, "bytes": 8 });
+    let about = |mut event: AuditDraft| {
+        event.action = Some("a1".into());
+        event
+    };
+    let all = [
+        (AuditKind::Said, Some("U1"), AuditDraft::words("start Math Hints,\n# please ask @U2 <b>too</b>"), false),
+        (AuditKind::Ran, None, usage, false),
+        (AuditKind::Asked, Some("U1"), json!({ "action": "update_experiment_status", "title": "Start it?" }), true),
+        (AuditKind::Shown, None, shown, true),
+        (AuditKind::ClickRefused, Some("U1"), json!({ "why": "own request" }), true),
+        (AuditKind::Edited, Some("U2"), json!({ "from": 1, "changed": ["weights"] }), true),
+        (AuditKind::Reminded, None, json!({}), true),
+        (AuditKind::Decided, Some("U2"), json!({ "verdict": "approved", "status": "pending" }), true),
+        (AuditKind::Decided, Some("U3"), json!({ "verdict": "approved", "status": "approved" }), true),
+        (AuditKind::Reasoned, Some("U3"), json!({ "reason": "the pilot went well" }), true),
+        (AuditKind::Executed, None, json!({ "digest": "0123456789abcdef" }), true),
+        (AuditKind::Sent, None, json!({ "exchanges": exchanges }), true),
+        (AuditKind::Stopped, Some("U1"), json!({}), true),
+        (AuditKind::Outcome, None, json!({ "status": "unknown", "summary": "No answer came." }), true),
+        (AuditKind::Settled, Some("U2"), json!({ "status": "done", "how": "read back" }), true),
+        (AuditKind::Attached, None, file, false),
+        (AuditKind::Answered, None, json!({ "text": "“Math Hints” is running.", "run": "r1" }), false),
+        (AuditKind::Rated, Some("U1"), json!({ "run": "r1", "helped": true }), false),
+        (AuditKind::Exported, Some("U1"), json!({ "entries": 18, "last": "feed", "files": [] }), false),
+        (AuditKind::Forgotten, None, json!({ "steps": 9, "before": 1_767_268_000_000_i64 }), false),
+    ];
+    all.into_iter()
+        .enumerate()
+        .map(|(n, (kind, by, detail, of_action))| {
+            let at = Timestamp(1_767_268_000_000 + 7_000 * n as i64);
+            let salt = serde_json::from_value(json!(format!("5a17{n:02}"))).unwrap();
+            let event = AuditDraft { salt, ..AuditDraft::new(kind, at, by.map(Into::into), detail) };
+            if of_action { about(event) } else { event }
+        })
+        .collect()
+}
+
+/// The kind after `kind`; a new one does not compile here without a place.
+fn after(kind: AuditKind) -> Option<AuditKind> {
+    use AuditKind::*;
+    Some(match kind {
+        Asked => Shown,
+        Shown => ClickRefused,
+        ClickRefused => Decided,
+        Decided => Executed,
+        Executed => Stopped,
+        Stopped => Outcome,
+        Outcome => Said,
+        Said => Answered,
+        Answered => Ran,
+        Ran => Sent,
+        Sent => Attached,
+        Attached => Edited,
+        Edited => Reasoned,
+        Reasoned => Reminded,
+        Reminded => Settled,
+        Settled => Rated,
+        Rated => Exported,
+        Exported => Forgotten,
+        Forgotten => return None,
+    })
+}
+
+fn every_kind() -> Vec<AuditKind> {
+    std::iter::successors(Some(AuditKind::Asked), |kind| after(*kind)).collect()
+}
+
+/// The export of a thread with these events.
+async fn exported(events: Vec<AuditDraft>, redaction: Redaction) -> Exported {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(Still)).unwrap();
+    store.put_blob(b"\x89PNG\r\n\x1a\n", None).await.unwrap();
+    store.apply(&Changes { audit: events, ..Changes::new(CommitId::fresh(), thread()) }).await.unwrap();
+    Notebook::new(Arc::new(store), Arc::new(Still), None, redaction).export(&thread()).await.unwrap()
+}
+
+async fn of_everything(redaction: Redaction) -> Exported {
+    let chart = "4c4b6a3be1314ab86138bef4314dde022e600960d8689a2c8f8631802d20dab6";
+    exported(events(chart), redaction).await
+}
+
+fn redaction(change: impl FnOnce(&mut countersign::config::Record)) -> Redaction {
+    let mut record = Config::load(None, &Default::default()).unwrap().record;
+    change(&mut record);
+    Redaction::from(&record)
+}
+
+#[tokio::test]
+async fn a_thread_in_which_everything_happened_reads_well() {
+    let told: Vec<_> = events("").into_iter().map(|event| event.kind).collect();
+    let missing: Vec<_> = every_kind().into_iter().filter(|kind| !told.contains(kind)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+
+    let exported = of_everything(Redaction::default()).await;
+    assert_eq!(exported.figures.len(), 1, "the chart goes with it");
+    assert_snapshot!(String::from_utf8(exported.markdown.bytes).unwrap());
+}
+
+#[tokio::test]
+async fn what_was_exported_verifies() {
+    let exported = of_everything(Redaction::default()).await;
+    let verified = verify(&exported.jsonl.bytes).unwrap();
+    assert_eq!((verified.thread, verified.entries, verified.last), (thread(), 20, exported.last));
+    assert_eq!((verified.hidden, verified.withheld), (0, 0));
+
+    let folder = tempfile::tempdir().unwrap();
+    let markdown = folder.path().join(&exported.markdown.name);
+    std::fs::write(&markdown, &exported.markdown.bytes).unwrap();
+    let (right, absent) = beside(&verified.files, folder.path()).unwrap();
+    assert_eq!((right, absent.len()), (vec!["notebook.md"], 1));
+    std::fs::write(&markdown, "# Another story\n").unwrap();
+    assert!(beside(&verified.files, folder.path()).unwrap_err().wrong.contains("notebook.md lies beside it"));
+}
+
+/// Every byte, and more than one way to change it.
+#[tokio::test(flavor = "multi_thread")]
+async fn any_changed_byte_is_found() {
+    let whole = of_everything(redaction(|record| record.redact = vec!["reason".to_owned()])).await.jsonl.bytes;
+    verify(&whole).unwrap();
+    let share = whole.len().div_ceil(4);
+    std::thread::scope(|scope| {
+        for part in 0..4 {
+            let whole = &whole;
+            scope.spawn(move || {
+                let mut bytes = whole.clone();
+                for at in (part * share)..((part + 1) * share).min(whole.len()) {
+                    let flip = 1 << (at % 7);
+                    bytes[at] ^= flip;
+                    let line = whole[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+                    let broken = verify(&bytes).expect_err("a changed byte");
+                    assert_eq!(broken.line, line, "byte {at}: {broken}");
+                    bytes[at] = whole[at];
+                }
+            });
+        }
+    });
+}
+
+/// The notebook with `from` replaced by `to`, and with every hash of a line, and the head's, made right again.
+fn forged(whole: &[u8], from: &str, to: &str) -> Vec<u8> {
+    use sha2::{Digest as _, Sha256};
+    let hash = |text: &str| hex::encode(Sha256::digest(text.as_bytes()));
+    let text = String::from_utf8_lossy(whole);
+    let bare = |line: &str| line.rsplit_once(",\"line\":").unwrap().0.to_owned() + "}";
+    let line = |text: &str| format!("{},\"line\":\"{}\"}}\n", &text[..text.len() - 1], hash(text));
+    let (head, body) = text.split_once('\n').unwrap();
+    let seal = hash(body);
+    let body: String = body.lines().map(|old| line(&bare(old).replace(from, to))).collect();
+    let head = line(&bare(head).replace(&seal, &hash(&body)));
+    (head + &body).into_bytes()
+}
+
+fn told(bytes: &[u8]) -> String {
+    let Break { line, seq, wrong, right: _ } = verify(bytes).expect_err("it is not whole");
+    let wrong = wrong.split_whitespace().map(|word| if word.len() == 64 { "‹hash›" } else { word });
+    format!("{line} {seq:?} {}", wrong.collect::<Vec<_>>().join(" "))
+}
+
+#[tokio::test]
+async fn the_first_thing_that_is_wrong_is_named() {
+    let whole = of_everything(Redaction::default()).await.jsonl.bytes;
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    let of = |order: &[usize]| order.iter().flat_map(|n| lines[*n].to_vec()).collect::<Vec<u8>>();
+    let all: Vec<usize> = (0..lines.len()).collect();
+    let without = |gone: usize| all.iter().copied().filter(|n| *n != gone).collect::<Vec<_>>();
+    let mut swapped = all.clone();
+    swapped.swap(3, 4);
+    let mut doubled = all.clone();
+    doubled.insert(5, 5);
+
+    assert_snapshot!(told(b""), @"1 None the file is empty");
+    assert_snapshot!(told(b"{\"countersign_notebook\":7}\n"), @"1 None the format is 7, which this program does not know");
+    assert_snapshot!(told(b"{\"seq\":1}\n"), @"1 None it is no head of a notebook");
+    assert_snapshot!(told(&of(&without(3))), @"4 Some(3) entry 4 stands here: entry 3 is missing, or stands elsewhere");
+    assert_snapshot!(told(&of(&swapped)), @"4 Some(3) entry 4 stands here: entry 3 is missing, or stands elsewhere");
+    assert_snapshot!(told(&of(&doubled)), @"7 Some(6) entry 5 stands here again, or too late");
+    assert_snapshot!(told(&of(&all[..10])), @"11 None the file ends after entry 9: its end is cut off");
+    assert_snapshot!(told(&whole[..whole.len() - 1]), @"21 Some(20) the line is cut off");
+    assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"22 Some(21) there is a line more");
+}
+
+/// Whoever makes the lines' own hashes right still has the chain against them.
+#[tokio::test]
+async fn a_forger_who_writes_whole_lines_is_found_by_the_chain() {
+    let whole = of_everything(Redaction::default()).await.jsonl.bytes;
+    verify(&forged(&whole, "nothing", "nothing")).expect("made right again, it is whole");
+    let broken = told(&forged(&whole, "“Math Hints” is running.", "“Math Hints” is broken!"));
+    assert_snapshot!(broken, @"18 Some(17) it says that its hash is ‹hash›");
+    let broken = told(&forged(&whole, "\"text\":\"“Math", "\"more\":1,\"text\":\"“Math"));
+    assert_snapshot!(broken, @"18 Some(17) it says that its hash is ‹hash›");
+    let broken = told(&forged(&whole, "{\"seq\":17,", "{\"seq\":17,\"note\":\"mine\","));
+    assert_snapshot!(broken, @"18 Some(17) there is something in it that does not belong there");
+}
+
+#[tokio::test]
+async fn what_is_hidden_is_not_there_and_the_rest_is_proven() {
+    let hides = redaction(|record| {
+        record.redact = vec!["parameters".to_owned()];
+        record.redact_matching = vec!["*pilot*".to_owned()];
+        record.pseudonyms = true;
+    });
+    let exported = of_everything(hides).await;
+    let verified = verify(&exported.jsonl.bytes).unwrap();
+    assert!(verified.hidden > 10, "{}", verified.hidden);
+    assert_eq!(verified.last, of_everything(Redaction::default()).await.last, "the chain is the same");
+    let both = String::from_utf8([exported.jsonl.bytes, exported.markdown.bytes].concat()).unwrap();
+    for secret in ["U1", "U2", "U3", "pilot", "e1\""] {
+        assert!(!both.contains(secret), "{secret}");
+    }
+    assert!(both.contains("**Person 1** said:") && both.contains("ask @Person 2"), "{both}");
+}
+
+#[tokio::test]
+async fn an_old_record_is_exported_and_hidden_only_as_a_whole() {
+    let old = || {
+        let mut events = events("");
+        events.truncate(3);
+        events.into_iter().map(|event| AuditDraft { salt: Default::default(), ..event }).collect::<Vec<_>>()
+    };
+    let open = exported(old(), Redaction::default()).await;
+    assert_eq!(verify(&open.jsonl.bytes).unwrap().withheld, 0);
+    let hidden = exported(old(), redaction(|record| record.redact = vec!["text".to_owned()])).await;
+    assert_eq!(verify(&hidden.jsonl.bytes).unwrap().withheld, 1);
+    assert!(!String::from_utf8(hidden.jsonl.bytes).unwrap().contains("please ask"));
+}
