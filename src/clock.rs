@@ -35,6 +35,17 @@ impl Timestamp {
     }
 }
 
+/// How long ago `then` is, for people: `just now`, `40 s ago`, `3 min ago`, `5 h ago`, `2 days ago`.
+pub fn ago(now: Timestamp, then: Timestamp) -> String {
+    match now.since(then).as_secs() {
+        0..=1 => "just now".to_owned(),
+        seconds @ 2..=119 => format!("{seconds} s ago"),
+        seconds @ 120..=7199 => format!("{} min ago", seconds / 60),
+        seconds @ 7200..=172_799 => format!("{} h ago", seconds / 3600),
+        seconds => format!("{} days ago", seconds / 86400),
+    }
+}
+
 impl std::ops::Add<Duration> for Timestamp {
     type Output = Self;
 

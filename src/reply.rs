@@ -83,6 +83,12 @@ impl Text {
         self
     }
 
+    /// Adds a link with its words.
+    pub fn link(mut self, url: impl Into<String>, words: impl Into<String>) -> Self {
+        self.0.push(Span::Link { url: url.into(), text: words.into() });
+        self
+    }
+
     /// Adds another text.
     pub fn join(mut self, other: Self) -> Self {
         self.0.extend(other.0);

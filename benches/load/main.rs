@@ -12,6 +12,7 @@
 //! | `--redis` | a redis-server of its own (append-only, fsync always) instead of SQLite |
 //! | `--rounds N` | round trips at each number in flight, 1000 if not said |
 //! | `--turns N` | the last turn of the long threads, 500 if not said; 0 leaves them out |
+//! | `--threads N` | only commands and the Home tab, on a store that holds so many threads before the bot starts |
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
@@ -22,6 +23,7 @@
 #![allow(clippy::print_stdout, reason = "the figures are what it is for")]
 
 mod bot;
+mod commands;
 mod figures;
 mod round;
 mod slack;
@@ -72,6 +74,8 @@ struct Options {
     rounds: usize,
     #[arg(long, default_value_t = 500)]
     turns: usize,
+    #[arg(long)]
+    threads: Option<usize>,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
     /// What `cargo bench` adds.
@@ -99,6 +103,10 @@ async fn run(options: Options) -> anyhow::Result<Table> {
     let upgrade = Arc::new(SandboxUpgrade::start(upgrade::Options::default()).await?);
     let redis = options.redis.then(|| Redis::start(folder.path())).transpose()?;
     let redis_url = redis.as_ref().map(Redis::url);
+    if let Some(threads) = options.threads {
+        upgrade.has_anew(&experiment(0), "inactive");
+        commands::fill(folder.path(), redis_url.as_deref(), threads).await.context("filling the store")?;
+    }
     let mut bot = Bot::start(&Surroundings {
         slack_url: &slack.api_url(),
         upgrade_url: &upgrade.url(),
@@ -110,6 +118,11 @@ async fn run(options: Options) -> anyhow::Result<Table> {
     let mut table = Table::default();
 
     let person = first_contact(&slack, &mut bot, options.socket, &mut table).await?;
+    if let Some(threads) = options.threads {
+        commands::measure(&person, threads, &mut table).await?;
+        bot.stop()?;
+        return Ok(table);
+    }
     sleep(IDLE).await;
     table.row("memory, idle", "RSS", format!("{:.1} MiB", bot.memory()?.now));
 

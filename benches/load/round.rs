@@ -86,7 +86,8 @@ impl Person {
         self.delivers("interactive", "/slack/interactions", payload).await
     }
 
-    async fn delivers(&self, kind: &str, path: &str, payload: Value) -> anyhow::Result<Duration> {
+    /// Delivers something; returns how long the acknowledgement took.
+    pub(crate) async fn delivers(&self, kind: &str, path: &str, payload: Value) -> anyhow::Result<Duration> {
         let began;
         match &self.way {
             Way::Http(wire) => {
@@ -94,6 +95,11 @@ impl Person {
                     let encoded: String =
                         url::form_urlencoded::byte_serialize(payload.to_string().as_bytes()).collect();
                     ("application/x-www-form-urlencoded", format!("payload={encoded}"))
+                } else if kind == "slash_commands" {
+                    let fields = payload.as_object().into_iter().flatten();
+                    let fields = fields.map(|(name, value)| (name, value.as_str().unwrap_or_default()));
+                    let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+                    ("application/x-www-form-urlencoded", form)
                 } else {
                     ("application/json", payload.to_string())
                 };

@@ -61,6 +61,8 @@ struct Inner {
     /// The thread of each message.
     roots: Mutex<HashMap<String, String>>,
     sockets: Mutex<Sockets>,
+    /// Who waits for the answer to a command, or for a Home tab.
+    expected: Mutex<HashMap<String, oneshot::Sender<Instant>>>,
 }
 
 #[derive(Default)]
@@ -111,10 +113,12 @@ impl Slack {
             threads: Mutex::default(),
             roots: Mutex::default(),
             sockets: Mutex::default(),
+            expected: Mutex::default(),
         }));
         let router = Router::new()
             .route("/api/{method}", post(on_call).get(on_call))
             .route("/link", any(on_link))
+            .route("/response/{id}", post(on_response))
             .with_state(slack.clone());
         let listener = axum::serve::ListenerExt::tap_io(listener, |stream| {
             stream.set_nodelay(true).ok();
@@ -150,6 +154,24 @@ impl Slack {
     pub(crate) fn forget(&self, root: &str) {
         self.0.threads.lock().expect("nobody panics with the lock").remove(root);
         self.0.roots.lock().expect("nobody panics with the lock").retain(|_, of| of != root);
+    }
+
+    /// Where the bot answers a command.
+    pub(crate) fn response_url(&self, id: &str) -> String {
+        format!("http://{}/response/{id}", self.0.address)
+    }
+
+    /// The moment at which the answer to a command, or somebody's Home tab, arrives.
+    pub(crate) fn expects(&self, id: &str) -> oneshot::Receiver<Instant> {
+        let (arrived, waits) = oneshot::channel();
+        self.0.expected.lock().expect("nobody panics with the lock").insert(id.to_owned(), arrived);
+        waits
+    }
+
+    fn arrived(&self, id: &str) {
+        if let Some(waits) = self.0.expected.lock().expect("nobody panics with the lock").remove(id) {
+            waits.send(Instant::now()).ok(); // an error means that nobody waits any more
+        }
     }
 
     /// How many connections the bot has opened.
@@ -213,7 +235,14 @@ async fn on_call(State(slack): State<Slack>, Path(method): Path<String>, body: B
             }
             Err(_) => json!({ "ok": false, "error": "invalid_arguments" }),
         },
-        "auth.test" => json!({ "ok": true, "team": "Bench", "team_id": "T1", "user_id": BOT, "bot_id": "B1" }),
+        "auth.test" => {
+            json!({ "ok": true, "url": "https://bench.slack.com/", "team": "Bench", "team_id": "T1", "user_id": BOT, "bot_id": "B1" })
+        }
+        "views.publish" => {
+            let view: Value = serde_json::from_slice(&body).unwrap_or_default();
+            slack.arrived(view["user_id"].as_str().unwrap_or_default());
+            json!({ "ok": true })
+        }
         "apps.connections.open" => {
             json!({ "ok": true, "url": format!("ws://{}/link?ticket=1&app_id=A1", slack.0.address) })
         }
@@ -221,6 +250,11 @@ async fn on_call(State(slack): State<Slack>, Path(method): Path<String>, body: B
         _ => json!({ "ok": true }),
     };
     Json(answer).into_response()
+}
+
+async fn on_response(State(slack): State<Slack>, Path(id): Path<String>) -> Response {
+    slack.arrived(&id);
+    Json(json!({ "ok": true })).into_response()
 }
 
 async fn on_link(State(slack): State<Slack>, upgrade: WebSocketUpgrade) -> Response {

@@ -14,13 +14,15 @@ use crate::{
     clock::Clock,
     config::{Config, SlackMode},
     conversation::{
-        approvals::{self, desk::Approvals, policy},
-        commands::Commands,
+        approvals::{self, desk::Approvals, policy, telling::Telling},
+        commands::{self, Commands},
         desk::{self, Desk},
         dispatch::Dispatch,
-        home::Home,
+        groups::Groups,
+        home::{self, Home},
+        links::Links,
         notebook::{Notebook, Redaction, retention::Retention},
-        outbox::Sender,
+        outbox::{self, Sender},
         presence::Presence,
         rating::Ratings,
         stopping::Stopping,
@@ -33,9 +35,13 @@ use crate::{
         store::Store,
     },
     ids::WorkerId,
+    model::{
+        Model,
+        watched::{Pulse, Watched},
+    },
     slack::{
         Identity,
-        client::SlackClient,
+        client::{Account, SlackClient},
         client_error, ingress_http,
         ingress_socket::{self, SocketIngress},
         refusal::Refusal,
@@ -92,12 +98,17 @@ impl Bot {
         let slack = parts::slack(config)?;
         let book = Arc::new(Book::new(store.clone(), clock.clone()));
         let registry = parts::capabilities(config, clock.clone(), Some(&book))?;
-        let us = who_are_we(&slack).await?;
+        let account = who_are_we(&slack).await?;
+        let us = account.identity;
+        let links = Links::new(store.clone(), account.url);
 
         let (model, rules) = parts::models(config)?;
-        let quick = QuickAnswers::new(registry.clone());
-        let settings = config.approvals.clone();
-        let policy_for: PolicyFor = Arc::new(move |matter| policy::policy_for(&settings, matter));
+        let (model, pulse) = watched(model, &clock);
+        let quick = QuickAnswers::new(registry.clone(), clock.clone(), pulse);
+        let groups = Groups::new(slack.clone(), clock.clone(), parts::groups_named(config));
+        let settings = parts::told_settings(config, &registry);
+        let approvals = config.approvals.clone();
+        let policy_for: PolicyFor = Arc::new(move |matter| policy::policy_for(&approvals, matter));
         let actions = registry.actions.clone();
         let engine = Engine::new(engine::Parts {
             actions: actions.clone(),
@@ -121,8 +132,16 @@ impl Bot {
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
         let senders = config.workers.senders;
         let presence = Presence::new(slack.clone(), config.slack.native_status, config.slack.agent_view);
-        let sender =
-            Sender::new(store.clone(), slack.clone(), presence, clock.clone(), name.clone(), senders, tasks.clone());
+        let sender = Sender::new(outbox::Parts {
+            store: store.clone(),
+            slack: slack.clone(),
+            presence,
+            links: links.clone(),
+            clock: clock.clone(),
+            name: name.clone(),
+            seats: senders,
+            tasks: tasks.clone(),
+        });
         let workers = Workers::new(workers::Parts {
             store: store.clone(),
             engine: Arc::new(engine),
@@ -133,6 +152,17 @@ impl Bot {
             threads: config.workers.threads,
             stop,
         });
+        let home = Home::new(home::Parts {
+            store: store.clone(),
+            clock: clock.clone(),
+            slack: slack.clone(),
+            quick: quick.clone(),
+            groups: groups.clone(),
+            links: links.clone(),
+            tasks: tasks.clone(),
+        });
+        let redaction = Redaction::from(&config.record);
+        let notebook = Notebook::new(store.clone(), clock.clone(), Some(slack.clone()), redaction);
         let desk = Desk::new(desk::Parts {
             store: store.clone(),
             approvals: Approvals::new(approvals::desk::Parts {
@@ -146,12 +176,22 @@ impl Bot {
                     remind_before: config.approvals.remind_before,
                 },
             }),
-            commands: Commands::new(store.clone(), quick),
+            commands: Commands::new(commands::Parts {
+                store: store.clone(),
+                clock: clock.clone(),
+                quick,
+                groups: groups.clone(),
+                links,
+                settings,
+                notebook: notebook.clone(),
+            }),
+            home: home.clone(),
+            telling: Telling::new(store.clone(), clock.clone(), groups),
+            clock: clock.clone(),
             stopping: Stopping::new(store.clone(), clock.clone(), slack.clone()),
-            notebook: Notebook::new(store.clone(), clock.clone(), Some(slack.clone()), Redaction::from(&config.record)),
+            notebook,
             ratings: Ratings::new(store.clone(), clock.clone()),
             agent_view: config.slack.agent_view,
-            home: Home::new(store.clone(), slack.clone()),
             slack,
             workers: workers.clone(),
             sender: sender.clone(),
@@ -166,7 +206,8 @@ impl Bot {
         let router = http::router(store.clone(), health).merge(events);
         let every = config.workers.sweep_every;
         let retention = Retention::new(store.clone(), clock.clone(), &config.record);
-        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, sender, retention, every };
+        let sweeper =
+            Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, home, sender, retention, every };
         Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, drain: config.workers.drain })
     }
 
@@ -264,13 +305,23 @@ fn socket_mode(
     SocketIngress::new(settings, us, sink, clock).context("cannot set up Socket Mode")
 }
 
+/// A model that costs something is watched, so that people can be told how it is; its name and pulse.
+fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Option<(String, Pulse)>) {
+    if !model.is_remote() {
+        return (model, None);
+    }
+    let name = model.name().to_owned();
+    let (watched, pulse) = Watched::new(model, clock.clone());
+    (Arc::new(watched), Some((name, pulse)))
+}
+
 /// Asks Slack who we are, patiently if it does not answer.
-async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Identity> {
+async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Account> {
     for attempt in 1.. {
         match slack.auth_test().await {
             Ok(account) => {
                 tracing::info!(team = %account.team, bot = %account.identity.user, "Connected to a workspace");
-                return Ok(account.identity);
+                return Ok(account);
             }
             Err(error @ client_error::Error::Auth { .. }) => {
                 return Err(error).context("Slack does not accept SLACK_BOT_TOKEN");

@@ -14,7 +14,8 @@ use crate::{
     },
     clock::Clock,
     config::{Config, StoreKind},
-    graph::store::Store,
+    conversation::{approvals::policy, commands::settings::Settings},
+    graph::{action::Scope, engine::Matter, store::Store},
     model::{
         Model,
         anthropic::{self, AnthropicModel},
@@ -130,6 +131,30 @@ pub fn models(config: &Config) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>
         attempts: config.attempts,
     });
     Ok((Arc::new(model.context("cannot set up the client for the language model")?), rules))
+}
+
+/// The user groups that the settings name as approvers.
+pub fn groups_named(config: &Config) -> Vec<String> {
+    let rules = config.approvals.actions.values().filter_map(|rule| rule.approvers.as_ref());
+    let named = std::iter::once(&config.approvals.approvers).chain(rules).flatten();
+    named.filter(|name| name.starts_with('S')).cloned().collect()
+}
+
+/// What people are told of the settings.
+pub fn told_settings(config: &Config, registry: &Registry) -> Settings {
+    let policies = registry.actions.iter().map(|(name, kind)| {
+        let matter = Matter { action: name, irreversible: kind.irreversible(), scope: &Scope::default() };
+        ((*name).to_owned(), policy::policy_for(&config.approvals, &matter))
+    });
+    let key = config.model.api_key.as_ref().filter(|key| !key.expose_secret().trim().is_empty());
+    Settings {
+        policies: policies.collect(),
+        model: key.map(|_| config.model.name.clone()),
+        expires_after: config.approvals.expires_after,
+        threads: config.workers.threads,
+        step_timeout: config.workers.step_timeout,
+        platform_timeout: config.upgrade.timeout,
+    }
 }
 
 /// The shelf of the assistant, in the store.

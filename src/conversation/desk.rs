@@ -12,21 +12,26 @@ use super::{
     approvals::{
         desk::{Answer, Approvals},
         forms::Submitted,
+        telling::Telling,
     },
-    commands::Commands,
-    entry::{Click, Entry},
+    commands::{
+        Answered, Commands,
+        in_thread::{self, Outcome},
+    },
+    entry::{Asked, Click, Entry, Here, Shortcut},
     home::Home,
     notebook::{self, Notebook},
     outbox::Sender,
     rating::Ratings,
-    render,
+    render, shortcuts,
     stopping::Stopping,
     workers::Workers,
 };
 use crate::{
     assistant::replies::FIRST_PROMPTS,
-    graph::store::{DeskEntry, Error, Store},
-    ids::{ChannelId, MessageTs, UserId},
+    clock::Clock,
+    graph::store::{DeskEntry, Error, Seq, Store},
+    ids::{ChannelId, MessageTs, ThreadId, UserId},
     reply::Reply,
     slack::{
         client::{Respond, SlackClient},
@@ -63,6 +68,10 @@ pub struct Parts {
     pub agent_view: bool,
     /// Draws the Home tab.
     pub home: Home,
+    /// Tells those who are named that a card waits.
+    pub telling: Telling,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
     /// Tells people.
     pub slack: SlackClient,
     /// Goes on with threads.
@@ -114,8 +123,10 @@ impl Desk {
         let answer = match &entry {
             Entry::Click(click) => {
                 let answer = parts.approvals.on_click(click, desk.seq).await?;
-                if let Answer::Refused(reply) = &answer {
-                    self.tell_clicker(click, reply).await;
+                match &answer {
+                    answer if click.is_in_home() => self.tell_at_home(click, answer).await,
+                    Answer::Refused(reply) => self.tell_clicker(click, reply).await,
+                    _ => {}
                 }
                 answer
             }
@@ -126,14 +137,20 @@ impl Desk {
                 }
                 answer
             }
+            Entry::Here(here) => self.obey(here, desk.seq).await?,
+            Entry::Ask(shortcut) => self.open_window(shortcut).await,
+            Entry::Asked(asked) => self.ask(asked, desk.seq).await?,
+            Entry::Export(shortcut) => self.export(shortcut).await?,
+            Entry::Tell { approval } => parts.telling.tell(approval, desk.seq).await?,
             Entry::Expire { approval } => parts.approvals.on_expiry(approval, desk.seq).await?,
             Entry::Remind { approval } => parts.approvals.on_reminder(approval, desk.seq).await?,
             Entry::Escalate { approval } => parts.approvals.on_escalation(approval, desk.seq).await?,
             Entry::Reason(reason) => parts.approvals.on_reason(reason, desk.seq).await?,
             Entry::Command(command) => {
-                let mut reply = parts.commands.answer(command).await;
+                let Answered { mut reply, spoke_in } = parts.commands.answer(command).await;
                 reply.choices.clear(); // a button would speak in a thread, and a private answer has none
                 self.respond(&command.response_url, &reply).await;
+                spoke_in.into_iter().for_each(|thread| parts.sender.flush(thread));
                 Answer::Nothing
             }
             Entry::Stop(stop) => {
@@ -174,8 +191,8 @@ impl Desk {
                 }
                 Answer::Nothing
             }
-            Entry::Home { user } => {
-                parts.home.publish(user).await?;
+            Entry::Home { user, pages } => {
+                parts.home.open(user, *pages).await?;
                 Answer::Nothing
             }
         };
@@ -207,11 +224,80 @@ impl Desk {
     fn go_on(&self, answer: Answer) {
         match answer {
             Answer::Counted(thread) => {
+                self.0.home.something_changed();
                 self.0.sender.flush(thread.clone());
                 self.0.workers.wake(thread);
             }
             Answer::Passed(thread) => self.0.workers.wake(thread),
             Answer::Refused(_) | Answer::Nothing => {}
+        }
+    }
+
+    /// Does what somebody ordered in a thread, and tells them.
+    async fn obey(&self, here: &Here, seq: Seq) -> Result<Answer, Error> {
+        let parts = &self.0;
+        let thread = here.thread.clone();
+        let (reply, changed) = match in_thread::obey(&*parts.store, here, parts.clock.now(), seq).await? {
+            Outcome::Passed => return Ok(Answer::Passed(thread)),
+            Outcome::Answered(reply) => (reply, false),
+            Outcome::Changed(reply) => (reply, true),
+        };
+        self.tell(&here.by, &thread.channel, Some(&thread.root), &reply).await;
+        if changed {
+            parts.sender.flush(thread.clone());
+            parts.workers.wake(thread);
+            parts.home.something_changed();
+        }
+        Ok(Answer::Nothing)
+    }
+
+    /// Opens the window in which somebody asks about a message.
+    async fn open_window(&self, shortcut: &Shortcut) -> Answer {
+        let opened = match &shortcut.trigger_id {
+            Some(trigger) => report(self.0.slack.open_view(trigger, &shortcuts::window(shortcut)).await.map(drop)),
+            None => false,
+        };
+        if !opened && let Some(url) = &shortcut.response_url {
+            self.respond(url, &shortcuts::too_late()).await;
+        }
+        Answer::Nothing
+    }
+
+    /// Asks the assistant about a message, if the bot may write there.
+    async fn ask(&self, asked: &Asked, seq: Seq) -> Result<Answer, Error> {
+        use client_error::Error::{Gone, Refused};
+        let parts = &self.0;
+        let ThreadId { channel, root, .. } = &asked.thread;
+        let told =
+            parts.slack.post_ephemeral(channel, Some(root), &asked.by, &render::reply(&shortcuts::on_it())).await;
+        if let (Err(Gone { .. } | Refused { .. }), Some(url)) = (&told, &asked.response_url) {
+            self.respond(url, &shortcuts::not_there()).await;
+            return Ok(Answer::Nothing);
+        }
+        report(told);
+        parts.store.apply(&shortcuts::ask(asked, parts.clock.now(), seq)).await?;
+        Ok(Answer::Counted(asked.thread.clone()))
+    }
+
+    /// Hands the notebook of a thread out.
+    async fn export(&self, shortcut: &Shortcut) -> Result<Answer, Error> {
+        let reply = self.0.commands.notebook(&shortcut.by, &shortcut.thread).await?;
+        match &shortcut.response_url {
+            Some(url) => drop(self.respond(url, &reply).await),
+            None => self.tell(&shortcut.by, &shortcut.thread.channel, Some(&shortcut.thread.root), &reply).await,
+        }
+        self.0.sender.flush(shortcut.thread.clone());
+        Ok(Answer::Nothing)
+    }
+
+    /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.
+    async fn tell_at_home(&self, click: &Click, answer: &Answer) {
+        let refused = match answer {
+            Answer::Refused(reply) => Some(reply),
+            _ => None,
+        };
+        if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
+            tracing::warn!(error = %error, "A press in a Home tab was not answered");
         }
     }
 

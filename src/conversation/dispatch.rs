@@ -9,14 +9,17 @@ use async_trait::async_trait;
 
 use super::{
     approvals::consent,
+    commands::in_thread,
     desk::Desk,
-    entry::{self, Click, Entry, Pressed, Reason, Typed},
+    entry::{self, Click, Entry, Here, Pages, Pressed, Reason, Typed},
+    home::PAGE,
     modals::{self, reason},
     order::Order,
     rating,
     render::{
         ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SHOW_ALL, STOP, UNDO, WITHDRAW,
     },
+    shortcuts,
     workers::Workers,
 };
 use crate::{
@@ -71,7 +74,13 @@ impl Dispatch {
         if !addressed && message.thread_ts.is_none() {
             return Ok(()); // talk in the channel, to somebody else
         }
+        let mentioned = message.mentions_us;
         let Message { user: by, text, ts, thread_ts, dedup, .. } = message;
+        if let (Some(order), true, true) = (in_thread::meant(&text), addressed, thread_ts.is_some()) {
+            let partition = thread.partition();
+            let here = Entry::Here(Here { thread, by, text, ts, order, mentioned });
+            return self.put_on_desk(partition, &here, dedup).await;
+        }
         if let (Some(order), Some(_)) = (Order::typed(&text), &thread_ts)
             && (addressed || order == Order::Stop)
         {
@@ -118,10 +127,23 @@ impl Dispatch {
 
     async fn on_interaction(&self, interaction: Interaction) -> Result<Answer, SinkError> {
         match &interaction.kind {
+            Kind::MessageAction { callback_id, text } => self.on_shortcut(&interaction, callback_id, text).await?,
             Kind::ViewSubmission { view } => return self.on_submission(&interaction, view).await,
             _ => self.on_press(&interaction).await?,
         }
         Ok(Answer::default())
+    }
+
+    /// Somebody used a shortcut on a message.
+    async fn on_shortcut(&self, interaction: &Interaction, callback: &str, text: &str) -> Result<(), SinkError> {
+        let Some(shortcut) = shortcuts::used(interaction, text) else { return Ok(()) };
+        let partition = shortcut.thread.partition();
+        let entry = match callback {
+            shortcuts::ASK => Entry::Ask(shortcut),
+            shortcuts::EXPORT => Entry::Export(shortcut),
+            _ => return Ok(()),
+        };
+        self.put_on_desk(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
     /// A window was sent. What it says is stored, or refused, before it is acknowledged.
@@ -131,6 +153,14 @@ impl Dispatch {
                 let payload = self.desk.submit(view, &interaction.user).await;
                 Ok(Answer { payload: payload.map_err(|error| SinkError(Box::new(error)))? })
             }
+            shortcuts::ASK => match shortcuts::asked(view, &interaction.user) {
+                Ok(asked) => {
+                    let partition = asked.thread.partition();
+                    self.put_on_desk(partition, &Entry::Asked(asked), vec![interaction.dedup.clone()]).await?;
+                    Ok(Answer::default())
+                }
+                Err(wrong) => Ok(Answer::with(wrong)),
+            },
             modals::REASON => {
                 let reason = view.values.get(reason::FIELD).and_then(|values| values.first()).cloned();
                 let approval = ApprovalId::try_from(view.private_metadata.clone());
@@ -162,6 +192,7 @@ impl Dispatch {
             MARK_DONE => self.on_click(interaction, action, Pressed::MarkDone).await,
             ABANDON => self.on_click(interaction, action, Pressed::Abandon).await,
             WITHDRAW => self.on_click(interaction, action, Pressed::Withdraw).await,
+            name if name.starts_with(PAGE) => self.on_page(interaction, action).await,
             name if name.starts_with(SAY) => self.on_choice(interaction, action).await,
             _ => Ok(()),
         }
@@ -207,7 +238,16 @@ impl Dispatch {
 
     async fn on_home(&self, home: HomeOpened) -> Result<(), SinkError> {
         let partition = Partition::of(home.user.as_str());
-        self.put_on_desk(partition, &Entry::Home { user: home.user }, vec![home.dedup]).await
+        let entry = Entry::Home { user: home.user, pages: Pages::default() };
+        self.put_on_desk(partition, &entry, vec![home.dedup]).await
+    }
+
+    /// Somebody turns a page of their Home tab.
+    async fn on_page(&self, interaction: &Interaction, action: &Action) -> Result<(), SinkError> {
+        let pages = action.value().and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default();
+        let user = interaction.user.clone();
+        let partition = Partition::of(user.as_str());
+        self.put_on_desk(partition, &Entry::Home { user, pages }, vec![interaction.dedup.clone()]).await
     }
 }
 

@@ -29,12 +29,28 @@ pub enum Entry {
     },
     /// Somebody gave a reason for their rejection.
     Reason(Reason),
+    /// Somebody told the bot “status” or “cancel” in a thread.
+    Here(Here),
+    /// Somebody asks about a message with the shortcut: the window is to be opened.
+    Ask(Shortcut),
+    /// What somebody asked in that window.
+    Asked(Asked),
+    /// Somebody wants the notebook of a message's thread.
+    Export(Shortcut),
     /// A slash command.
     Command(Command),
     /// Somebody opened the App Home.
     Home {
         /// Who.
         user: UserId,
+        /// Which pages they look at.
+        #[serde(default, skip_serializing_if = "Pages::is_first")]
+        pages: Pages,
+    },
+    /// People who are named by a card's policy are to be told that it waits.
+    Tell {
+        /// Which card.
+        approval: ApprovalId,
     },
     /// Somebody wants what is being done in a thread to end.
     Stop(Stop),
@@ -55,6 +71,27 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thread: Option<MessageTs>,
     },
+}
+
+/// Which page of each list of the App Home is shown, from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pages {
+    /// Of what waits.
+    pub waiting: u16,
+    /// Of what they asked for.
+    pub asked: u16,
+    /// Of what is running.
+    pub running: u16,
+    /// Of what was decided.
+    pub lately: u16,
+}
+
+impl Pages {
+    /// Whether it is the first of each.
+    pub fn is_first(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A wish that what is being done ends.
@@ -168,6 +205,68 @@ pub struct Typed {
     pub addressed: bool,
 }
 
+/// A word to the bot in a thread that does what a command does elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Here {
+    /// Where.
+    pub thread: ThreadId,
+    /// Who.
+    pub by: UserId,
+    /// What exactly.
+    pub text: String,
+    /// When, by Slack.
+    pub ts: MessageTs,
+    /// Which of them.
+    pub order: Order,
+    /// Whether the bot was mentioned; if not, it was a direct message.
+    pub mentioned: bool,
+}
+
+/// The use of a shortcut on a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shortcut {
+    /// The thread of the message, or that which it would begin.
+    pub thread: ThreadId,
+    /// The message.
+    pub message: MessageTs,
+    /// Who.
+    pub by: UserId,
+    /// What the message says.
+    pub text: String,
+    /// Opens a window, for three seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_id: Option<String>,
+    /// Where to answer, for 30 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
+}
+
+/// A question about a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Where it is asked.
+    pub thread: ThreadId,
+    /// About which message.
+    pub message: MessageTs,
+    /// Who.
+    pub by: UserId,
+    /// What.
+    pub question: String,
+    /// Where to answer if the bot may not write there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
+}
+
+/// What can be ordered in a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Tell what is running or waiting.
+    Status,
+    /// Withdraw what the person asked for and is still waiting.
+    Cancel,
+}
+
 /// A slash command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
@@ -183,6 +282,13 @@ pub struct Command {
     pub channel: ChannelId,
     /// Where to answer.
     pub response_url: String,
+}
+
+impl Click {
+    /// Whether it was pressed in the Home tab: everything else has a message.
+    pub fn is_in_home(&self) -> bool {
+        self.channel.is_none() && self.message.is_none() && self.response_url.is_none()
+    }
 }
 
 impl Entry {

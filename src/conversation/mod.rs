@@ -11,6 +11,8 @@
 //! | [`presence`] | what Slack itself shows while it works |
 //! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |
 //! | [`commands`], [`home`] | quick answers without a model |
+//! | [`links`], [`groups`] | where cards are, who is in a user group |
+//! | [`shortcuts`] | what is offered in the menu of a message |
 //! | [`trace`] | tells what happened in a thread |
 //! | [`notebook`] | exports it, so that it can be read and checked elsewhere |
 //!
@@ -23,7 +25,9 @@ pub mod commands;
 pub mod desk;
 pub mod dispatch;
 pub mod entry;
+pub mod groups;
 pub mod home;
+pub mod links;
 pub mod modals;
 pub mod notebook;
 pub mod order;
@@ -31,6 +35,7 @@ pub mod outbox;
 pub mod presence;
 pub mod rating;
 pub mod render;
+pub mod shortcuts;
 pub mod stopping;
 pub mod sweeper;
 pub mod trace;

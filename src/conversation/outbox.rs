@@ -3,17 +3,21 @@
 //! Slack has no idempotency key. Each post carries a random one in its metadata; when an attempt has no known end, the
 //! thread is searched for it before anything is posted again. Edits and deletions can simply be repeated.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::{presence::Presence, render};
+use super::{links::Links, presence::Presence, render};
 use crate::{
     clock::{Clock, Timestamp},
     graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, Store},
-    ids::{Nonce, ThreadId, WorkerId},
-    reply::{CardState, Span},
+    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId, UserId, WorkerId},
+    reply::{CardState, Part, Reply, Span, Text},
     slack::{blocks::Message, client::SlackClient, client_error::Error},
 };
 
@@ -37,6 +41,26 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct Sender(Arc<Inner>);
 
+/// What a [`Sender`] needs.
+pub struct Parts {
+    /// Where messages wait.
+    pub store: Arc<dyn Store>,
+    /// Where they go.
+    pub slack: SlackClient,
+    /// What Slack itself shows while something is done.
+    pub presence: Presence,
+    /// Where cards are.
+    pub links: Links,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// The name of this process in claims.
+    pub name: WorkerId,
+    /// How many messages are sent at a time.
+    pub seats: usize,
+    /// What is going on, for draining.
+    pub tasks: TaskTracker,
+}
+
 struct Inner {
     store: Arc<dyn Store>,
     slack: SlackClient,
@@ -45,20 +69,17 @@ struct Inner {
     name: WorkerId,
     seats: Arc<Semaphore>,
     tasks: TaskTracker,
+    links: Links,
+    /// The direct messages with people, as far as they were needed.
+    direct: Mutex<HashMap<UserId, ChannelId>>,
 }
 
 impl Sender {
-    /// Sends through this client, so many at a time.
-    pub fn new(
-        store: Arc<dyn Store>,
-        slack: SlackClient,
-        presence: Presence,
-        clock: Arc<dyn Clock>,
-        name: WorkerId,
-        seats: usize,
-        tasks: TaskTracker,
-    ) -> Self {
-        Self(Arc::new(Inner { store, slack, presence, clock, name, seats: Arc::new(Semaphore::new(seats)), tasks }))
+    /// Sends with these parts.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { store, slack, presence, links, clock, name, seats, tasks } = parts;
+        let (seats, direct) = (Arc::new(Semaphore::new(seats)), Mutex::default());
+        Self(Arc::new(Inner { store, slack, presence, clock, name, seats, tasks, links, direct }))
     }
 
     /// Sends what a thread has to say now.
@@ -144,6 +165,7 @@ impl Sender {
             Outbound::Reply { reply } => render::reply(reply),
             Outbound::Card { card, state } => render::card(card, &self.linked(claimed, state).await),
             Outbound::File { name, title, hash } => return self.upload(claimed, name, title, hash).await,
+            Outbound::Direct { card, reply, .. } => render::reply(&self.with_link(claimed, card, reply).await?),
             Outbound::Remove => return self.remove(claimed).await,
         };
         let slack = &self.0.slack;
@@ -164,27 +186,54 @@ impl Sender {
         let mut linked = state.clone();
         if let CardState::Closed { newer: Some(slot), decision, .. } = &mut linked
             && let Ok(Some(Posted { channel, ts })) = self.0.store.posted(&claimed.thread, slot).await
-            && let Ok(url) = self.0.slack.permalink(&channel, &ts).await
+            && let Some(url) = self.0.links.message(&channel, &ts, &claimed.thread.root)
         {
             decision.0.push(Span::Plain(" · ".to_owned()));
-            decision.0.push(Span::Link { url, text: "to the newer card".to_owned() });
+            decision.0.push(Span::Link { url, text: "the newer card".to_owned() });
         }
         linked
     }
 
     async fn post(&self, claimed: &Claimed, message: &Message) -> Result<Posted, Error> {
-        let ThreadId { channel, root, .. } = &claimed.thread;
+        let (channel, root) = self.place(claimed).await?;
         let nonce = &claimed.outgoing.nonce;
-        let ts = self.0.slack.post_message(channel, Some(root), message, nonce).await?;
-        Ok(Posted { channel: channel.clone(), ts })
+        let ts = self.0.slack.post_message(&channel, root, message, nonce).await?;
+        Ok(Posted { channel, ts })
+    }
+
+    /// Where a message goes: into its thread, or to one person directly.
+    async fn place<'a>(&self, claimed: &'a Claimed) -> Result<(ChannelId, Option<&'a MessageTs>), Error> {
+        let Outbound::Direct { to, .. } = &claimed.outgoing.body else {
+            return Ok((claimed.thread.channel.clone(), Some(&claimed.thread.root)));
+        };
+        let known = self.0.direct.lock().ok().and_then(|known| known.get(to).cloned());
+        let channel = match known {
+            Some(channel) => channel,
+            None => self.0.slack.open_direct(to).await?,
+        };
+        if let Ok(mut known) = self.0.direct.lock() {
+            known.insert(to.clone(), channel.clone());
+        }
+        Ok((channel, None))
+    }
+
+    /// What is said, with a link to the card, which was sent before it.
+    async fn with_link(&self, claimed: &Claimed, card: &Slot, reply: &Reply) -> Result<Reply, Error> {
+        let thread = &claimed.thread;
+        let posted = self.0.store.posted(thread, card).await.map_err(|_| Error::NotSent)?;
+        let (channel, ts) = posted.as_ref().map_or((&thread.channel, &thread.root), |at| (&at.channel, &at.ts));
+        Ok(match self.0.links.message(channel, ts, &thread.root) {
+            Some(url) => reply.clone().and(Part::Text(Text::new().link(url, "Open the card"))),
+            None => reply.clone(),
+        })
     }
 
     /// Whether an earlier attempt arrived although nobody said so.
     async fn find(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
-        let ThreadId { channel, root, .. } = &claimed.thread;
+        let (channel, root) = self.place(claimed).await?;
         let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
-        let found = self.0.slack.find_by_nonce(channel, Some(root), nonce, *not_before).await?;
-        Ok(found.map(|ts| Posted { channel: channel.clone(), ts }))
+        let found = self.0.slack.find_by_nonce(&channel, root, nonce, *not_before).await?;
+        Ok(found.map(|ts| Posted { channel, ts }))
     }
 
     /// Shares a file in the thread. A file has no metadata to know it by, so its name carries some of the nonce.

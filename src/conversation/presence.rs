@@ -71,7 +71,7 @@ impl Presence {
     /// Something was sent: the line is gone, and the session stands differently.
     pub async fn said(&self, thread: &ThreadId, body: &Outbound) {
         let status = match body {
-            Outbound::Status { .. } => return,
+            Outbound::Status { .. } | Outbound::Direct { .. } => return, // not, or not in the thread
             Outbound::Card { state: CardState::Open { .. }, .. } => SessionStatus::Suspended,
             Outbound::Card { state: CardState::Running { .. }, .. } => SessionStatus::Processing,
             Outbound::Card { .. } | Outbound::Reply { .. } | Outbound::File { .. } | Outbound::Remove => {

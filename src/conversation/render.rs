@@ -16,7 +16,7 @@ mod table;
 mod tests;
 
 use crate::{
-    reply::{Card, CardState, Reply, Text},
+    reply::{Card, CardState, Meter, Reply, Text},
     slack::{
         blocks::{self, FALLBACK, Message, TEXT},
         mrkdwn::{Mrkdwn, length},
@@ -56,7 +56,7 @@ pub const MARK_DONE: &str = "mark_done";
 /// The action id of the button that says that it did not happen, and is not to.
 pub const ABANDON: &str = "abandon";
 
-/// The action id of the button that lets go of what one asked for.
+/// The action id of the button that withdraws what one asked for; its value is the approval's key.
 pub const WITHDRAW: &str = "withdraw";
 
 /// The action id of the buttons that say whether an answer helped ([`super::rating`]).
@@ -88,6 +88,11 @@ pub fn sections(lines: &[Text]) -> Vec<serde_json::Value> {
         }
     }
     together.iter().map(|text| blocks::section(text)).collect()
+}
+
+/// How far something is, with the button that stops it.
+pub fn meter(meter: &Meter) -> Vec<serde_json::Value> {
+    vec![blocks::section(&card::bar(meter)), card::stop_button(meter)]
 }
 
 /// The line that tells what is being done.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{
-    approvals::{decide::decide, groups::Groups, policy},
+    approvals::{decide::decide, membership::Membership, policy},
     entry::Stop,
 };
 use crate::{
@@ -37,13 +37,13 @@ pub struct Stopped {
 pub struct Stopping {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    groups: Groups,
+    groups: Membership,
 }
 
 impl Stopping {
     /// Stops what is in this store; groups are looked up in this workspace.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, slack: SlackClient) -> Self {
-        let groups = Groups::new(slack, clock.clone());
+        let groups = Membership::new(slack, clock.clone());
         Self { store, clock, groups }
     }
 

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::{desk::Desk, notebook::retention::Retention, outbox::Sender, workers::Workers};
+use super::{desk::Desk, home::Home, notebook::retention::Retention, outbox::Sender, workers::Workers};
 use crate::{clock::Clock, graph::store::Store};
 
 /// How often what is kept for a time only is dropped, in rounds.
@@ -23,6 +23,8 @@ pub struct Sweeper {
     pub workers: Workers,
     /// Handles entries.
     pub desk: Desk,
+    /// Keeps Home tabs up to date.
+    pub home: Home,
     /// Sends messages.
     pub sender: Sender,
     /// Drops what was said in finished threads.
@@ -65,5 +67,6 @@ impl Sweeper {
         }
         self.workers.sweep().await;
         self.sender.sweep().await;
+        self.home.look();
     }
 }

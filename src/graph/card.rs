@@ -153,28 +153,40 @@ impl ActionRecord {
 impl ActionRecord {
     /// Who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
-        let approvers: Vec<_> = self.approvers().collect();
-        let Some(last) = approvers.len().checked_sub(1) else {
-            return Text::from("nobody (no approvers are configured)");
+        let but = match (self.policy.own_request, self.edits.is_empty()) {
+            (true, _) => "",
+            (false, true) => " but the person who asked",
+            (false, false) => " but whoever asked or edited",
         };
-        let mut who = Text::new();
-        for (n, approver) in approvers.into_iter().enumerate() {
-            who = match n {
-                0 => who,
-                n if n == last => who.plain(" or "),
-                _ => who.plain(", "),
-            };
-            who = match approver {
-                Approver::Channel => who.plain("anyone in this channel"),
-                Approver::Requester => who.plain("the person who asked"),
-                Approver::User(user) => who.person(user.clone()),
-                Approver::Group(group) => who.plain("a member of ").code(group),
-            };
-        }
-        match (self.policy.own_request, self.edits.is_empty()) {
-            (true, _) => who,
-            (false, true) => who.plain(" but the person who asked"),
-            (false, false) => who.plain(" but whoever asked or edited"),
-        }
+        in_words(&self.approvers().collect::<Vec<_>>(), but)
     }
+}
+
+impl Policy {
+    /// Who may decide, as the subject of a sentence: “anyone in this channel”.
+    pub fn deciders(&self) -> Text {
+        let but = if self.own_request { "" } else { " but the person who asked" };
+        in_words(&self.approvers.iter().collect::<Vec<_>>(), but)
+    }
+}
+
+fn in_words(approvers: &[&Approver], but: &str) -> Text {
+    let Some(last) = approvers.len().checked_sub(1) else {
+        return Text::from("nobody (no approvers are configured)");
+    };
+    let mut who = Text::new();
+    for (n, approver) in approvers.iter().enumerate() {
+        who = match n {
+            0 => who,
+            n if n == last => who.plain(" or "),
+            _ => who.plain(", "),
+        };
+        who = match approver {
+            Approver::Channel => who.plain("anyone in this channel"),
+            Approver::Requester => who.plain("the person who asked"),
+            Approver::User(user) => who.person(user.clone()),
+            Approver::Group(group) => who.plain("a member of ").code(group),
+        };
+    }
+    if but.is_empty() { who } else { who.plain(but) }
 }

@@ -82,6 +82,7 @@ impl Request<'_> {
             interrupted_at: None,
             outcome: None,
             undo,
+            told: Vec::new(),
             scope,
             edits: Vec::new(),
             origin: None,
@@ -111,6 +112,9 @@ impl ActionRecord {
             entry: json!({ "kind": kind, "approval": self.approval }),
         };
         changes.timers.push(timer(self.expiry_timer(), self.expires_at, "expire"));
+        if self.policy.names_anybody() {
+            changes.timers.push(timer(self.telling_timer(), at, "tell"));
+        }
         let open_for = self.expires_at.since(at);
         let before = times.remind_before.min(open_for / 2);
         if !before.is_zero() {
@@ -158,8 +162,31 @@ impl ActionRecord {
         older.replaced_by = Some(to);
         changes.timers.extend(older.timers().map(|key| TimerChange::Clear { key }));
         changes.outbox.push(older.redrawn(at));
+        changes.outbox.extend(older.notices(at));
         changes.actions.push(ActionChange { expected: Some(self.revision), record: older.clone() });
         Ok(older)
+    }
+
+    /// What those who were told directly that it waits are to read now, each in a message of their own.
+    pub fn notices(&self, at: Timestamp) -> Vec<Outgoing> {
+        let text = if self.status.is_open() {
+            Text::new()
+                .person(self.requested_by.clone())
+                .plain(" asks you to decide: ")
+                .bold(self.card.title.clone())
+                .plain(" · open until ")
+                .moment(self.expires_at)
+        } else {
+            Text::new().bold(self.act()).plain(" · ").join(self.decision_line())
+        };
+        let notice = |person: &UserId| Outgoing {
+            slot: Some(Slot::new(format!("tell:{}:{person}", self.id))),
+            nonce: Nonce::fresh(),
+            progress: false,
+            not_before: at,
+            body: Outbound::Direct { to: person.clone(), card: self.slot.clone(), reply: Reply::text(text.clone()) },
+        };
+        self.told.iter().map(notice).collect()
     }
 
     /// The card as it stands, to be sent in place of what its message says now.

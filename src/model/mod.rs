@@ -9,6 +9,7 @@
 
 pub mod anthropic;
 pub mod rules;
+pub mod watched;
 
 use std::sync::Arc;
 

@@ -58,6 +58,8 @@ pub struct Account {
     pub team: TeamId,
     /// The workspace's name.
     pub team_name: String,
+    /// The workspace's address, such as `https://lab.slack.com/`: what links to messages begin with.
+    pub url: Option<String>,
 }
 
 /// A person.
@@ -130,7 +132,12 @@ impl SlackClient {
         let answer = self.post("auth.test", &json!({})).await?;
         let identity = Identity { user: wanted(&answer, "/user_id")?.into() };
         let team = field::first(&answer, &["/team_id", "/enterprise_id"]).ok_or(Error::Decode)?.into();
-        Ok(Account { identity, team, team_name: field::text(&answer, "/team").unwrap_or_default().to_owned() })
+        Ok(Account {
+            identity,
+            team,
+            team_name: field::text(&answer, "/team").unwrap_or_default().to_owned(),
+            url: field::text(&answer, "/url").map(str::to_owned),
+        })
     }
 
     /// Posts a message, into a thread if one is given. Its nonce finds it again if the answer is lost.
@@ -161,6 +168,12 @@ impl SlackClient {
     /// Takes a message of ours away.
     pub async fn delete_message(&self, channel: &ChannelId, ts: &MessageTs) -> Result<(), Error> {
         self.post("chat.delete", &json!({ "channel": channel, "ts": ts })).await.map(drop)
+    }
+
+    /// The direct messages with a person, which are opened if they are not.
+    pub async fn open_direct(&self, user: &UserId) -> Result<ChannelId, Error> {
+        let answer = self.post("conversations.open", &json!({ "users": user })).await?;
+        wanted(&answer, "/channel/id").map(ChannelId::from)
     }
 
     /// Shows something to one person only. It is gone when they reload.

@@ -66,10 +66,11 @@ impl Mrkdwn {
         if is_id(id) { self.whole(&format!("<@{id}>")) } else { self.plain("@").plain(id) }
     }
 
-    /// A conversation, by the name the reader knows it by.
+    /// A channel; Slack shows its name to those who may know it.
     pub fn channel(self, channel: &ChannelId) -> Self {
         let id = channel.as_str();
-        if is_id(id) { self.whole(&format!("<#{id}>")) } else { self.plain("#").plain(id) }
+        let is_id = (1..=40).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
+        if is_id { self.whole(&format!("<#{id}>")) } else { self.plain("#").plain(id) }
     }
 
     /// A moment in the reader's own time zone.

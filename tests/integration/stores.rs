@@ -82,6 +82,7 @@ macro_rules! store_suite {
                     one_bad_action_stops_the_whole_commit,
                     of_two_who_decide_one_wins,
                     actions_are_listed_newest_first,
+                    an_action_is_found_under_its_labels,
                 ],
                 outbox: [
                     what_is_said_keeps_its_order,

@@ -377,6 +377,7 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         interrupted_at: None,
         outcome: None,
         undo,
+        told: Vec::new(),
         scope,
         edits: Vec::new(),
         origin: None,

@@ -42,6 +42,7 @@ pub fn decide(
     ));
     changes.outbox.push(decided.redrawn(decision.at));
     if to != Status::Pending {
+        changes.outbox.extend(decided.notices(decision.at));
         changes.timers.extend(record.timers().map(|key| TimerChange::Clear { key }));
         changes.mail.push(Mail::Decided { action: record.id.clone(), approval: record.approval.clone(), decision });
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     decide::decide,
-    groups::Groups,
+    membership::Membership,
     policy::{self, Denied, Person},
     replies,
 };
@@ -55,7 +55,7 @@ pub struct Approvals {
     pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     pub(super) times: Times,
     pub(super) policy_for: PolicyFor,
-    groups: Groups,
+    groups: Membership,
 }
 
 /// What [`Approvals`] need.
@@ -64,7 +64,7 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// Groups are looked up in this workspace, and forms opened.
+    /// Membership are looked up in this workspace, and forms opened.
     pub slack: SlackClient,
     /// What can be changed.
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
@@ -78,7 +78,7 @@ impl Approvals {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
         let Parts { store, clock, slack, actions, policy_for, times } = parts;
-        let groups = Groups::new(slack.clone(), clock.clone());
+        let groups = Membership::new(slack.clone(), clock.clone());
         Self { store, clock, slack, actions, times, policy_for, groups }
     }
 

@@ -217,7 +217,7 @@ fn buttons(card: &Card, approval: &ApprovalId, approvals: usize) -> serde_json::
 }
 
 /// How far it is: `▓▓▓▓▓░░░░░  512 of 1000 · about 12 s left`.
-fn bar(meter: &Meter) -> String {
+pub(super) fn bar(meter: &Meter) -> String {
     const CELLS: u64 = 20;
     let Meter { done, total, seconds_left, note, .. } = meter;
     let full = (done * CELLS).checked_div(*total).unwrap_or(0).min(CELLS);
@@ -231,7 +231,7 @@ fn bar(meter: &Meter) -> String {
     if note.words().is_empty() { line.finish() } else { spans::write(line.plain(" · "), note).finish() }
 }
 
-fn stop_button(meter: &Meter) -> serde_json::Value {
+pub(super) fn stop_button(meter: &Meter) -> serde_json::Value {
     let stop = blocks::button(STOP, "Stop", meter.approval.as_str());
     blocks::actions(&format!("stop:{}:{}", meter.approval, meter.done), &[stop])
 }

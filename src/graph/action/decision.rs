@@ -32,6 +32,13 @@ pub struct Escalation {
     pub after_ms: u64,
 }
 
+impl Policy {
+    /// Whether it names anybody, themselves or by a user group: they may be elsewhere and not know that a card waits.
+    pub fn names_anybody(&self) -> bool {
+        self.approvers.iter().any(|approver| matches!(approver, Approver::User(_) | Approver::Group(_)))
+    }
+}
+
 /// A person or a set of people in a [`Policy`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

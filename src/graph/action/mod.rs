@@ -11,6 +11,7 @@ mod decision;
 mod differences;
 mod form;
 mod kind;
+mod label;
 mod outcome;
 mod portions;
 mod record;
@@ -23,6 +24,7 @@ pub use self::{
     differences::{difference, differences},
     form::{Entered, Field, Form, Input, Pick},
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
+    label::Label,
     outcome::{ErrorKind, Outcome},
     portions::{Portion, Portions, Progress},
     record::{ActionRecord, Edit, Replacement, Undo, digest_of},

@@ -75,6 +75,9 @@ pub struct ActionRecord {
     /// The action that would put things back, as name and parameters; worked out before execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
+    /// Who was told directly that it waits for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<UserId>,
     /// What it is about.
     #[serde(default, skip_serializing_if = "Scope::is_empty")]
     pub scope: Scope,
@@ -154,6 +157,11 @@ impl ActionRecord {
         format!("expire:{}", self.id)
     }
 
+    /// The key of the timer that has those told who are named by the policy.
+    pub fn telling_timer(&self) -> String {
+        format!("tell:{}", self.id)
+    }
+
     /// The key of the timer that reminds of the card.
     pub fn reminder_timer(&self) -> String {
         format!("remind:{}", self.id)
@@ -165,8 +173,8 @@ impl ActionRecord {
     }
 
     /// The keys of all timers that an open card has.
-    pub fn timers(&self) -> [String; 3] {
-        [self.expiry_timer(), self.reminder_timer(), self.escalation_timer()]
+    pub fn timers(&self) -> [String; 4] {
+        [self.expiry_timer(), self.reminder_timer(), self.escalation_timer(), self.telling_timer()]
     }
 
     /// The key under which the thread waits for the decision: that of the first version.

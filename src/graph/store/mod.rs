@@ -40,7 +40,7 @@ pub use self::{
     query::{ActionFilter, Backlog, Durability, ThreadSummary},
     register::Register,
 };
-use super::action::ActionRecord;
+use super::action::{ActionRecord, Label, Status};
 use crate::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -171,6 +171,14 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Actions, newest first.
     async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error>;
+
+    /// Actions under any of these labels, with one of these statuses (none: any), newest first. Each once.
+    async fn actions_under(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+    ) -> Result<Vec<ActionRecord>, Error>;
 
     /// The saved checkpoint of a thread, without a lease; `None` if the thread is not one of ours.
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error>;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Seq;
 use crate::{
     clock::Timestamp,
-    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
+    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId, UserId},
     reply::{Card, CardState, Reply},
 };
 
@@ -54,6 +54,15 @@ pub enum Outbound {
         title: String,
         /// What is in it, by its hash ([`super::Store::put_blob`]).
         hash: String,
+    },
+    /// A word to one person, in their direct messages and not in the thread, with a link to a card.
+    Direct {
+        /// Who.
+        to: UserId,
+        /// The message the card is on.
+        card: Slot,
+        /// What it says.
+        reply: Reply,
     },
     /// Takes the message of the slot away, if there is one.
     Remove,

@@ -109,10 +109,21 @@ impl Default for Options {
             linger: Duration::from_secs(1),
             rate_limits: false,
             commands: vec![
-                Command::new("/upgrade", "Experiments on the platform", "status | list | help"),
-                Command::new("/countersign", "What waits for you, and your runs", "pending | runs | help"),
+                Command::new(
+                    "/upgrade",
+                    "Experiments on the platform",
+                    "status | list [context or status] | show <name> | pending | help",
+                ),
+                Command::new(
+                    "/countersign",
+                    "What waits for you, and your runs",
+                    "pending | runs | mine | notebook [link] | settings | help",
+                ),
             ],
-            shortcuts: Vec::new(),
+            shortcuts: vec![
+                Shortcut::new("ask_about_message", "Ask about this message", ShortcutKind::Message),
+                Shortcut::new("export_thread", "Export this thread", ShortcutKind::Message),
+            ],
             scopes: SCOPES.iter().map(|&scope| scope.to_owned()).collect(),
             clock: Arc::new(SystemClock),
         }
@@ -162,6 +173,13 @@ pub struct Shortcut {
     /// `message` (in the menu of a message) or `global`.
     #[serde(rename = "type")]
     pub kind: ShortcutKind,
+}
+
+impl Shortcut {
+    /// A shortcut by what comes back with it, what the menu says, and where it is offered.
+    pub fn new(callback_id: &str, name: &str, kind: ShortcutKind) -> Self {
+        Self { callback_id: callback_id.to_owned(), name: name.to_owned(), kind }
+    }
 }
 
 /// Where a shortcut is offered.

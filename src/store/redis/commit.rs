@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{RedisStore, json, keys, scripts::Call};
 use crate::{
     graph::{
-        action::Status,
+        action::{Label, Status},
         store::{
             ActionChange, AuditDraft, AuditEntry, Changes, Error, Lease, Outbound, Outgoing, Then, TimerChange, Version,
         },
@@ -193,6 +193,7 @@ struct ActionPlan<'a> {
     revision: u64,
     status: &'static str,
     index: String,
+    labels: Vec<String>,
     approval: &'a str,
     record: String,
 }
@@ -259,6 +260,7 @@ impl<'a> ActionPlan<'a> {
             revision: record.revision,
             status: record.status.as_str(),
             index: keys::action(record.requested_at.millis(), &record.thread, &record.id),
+            labels: record.labels().iter().map(Label::to_string).collect(),
             approval: record.approval.as_str(),
             record: json::write(record),
         }

@@ -65,6 +65,8 @@ places! {
         Approvals = "approvals",
         /// Sorted set: thread of ours → when something last happened in it, server.
         Recent = "recent",
+        /// Sorted set without scores: label, a blank, status, a blank, [`action`].
+        ActionLabels = "action_labels",
     }
 }
 
@@ -86,7 +88,7 @@ places! {
         Audit = "audit",
         /// Hash: action → record.
         Actions = "actions",
-        /// Hash: action → `revision`, `status` and `index` of its record.
+        /// Hash: action → `revision`, `status`, `index` and `labels` of its record.
         ActionMeta = "action_meta",
         /// Hash: position → `slot`, `nonce`, `progress`, `remove`, `not_before`, `attempts`.
         OutboxMeta = "outbox_meta",
@@ -126,6 +128,11 @@ pub(super) fn of_thread(thread: &ThreadId) -> Vec<String> {
 /// Where the answer to a write is kept.
 pub(super) fn commit(thread: &ThreadId, commit: &CommitId) -> String {
     format!("{}commit:{thread}:{commit}", prefix(thread.partition()))
+}
+
+/// Whether the actions of a partition are in [`Shelf::ActionLabels`], also those from before there was one.
+pub(super) fn labelled(partition: Partition) -> String {
+    format!("{}labelled", prefix(partition))
 }
 
 /// Where bytes are kept.

@@ -36,6 +36,7 @@ mod forget;
 mod ingest;
 mod json;
 mod keys;
+mod labelling;
 mod lease;
 mod outbox;
 mod reading;
@@ -50,7 +51,7 @@ use self::{commit::Heads, connection::Link, durability::OpenError, finder::Finde
 use crate::{
     clock::Timestamp,
     graph::{
-        action::ActionRecord,
+        action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
             Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
@@ -83,6 +84,9 @@ impl RedisStore {
         if !found.problems.is_empty() && !allow_lossy {
             return Err(OpenError::Lossy(found));
         }
+        labelling::bring_up_to_date(&link)
+            .await
+            .map_err(|source| OpenError::Unavailable { address: link.address(), source })?;
         Ok(Self { link, scripts: Scripts::new(), heads: Heads::default(), finder: Finder::default() })
     }
 }
@@ -168,6 +172,15 @@ impl Store for RedisStore {
 
     async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
         reading::actions(self, filter).await
+    }
+
+    async fn actions_under(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+    ) -> Result<Vec<ActionRecord>, Error> {
+        reading::actions_under(self, labels, statuses, limit).await
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     graph::{
-        action::{ActionRecord, Status},
+        action::{ActionRecord, Label, Status},
         store::{ActionFilter, AuditEntry, Backlog, Error, Posted, Register, StepRecord, ThreadSummary, Version},
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId},
@@ -51,19 +51,44 @@ pub(super) async fn actions(store: &RedisStore, filter: &ActionFilter) -> Result
     let mut named = newest_actions(store, filter).await?;
     named.sort_unstable_by(|a, b| b.cmp(a));
     named.truncate(filter.limit);
-    if named.is_empty() {
+    let mut records = records_of(store, &named).await?;
+    // One may have moved between the two looks.
+    records.retain(|record| wanted(filter, record));
+    Ok(records)
+}
+
+/// [`crate::graph::store::Store::actions_under`].
+pub(super) async fn actions_under(
+    store: &RedisStore,
+    labels: &[Label],
+    statuses: &[Status],
+    limit: usize,
+) -> Result<Vec<ActionRecord>, Error> {
+    if labels.is_empty() || limit == 0 {
         return Ok(Vec::new());
     }
+    let wanted = if statuses.is_empty() { Status::ALL.as_slice() } else { statuses };
     let mut pipeline = redis::pipe();
-    for name in &named {
-        let (thread, id) = read_action(name)?;
-        pipeline.hget(Drawer::Actions.of(&thread), id.as_str());
+    for partition in Partition::all() {
+        for label in labels {
+            for status in wanted {
+                newest_with(&mut pipeline, Shelf::ActionLabels.of(partition), &format!("{label} {status}"), limit);
+            }
+        }
     }
-    let records: Vec<Option<String>> = store.link.pipeline(&pipeline).await?;
-    let records = records.into_iter().flatten().map(|text| json::read("an action", &text));
+    let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
+    let ranges = labels.iter().flat_map(|label| wanted.iter().map(move |status| format!("{label} {status} ")));
+    let ranges: Vec<String> = ranges.collect(); // the same in each partition
+    let mut named = Vec::new();
+    for (members, range) in found.iter().zip(ranges.iter().cycle()) {
+        named.extend(members.iter().filter_map(|member| member.strip_prefix(range).map(str::to_owned)));
+    }
+    named.sort_unstable_by(|a, b| b.cmp(a));
+    named.dedup();
+    named.truncate(limit);
+    let mut records = records_of(store, &named).await?;
     // One may have moved between the two looks.
-    let mut records: Vec<ActionRecord> = records.collect::<Result<_, _>>()?;
-    records.retain(|record| wanted(filter, record));
+    records.retain(|record| wanted.contains(&record.status) && record.is_under(labels));
     Ok(records)
 }
 
@@ -203,20 +228,34 @@ async fn newest_actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
         for status in statuses {
-            // From the last member that begins with the status and a blank, back to the first; `!` follows the blank.
-            pipeline
-                .cmd("ZREVRANGEBYLEX")
-                .arg(Shelf::ActionIndex.of(partition))
-                .arg(format!("({status}!"))
-                .arg(format!("[{status} "))
-                .arg("LIMIT")
-                .arg(0)
-                .arg(filter.limit.min(i64::MAX as usize));
+            newest_with(&mut pipeline, Shelf::ActionIndex.of(partition), status.as_str(), filter.limit);
         }
     }
     let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
     let names = found.into_iter().flatten();
     Ok(names.filter_map(|member| member.split_once(' ').map(|(_, name)| name.to_owned())).collect())
+}
+
+/// Asks for the last members of a sorted set that begin with these words and a blank.
+fn newest_with(pipeline: &mut redis::Pipeline, key: String, words: &str, limit: usize) {
+    // From the last member that begins so, back to the first; `!` follows the blank.
+    let (from, to) = (format!("({words}!"), format!("[{words} "));
+    let limit = limit.min(i64::MAX as usize);
+    pipeline.cmd("ZREVRANGEBYLEX").arg(key).arg(from).arg(to).arg("LIMIT").arg(0).arg(limit);
+}
+
+/// The records of actions by what [`keys::action`] calls them, in that order.
+async fn records_of(store: &RedisStore, named: &[String]) -> Result<Vec<ActionRecord>, Error> {
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut pipeline = redis::pipe();
+    for name in named {
+        let (thread, id) = read_action(name)?;
+        pipeline.hget(Drawer::Actions.of(&thread), id.as_str());
+    }
+    let records: Vec<Option<String>> = store.link.pipeline(&pipeline).await?;
+    records.into_iter().flatten().map(|text| json::read("an action", &text)).collect()
 }
 
 fn wanted(filter: &ActionFilter, record: &ActionRecord) -> bool {

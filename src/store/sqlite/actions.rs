@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     graph::{
-        action::{ActionRecord, Status},
+        action::{ActionRecord, Label, Status},
         store::{ActionChange, ActionFilter, Error},
     },
     ids::{ActionId, ApprovalId, ThreadId},
@@ -23,6 +23,7 @@ pub(super) struct StoredAction {
     revision: u64,
     status: Status,
     requested_at: i64,
+    labels: Vec<String>,
     record: String,
 }
 
@@ -35,6 +36,7 @@ impl From<&ActionChange> for StoredAction {
             revision: record.revision,
             status: record.status,
             requested_at: record.requested_at.0,
+            labels: record.labels().iter().map(Label::to_string).collect(),
             record: json(record),
         }
     }
@@ -60,7 +62,7 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
                 change.requested_at,
                 change.record,
             ])?;
-            Ok(())
+            label(connection, connection.last_insert_rowid(), change)
         }
         (Some(expected), Some((id, status, revision)))
             if revision == int(expected) && read_status(&status)?.may_become(change.status) =>
@@ -75,7 +77,7 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
                 change.requested_at,
                 change.record,
             ])?;
-            Ok(())
+            label(connection, id, change)
         }
         (_, stored) => {
             let current = match stored {
@@ -85,6 +87,16 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
             Err(Error::ActionMoved { id: change.id.clone(), current: current.map(Box::new) })
         }
     }
+}
+
+/// Makes an action found under its labels. What it no longer has stays, and is passed over when it is read.
+fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), Error> {
+    const SQL: &str = "INSERT OR IGNORE INTO action_labels (label, requested_at, action) VALUES (?1, ?2, ?3)";
+    let mut insert = connection.prepare_cached(SQL)?;
+    for label in &change.labels {
+        insert.execute(params![label, change.requested_at, id])?;
+    }
+    Ok(())
 }
 
 /// An action of a thread, still written out.
@@ -120,6 +132,43 @@ pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec
     let values: Vec<&dyn ToSql> = values.iter().map(AsRef::as_ref).collect();
     let rows = select.query_map(values.as_slice(), |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Actions under any of the labels, newest first, each once, still written out.
+///
+/// Few actions are under way at a time, so these are found by their status; others are found by their labels.
+pub(super) fn list_under(
+    connection: &Connection,
+    labels: &[String],
+    statuses: &[Status],
+    limit: usize,
+) -> Result<Vec<String>, Error> {
+    const BY_STATUS: &str = "SELECT a.requested_at, a.id, a.record FROM actions AS a INDEXED BY actions_by_status \
+                             WHERE a.status IN (SELECT value FROM json_each(?2)) \
+                             AND EXISTS (SELECT 1 FROM action_labels AS l \
+                                         WHERE l.label = ?1 AND l.requested_at = a.requested_at AND l.action = a.id) \
+                             ORDER BY a.requested_at DESC, a.id DESC LIMIT ?3";
+    const BY_LABEL: &str = "SELECT a.requested_at, a.id, a.record FROM action_labels AS l \
+                            CROSS JOIN actions AS a ON a.id = l.action \
+                            WHERE l.label = ?1 AND a.status IN (SELECT value FROM json_each(?2)) \
+                            ORDER BY l.requested_at DESC, l.action DESC LIMIT ?3";
+    let under_way = |status: &Status| matches!(status, Status::Pending | Status::Approved | Status::Intent);
+    let sql = if !statuses.is_empty() && statuses.iter().all(under_way) { BY_STATUS } else { BY_LABEL };
+    let statuses = json(&if statuses.is_empty() { Status::ALL.as_slice() } else { statuses });
+    let most = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut select = connection.prepare_cached(sql)?;
+    let mut found: Vec<(i64, i64, String)> = Vec::new();
+    for label in labels {
+        let rows =
+            select.query_map(params![label, statuses, most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        for row in rows {
+            found.push(row?);
+        }
+    }
+    found.sort_by_key(|(at, id, _)| std::cmp::Reverse((*at, *id)));
+    found.dedup_by_key(|(_, id, _)| *id);
+    found.truncate(limit);
+    Ok(found.into_iter().map(|(_, _, record)| record).collect())
 }
 
 /// Reads a record that was written out.

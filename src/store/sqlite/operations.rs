@@ -19,7 +19,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     graph::{
-        action::ActionRecord,
+        action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Destination,
             Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store,
@@ -154,6 +154,20 @@ impl Store for SqliteStore {
         let filter = filter.clone();
         let records = self.readers.run(move |connection| actions::list(connection, &filter)).await?;
         records.iter().map(|record| actions::read(record)).collect()
+    }
+
+    async fn actions_under(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+    ) -> Result<Vec<ActionRecord>, Error> {
+        let (words, wanted): (Vec<_>, Vec<_>) = (labels.iter().map(Label::to_string).collect(), statuses.to_vec());
+        let found = move |connection: &rusqlite::Connection| actions::list_under(connection, &words, &wanted, limit);
+        let records = self.readers.run(found).await?;
+        let mut records: Vec<_> = records.iter().map(|record| actions::read(record)).collect::<Result<_, _>>()?;
+        records.retain(|record| record.is_under(labels));
+        Ok(records)
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {

@@ -6,7 +6,7 @@
 use rusqlite::Connection;
 
 /// Every migration, oldest first.
-const MIGRATIONS: &[&str] = &[FIRST, BYTES_FOR_A_TIME, REGISTERS];
+const MIGRATIONS: &[&str] = &[FIRST, BYTES_FOR_A_TIME, REGISTERS, LABELS_OF_ACTIONS];
 
 /// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
 /// `mailbox`, `steps`, `outbox` and `audit` is the thread and a position in it, see [`super::keys`].
@@ -114,6 +114,33 @@ CREATE INDEX blobs_until ON blobs (until) WHERE until IS NOT NULL;
 /// Small data that belongs to no thread; `revision` counts how often it was set.
 const REGISTERS: &str = "
 CREATE TABLE registers (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+";
+
+/// What actions can be found under ([`crate::graph::action::Label`]): filled for those that are there.
+const LABELS_OF_ACTIONS: &str = "
+CREATE TABLE action_labels (
+    label        TEXT NOT NULL,
+    requested_at INTEGER NOT NULL,
+    action       INTEGER NOT NULL,
+    PRIMARY KEY (label, requested_at, action)
+) STRICT, WITHOUT ROWID;
+INSERT OR IGNORE INTO action_labels
+    SELECT 'asked:' || (record ->> '$.requested_by'), requested_at, id FROM actions;
+INSERT OR IGNORE INTO action_labels
+    SELECT 'within:' || threads.team || '/' || threads.channel, requested_at, actions.id
+    FROM actions JOIN threads ON threads.id = actions.thread;
+INSERT OR IGNORE INTO action_labels
+    SELECT 'names:' || (approver.value ->> '$.user'), requested_at, actions.id
+    FROM actions, json_each(record, '$.policy.approvers') AS approver
+    WHERE approver.type = 'object' AND approver.value ->> '$.user' IS NOT NULL;
+INSERT OR IGNORE INTO action_labels
+    SELECT 'group:' || (approver.value ->> '$.group'), requested_at, actions.id
+    FROM actions, json_each(record, '$.policy.approvers') AS approver
+    WHERE approver.type = 'object' AND approver.value ->> '$.group' IS NOT NULL;
+INSERT OR IGNORE INTO action_labels
+    SELECT 'decided:' || (decision.value ->> '$.by'), requested_at, actions.id
+    FROM actions, json_each(record, '$.decisions') AS decision
+    WHERE decision.value ->> '$.by' IS NOT NULL;
 ";
 
 /// The newest schema that this program knows.

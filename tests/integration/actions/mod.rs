@@ -143,6 +143,7 @@ fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
         interrupted_at: None,
         outcome: None,
         undo,
+        told: Vec::new(),
         scope,
         edits: Vec::new(),
         origin: None,

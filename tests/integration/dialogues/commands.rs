@@ -1,5 +1,8 @@
-//! Slash commands, the Home tab, direct messages, and to whom the bot listens.
+//! Slash commands, their likes in threads, direct messages, and to whom the bot listens.
 
+use std::time::Duration;
+
+use countersign::sandbox::upgrade::faults::Down;
 use insta::assert_snapshot;
 
 use crate::support::bot::TestBot;
@@ -8,7 +11,10 @@ use crate::support::bot::TestBot;
 async fn the_platform_at_a_glance() {
     let bot = TestBot::start().await;
     let ana = bot.user("ana");
-    assert_snapshot!(ana.types("/upgrade status").await, @"UpGrade is running: *A/B Testing Backend*, version `6.5.0`.");
+    assert_snapshot!(ana.types("/upgrade status").await, @"
+    UpGrade is running: *A/B Testing Backend*, version `6.5.0`.
+    Read from UpGrade just now.
+    ");
     assert_snapshot!(ana.types("/upgrade list").await, @"
     6 experiments:
     Name | Status | Context | Conditions
@@ -18,106 +24,264 @@ async fn the_platform_at_a_glance() {
     Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     Math Hints | inactive | assign-prog | control 50%, variant 50%
     Running Test | enrollmentComplete (paused) | assign-prog | control 50%, variant 50%
+    Read from UpGrade just now.
     ");
     assert_snapshot!(ana.types("/upgrade list running").await, @"
     2 experiments (running):
     Name | Status | Context | Conditions
     Class Hint Rollout | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
     Lesson Video Hints | enrolling (running) | mathstream | control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    Read from UpGrade just now.
     ");
     assert_snapshot!(ana.types("/upgrade list livehint-ai").await, @"
     1 experiment (in livehint-ai):
     Name | Status | Context | Conditions
     Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
+    Read from UpGrade just now.
     ");
-    assert_snapshot!(ana.types("/upgrade list zebra").await, @"There is no context “*zebra*”. There are: assign-prog, livehint-ai, mathstream.");
+    assert_snapshot!(ana.types("/upgrade list zebra").await, @"
+    There is no context “*zebra*”. There are: assign-prog, livehint-ai, mathstream.
+    Read from UpGrade just now.
+    ");
+    assert_snapshot!(ana.types("/upgrade show math hints").await, @"
+    Math Hints
+    Worked hints when the graph of an absolute value is compared.
+    *Status*
+    inactive
+    *Context*
+    `assign-prog`
+    *Conditions*
+    control 50% (0 enrolled), variant 50% (0 enrolled)
+    *Decision points*
+    SelectSection / absolute_value_plot_equality
+    *Assigned*
+    each person by themselves
+    *Afterwards*
+    everyone keeps their condition
+    *People on no list*
+    take part
+    *Consistency*
+    individual
+    *Enrolled*
+    nobody
+    *Tags*
+    hints, algebra
+    Id `‹id›`
+    Read from UpGrade just now.
+    ");
+    assert_snapshot!(ana.types("/upgrade show Maht Hints").await, @"There is no experiment “*Maht Hints*”. Did you mean “*Math Hints*”?");
     assert_snapshot!(ana.types("/upgrade help").await, @"
     You can ask me:
     • `/upgrade status`  whether UpGrade is running, and its version
-    • `/upgrade list`  all experiments; list assign-prog or list running for some
+    • `/upgrade list [context or status]`  all experiments, or those of a context or status
+    • `/upgrade show &lt;name&gt;`  one experiment
+    • `/upgrade pending`  cards that wait for somebody
     • `/upgrade help`  this list
-    For everything else, mention me in a channel or write to me directly, in your own words.
+    For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.
     ");
-    assert_snapshot!(ana.types("/upgrade").await, @"
-    You can ask me:
-    • `/upgrade status`  whether UpGrade is running, and its version
-    • `/upgrade list`  all experiments; list assign-prog or list running for some
-    • `/upgrade help`  this list
-    For everything else, mention me in a channel or write to me directly, in your own words.
-    ");
-    assert_snapshot!(ana.types("/upgrade explode").await, @"
-    I don't know `/upgrade explode`.
-    Try `/upgrade help`.
-    ");
+    assert_eq!(ana.types("/upgrade").await, ana.types("/upgrade help").await);
     assert!(bot.slack.thread("experiments", &"0".into()).is_empty());
     bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_waits_and_what_was_done() {
+async fn a_line_that_is_not_understood_is_answered_with_one_that_would_be() {
     let bot = TestBot::start().await;
-    let bo = bot.user("bo");
-    assert_snapshot!(bo.types("/countersign pending").await, @"Nothing is waiting for a decision.");
-    assert_snapshot!(bo.types("/countersign runs").await, @"No change has been asked for yet.");
-    let thread = bot.user("ana").says("start Math Hints").await;
-    thread.says("ana", "stop Lesson Video Hints").await;
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(bo.types("/countersign pending").await, @"
-    Waiting for a decision:
-    • *Stop “Lesson Video Hints”* · asked by @ana · open until ‹time›
+    let ana = bot.user("ana");
+    assert_snapshot!(ana.types("/upgrade stauts").await, @"
+    I don't know `/upgrade stauts`. Did you mean `/upgrade status`?
+    For example: `/upgrade status`
     ");
-    assert_snapshot!(bo.types("/countersign runs").await, @"
-    The latest changes:
-    • *Stop “Lesson Video Hints”* waits for a decision · asked by @ana ‹time›
-    • *Start “Math Hints”* was done · asked by @ana ‹time›
+    assert_snapshot!(ana.types("/upgrade runs").await, @"
+    I don't know `/upgrade runs`. Did you mean `/countersign runs`?
+    For example: `/countersign runs`
     ");
-    assert_snapshot!(bo.types("/countersign help").await, @"
-    You can ask me:
-    • `/countersign pending`  cards that wait for somebody
-    • `/countersign runs`  the latest changes and how they ended
-    • `/countersign help`  this list
-    For everything else, mention me in a channel or write to me directly, in your own words.
+    assert_snapshot!(ana.types("/upgrade explode").await, @"
+    I don't know `/upgrade explode`.
+    Try `/upgrade help`.
     ");
-    assert_snapshot!(bo.types("/countersign dance").await, @"
-    I don't know `/countersign dance`.
+    assert_snapshot!(ana.types("/upgrade show").await, @"
+    `/upgrade show` needs a name after it.
+    For example: `/upgrade show Math Hints`
+    ");
+    assert_snapshot!(ana.types("/countersign pending please").await, @"
+    `/countersign pending` takes nothing after it.
+    For example: `/countersign pending`
+    ");
+    assert_snapshot!(ana.types("/countersign <!channel> *x*").await, @"
+    I don't know `/countersign &lt;!channel&gt;`.
     Try `/countersign help`.
     ");
     bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_platform_that_is_away_is_said_in_a_command_too() {
+async fn what_waits_and_what_was_done() {
     let bot = TestBot::start().await;
-    bot.upgrade.is_down(Some(countersign::sandbox::upgrade::faults::Down::Unavailable));
-    assert_snapshot!(bot.user("ana").types("/upgrade status").await, @"
-    UpGrade does not answer at the moment (status 503), so I could not look that up.
-    Ask again in a minute, or tell whoever runs it.
+    let (ana, bo) = (bot.user("ana"), bot.user("bo"));
+    assert_snapshot!(bo.types("/countersign pending").await, @"Nothing is waiting for a decision here, and nothing of yours elsewhere.");
+    assert_snapshot!(bo.types("/countersign runs").await, @"No change has been asked for here yet, and none by you elsewhere.");
+    assert_snapshot!(bo.types("/countersign mine").await, @"You have not asked for a change yet.");
+    let thread = ana.says("start Math Hints").await;
+    thread.says("ana", "stop Lesson Video Hints").await;
+    thread.clicks("bo", "Start experiment").await;
+    assert_snapshot!(bo.types("/countersign pending").await, @"
+    Waiting for a decision:
+    • *Stop “Lesson Video Hints”* · asked by @ana · open until ‹time› · ‹open the card›
+    As of ‹time›.
+    ");
+    assert_eq!(bo.types("/upgrade pending").await, bo.types("/countersign pending").await);
+    assert_snapshot!(bo.types("/countersign runs").await, @"
+    The latest changes:
+    • *Stop “Lesson Video Hints”* waits for a decision · asked by @ana ‹time› · ‹open the card›
+    • *Start “Math Hints”* was done · asked by @ana ‹time› · ‹open the card›
+    As of ‹time›.
+    ");
+    assert_snapshot!(ana.types("/countersign mine").await, @"
+    You asked for:
+    • *Stop “Lesson Video Hints”* waits for a decision · asked ‹time› · ‹open the card›
+    • *Start “Math Hints”* was done · asked ‹time› · ‹open the card›
+    As of ‹time›.
+    ");
+    assert_snapshot!(bo.types("/countersign mine").await, @"You have not asked for a change yet.");
+    assert_snapshot!(bo.types("/countersign help").await, @"
+    You can ask me:
+    • `/countersign pending`  cards that wait for somebody
+    • `/countersign runs`  the latest changes and how they ended
+    • `/countersign mine`  what you asked for
+    • `/countersign notebook [link to a thread]`  a thread as a file
+    • `/countersign settings`  who may decide what here, and the limits
+    • `/countersign help`  this list
+    For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.
+    ");
+    assert_snapshot!(bo.types("/countersign settings").await, @"
+    Who may decide here
+    • By anyone in this channel: create experiment, get decision point assignments, init experiment user, mark decision point, simulate user journey, test condition balance, test consistency rules, update experiment, update experiment status
+    • By anyone in this channel but the person who asked: delete experiment
+    How I am set up
+    *Platform*
+    A/B Testing Backend, version `6.5.0` (just now)
+    *Language model*
+    none; the documented phrases are understood without one
+    *A card is open for*
+    24 hours
+    *One step may take*
+    2 minutes
+    *One call to the platform may take*
+    2 seconds
+    *Threads worked on at a time*
+    64
+    These are settings of whoever runs me; nothing can be changed here.
     ");
     bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_home_tab_shows_what_waits() {
+async fn a_link_leads_to_the_card() {
     let bot = TestBot::start().await;
-    assert_snapshot!(bot.user("bo").opens_home().await, @"
-    Waiting for a decision
-    Nothing is waiting.
-    How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
-    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
-    ");
     let thread = bot.user("ana").says("start Math Hints").await;
-    thread.says("ana", "stop Lesson Video Hints").await;
-    thread.clicks("bo", "Start experiment").await;
-    assert_snapshot!(bot.user("bo").opens_home().await, @"
-    Waiting for a decision
-    • *Stop “Lesson Video Hints”* · asked by @ana · open until ‹time›
-    Lately
-    • *Start “Math Hints”* was done · ‹time›
-    How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
-    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    bot.user("bo").types("/countersign pending").await;
+    let card = thread.with_button("Start experiment");
+    let told = bot.slack.ephemerals("bo");
+    let expected = format!(
+        "https://learning-lab.slack.com/archives/C1/p{}?thread_ts={}&amp;cid=C1|open the card",
+        card.as_str().replace('.', ""),
+        thread.root
+    );
+    assert!(told[0].words().contains(&expected), "{}", told[0].words());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_asked_for_elsewhere_is_shown_to_nobody_else() {
+    let bot = TestBot::start().await;
+    bot.user("ana").says("start Math Hints").await;
+    bot.user("cy").writes("stop Lesson Video Hints").await;
+    let everything = async |name: &'static str, channel: &'static str| {
+        let person = bot.user(name);
+        let pending = person.types_in(channel, "/countersign pending").await;
+        let runs = person.types_in(channel, "/countersign runs").await;
+        let mine = person.types_in(channel, "/countersign mine").await;
+        [pending.contains("Math"), runs.contains("Math"), mine.contains("Math")]
+            .into_iter()
+            .chain([pending.contains("Lesson"), runs.contains("Lesson"), mine.contains("Lesson")])
+            .map(|seen| if seen { 'x' } else { '.' })
+            .collect::<String>()
+    };
+    //                                     Math Hints: pending, runs, mine; then Lesson Video Hints
+    assert_eq!(everything("bo", "experiments").await, "xx....", "asked for in this channel");
+    assert_eq!(everything("bo", "general").await, "......", "asked for somewhere else");
+    assert_eq!(everything("ana", "general").await, "xxx...", "her own");
+    assert_eq!(everything("cy", "general").await, "...xxx", "his own, in his direct messages");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_platform_that_is_away_is_said_in_a_command_too() {
+    let bot = TestBot::start().await;
+    let ana = bot.user("ana");
+    bot.upgrade.is_down(Some(Down::Unavailable));
+    assert_snapshot!(ana.types("/upgrade status").await, @"
+    UpGrade has not answered within 2 s, so I could not look that up.
+    Ask again in a minute, or tell whoever runs it.
     ");
+    bot.upgrade.is_down(None);
+    ana.types("/upgrade status").await;
+    ana.types("/upgrade list livehint-ai").await;
+    bot.upgrade.is_down(Some(Down::Unavailable));
+    bot.clock.advance(Duration::from_secs(180));
+    assert_snapshot!(ana.types("/upgrade status").await, @"
+    UpGrade is running: *A/B Testing Backend*, version `6.5.0`.
+    UpGrade does not answer at the moment. This is from *3 min ago*.
+    ");
+    assert_snapshot!(ana.types("/upgrade list livehint-ai").await, @"
+    1 experiment (in livehint-ai):
+    Name | Status | Context | Conditions
+    Chat Tone | cancelled (completed) | livehint-ai | tutor-a 50%, tutor-b 50%
+    UpGrade does not answer at the moment. This is from *3 min ago*.
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_thread_a_mention_does_what_a_command_does_elsewhere() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    thread.says("bo", "@countersign status").await;
+    assert_snapshot!(thread.told("bo"), @"
+    In this thread:
+    • *Start “Math Hints”* · asked by @ana · open until ‹time›
+    ");
+    thread.says("bo", "@countersign cancel").await;
+    assert_snapshot!(thread.told("bo"), @"Nothing that you asked for is waiting in this thread.");
+    assert_eq!(thread.heard(), "", "nothing changed");
+    thread.says("ana", "stop Lesson Video Hints").await;
+    thread.heard();
+    thread.says("ana", "@countersign cancel!").await;
+    assert_snapshot!(thread.told("ana"), @"
+    Withdrawn, and nothing was changed:
+    • *Stop “Lesson Video Hints”*
+    • *Start “Math Hints”*
+    ");
+    assert!(thread.heard().contains("Withdrawn by @ana"));
+    thread.says("ana", "@countersign Status?").await;
+    assert_snapshot!(thread.told("ana"), @"
+    Nothing is running or waiting in this thread.
+    Last: *Stop “Lesson Video Hints”* was withdrawn · asked by @ana ‹time›
+    ");
+    assert_eq!(bot.done_to_platform(), [""; 0]);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_question_is_open_the_words_are_its_answer() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").writes("create an experiment").await;
+    thread.heard();
+    thread.says("ana", "cancel").await;
+    assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
+    assert_eq!(thread.told("ana"), "");
     bot.finish().await;
 }
 

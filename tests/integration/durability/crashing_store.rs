@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use countersign::{
     clock::Timestamp,
     graph::{
-        action::ActionRecord,
+        action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
             Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
@@ -183,6 +183,15 @@ impl Store for CrashingStore {
 
     async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
         self.inner.actions(filter).await
+    }
+
+    async fn actions_under(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+    ) -> Result<Vec<ActionRecord>, Error> {
+        self.inner.actions_under(labels, statuses, limit).await
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {

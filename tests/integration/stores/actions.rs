@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     clock::Timestamp,
     graph::{
-        action::{ActionRecord, Status},
+        action::{ActionRecord, Approver, Decision, Label, Status, Verdict},
         store::{ActionChange, ActionFilter, Changes, Error, Then, TimerChange},
     },
 };
@@ -184,4 +184,63 @@ pub(crate) async fn actions_are_listed_newest_first(f: impl Fixture) {
     assert_eq!(list(None, &[Status::Approved], 10).await, ["a3", "a0"]);
     assert_eq!(list(None, &[Status::Approved, Status::Pending], 4).await, ["a5", "a4", "a3", "a2"]);
     assert_eq!(list(Some(thread(1)), &[Status::Approved, Status::Done], 10).await, ["a3"]);
+}
+
+/// Six actions of two people in two channels; bo and the group S1 are named by two of them each.
+pub(crate) async fn labelled(f: &impl Fixture) -> Vec<ActionRecord> {
+    let mut records = Vec::new();
+    for n in 0..6_u32 {
+        let mut place = thread(n);
+        place.channel = if n % 2 == 0 { "C1" } else { "C2" }.into();
+        let mut record = action(&place, &format!("a{n}"), f.now() + Duration::from_secs(u64::from(n)));
+        record.requested_by = if n < 4 { "ana" } else { "bo" }.into();
+        record.policy.approvers = match n {
+            0 | 1 => vec![Approver::User("bo".into()), Approver::Channel],
+            2 | 3 => vec![Approver::Group("S1".to_owned())],
+            _ => vec![Approver::Requester],
+        };
+        f.store().apply(&changes_of(created(&record))).await.unwrap();
+        records.push(record);
+    }
+    records
+}
+
+/// The names of what is found, newest first.
+pub(crate) async fn found_under(f: &impl Fixture, labels: &[Label], statuses: &[Status], limit: usize) -> Vec<String> {
+    let found = f.store().actions_under(labels, statuses, limit).await.unwrap();
+    found.into_iter().map(|record| record.id.to_string()).collect()
+}
+
+pub(crate) async fn an_action_is_found_under_its_labels(f: impl Fixture) {
+    let records = labelled(&f).await;
+    let (ana, bo) = (Label::AskedBy("ana".into()), Label::AskedBy("bo".into()));
+    let (named, group) = (Label::Names("bo".into()), Label::NamesGroup("S1".to_owned()));
+    let c2 = Label::Within("T1".into(), "C2".into());
+    let one = std::slice::from_ref;
+    assert_eq!(found_under(&f, one(&ana), &[], 10).await, ["a3", "a2", "a1", "a0"]);
+    assert_eq!(found_under(&f, one(&ana), &[], 2).await, ["a3", "a2"]);
+    assert_eq!(found_under(&f, one(&bo), &[Status::Pending], 10).await, ["a5", "a4"]);
+    assert_eq!(found_under(&f, one(&c2), &[], 10).await, ["a5", "a3", "a1"]);
+    assert_eq!(found_under(&f, one(&Label::Within("T1".into(), "C".into())), &[], 10).await, [""; 0], "no prefix");
+    assert_eq!(
+        found_under(&f, &[named.clone(), group.clone()], &[Status::Pending], 10).await,
+        ["a3", "a2", "a1", "a0"]
+    );
+    assert_eq!(found_under(&f, &[c2.clone(), ana.clone()], &[], 10).await, ["a5", "a3", "a2", "a1", "a0"], "each once");
+    assert_eq!(found_under(&f, &[], &[], 10).await, [""; 0]);
+
+    let mut decided = moved(&records[1], Status::Rejected);
+    let by = Some("cy".into());
+    decided.record.decisions.push(Decision { by, at: f.now(), verdict: Verdict::Rejected { reason: None } });
+    f.store().apply(&changes_of(decided)).await.unwrap();
+    let cy = Label::DecidedBy("cy".into());
+    assert_eq!(found_under(&f, one(&cy), &[Status::Rejected, Status::Done], 10).await, ["a1"]);
+    assert_eq!(found_under(&f, one(&named), &[Status::Pending], 10).await, ["a0"], "it moved on");
+    assert_eq!(found_under(&f, one(&named), &[], 10).await, ["a1", "a0"]);
+
+    let mut renamed = moved(&records[0], Status::Pending);
+    renamed.record.policy.approvers = vec![Approver::Group("S1".to_owned())];
+    f.store().apply(&changes_of(renamed)).await.unwrap();
+    assert_eq!(found_under(&f, one(&named), &[Status::Pending], 10).await, [""; 0], "no longer named");
+    assert_eq!(found_under(&f, one(&group), &[Status::Pending], 10).await, ["a3", "a2", "a0"]);
 }

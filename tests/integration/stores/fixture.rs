@@ -208,6 +208,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         interrupted_at: None,
         outcome: None,
         undo: None,
+        told: Vec::new(),
         scope: Scope::default(),
         edits: Vec::new(),
         origin: None,

@@ -450,3 +450,21 @@ async fn everything_of_a_thread_shares_its_slot() {
     }
     assert!((0..5).all(|n| of_thread[&thread(n)] >= 7), "{of_thread:?}");
 }
+
+#[tokio::test]
+async fn a_store_from_before_there_were_labels_gets_them() {
+    let f = Redis::fresh().await;
+    let records = super::actions::labelled(&f).await;
+    let mut connection = f.server.connection().await;
+    let forget = "for _, name in ipairs({'labelled', 'action_labels'}) do \
+                      for _, key in ipairs(redis.call('KEYS', 'countersign:*:' .. name)) do redis.call('DEL', key) end \
+                  end";
+    redis::Script::new(forget).invoke_async::<_, ()>(&mut connection).await.unwrap();
+    let f = f.reopen().await;
+    for record in &records {
+        for label in record.labels() {
+            let found = f.store().actions_under(&[label.clone()], &[], 10).await.unwrap();
+            assert!(found.contains(record), "{label}: {}", record.id);
+        }
+    }
+}

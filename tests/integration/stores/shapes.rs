@@ -118,7 +118,8 @@ fn saved_messages_are_read() {
             Outbound::Card { .. } => 2,
             Outbound::Remove => 3,
             Outbound::File { .. } => 4,
+            Outbound::Direct { .. } => 5,
         })
         .collect();
-    assert_eq!(kinds, (0..5).collect(), "every kind has its example");
+    assert_eq!(kinds, (0..6).collect(), "every kind has its example");
 }

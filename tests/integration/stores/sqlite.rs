@@ -81,3 +81,21 @@ async fn its_settings_lose_nothing() {
     assert_eq!(durability.problems, [""; 0]);
     assert!(durability.name.starts_with("SQLite 3.") && durability.name.ends_with(" (countersign.sqlite)"));
 }
+
+#[tokio::test]
+async fn a_file_from_before_there_were_labels_gets_them() {
+    let f = Sqlite::fresh().await;
+    let records = super::actions::labelled(&f).await;
+    let Sqlite { store, clock, path, dir } = f;
+    drop(store);
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.execute_batch("DROP TABLE action_labels; PRAGMA user_version = 2").unwrap();
+    drop(file);
+    let f = Sqlite::open(dir, clock);
+    for record in &records {
+        for label in record.labels() {
+            let found = f.store().actions_under(&[label.clone()], &[], 10).await.unwrap();
+            assert!(found.contains(record), "{label}: {}", record.id);
+        }
+    }
+}

@@ -229,8 +229,13 @@ impl<'a> Person<'a> {
 
     /// Types a command in #experiments; what only this person is told.
     pub(crate) async fn types(self, line: &str) -> String {
+        self.types_in("experiments", line).await
+    }
+
+    /// Types a command in a channel; what only this person is told.
+    pub(crate) async fn types_in(self, channel: &str, line: &str) -> String {
         let before = self.bot.slack.ephemerals(self.name).len();
-        self.bot.slack.command(self.name, "experiments", line).await.unwrap();
+        self.bot.slack.command(self.name, channel, line).await.unwrap();
         eventually("an answer", || self.bot.slack.ephemerals(self.name).len() > before).await;
         self.bot.settled().await;
         let told = self.bot.slack.ephemerals(self.name);
@@ -245,8 +250,38 @@ impl<'a> Person<'a> {
         self.bot.slack.opens_home(self.name);
         eventually("a Home tab", || published() > before).await;
         self.bot.settled().await;
+        self.home()
+    }
+
+    /// Presses something in the Home tab; what it says once it is drawn again.
+    pub(crate) async fn presses_at_home(self, label: &str) -> String {
+        let user = self.bot.slack.user(self.name);
+        let view = self.bot.slack.look(|world| world.homes[&user].id.clone());
+        let published = || self.bot.slack.ledger().calls("views.publish").len();
+        let before = published();
+        self.bot.slack.clicks_in_view(self.name, &view, label).await.unwrap();
+        eventually("a Home tab", || published() > before).await;
+        self.bot.settled().await;
+        self.home()
+    }
+
+    /// What the Home tab says now.
+    pub(crate) fn home(self) -> String {
+        let user = self.bot.slack.user(self.name);
         self.bot
             .readable(&self.bot.slack.look(|world| world.homes.get(&user).map(|home| home.words())).unwrap_or_default())
+    }
+
+    /// What the bot wrote to this person directly, outside threads, as it stands now.
+    pub(crate) fn direct_messages(self) -> String {
+        let user = self.bot.slack.user(self.name);
+        let channel = self
+            .bot
+            .slack
+            .look(|world| world.channels.iter().find(|c| c.with.as_ref() == Some(&user)).map(|c| c.id.to_string()));
+        let all = self.bot.slack.messages(&channel.expect("everybody can be written to"));
+        let ours: Vec<_> = all.iter().filter(|message| message.by_app && !message.deleted).collect();
+        ours.iter().map(|message| self.bot.readable(&message.words())).collect::<Vec<_>>().join("\n---\n")
     }
 
     /// Writes in a channel as it is, which opens a thread if the bot is mentioned.

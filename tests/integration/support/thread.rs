@@ -93,9 +93,23 @@ pub(crate) fn normalised(text: &str) -> String {
             rest = rest[start..].split_once('>').map_or("", |(_, after)| after);
         }
         out.push_str(rest);
-        words.push(without_hex(&out));
+        words.push(without_hex(&without_addresses(&out)));
     }
     words.join("\n")
+}
+
+/// Links into the workspace become their words: `<https://…/archives/C1/p17…|open the card>` is `‹open the card›`.
+fn without_addresses(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some(start) = rest.find("<https://learning-lab.slack.com/archives/") {
+        out.push_str(&rest[..start]);
+        let (link, after) = rest[start..].split_once('>').unwrap_or((&rest[start..], ""));
+        out.push_str(&format!("‹{}›", link.split_once('|').map_or("link", |(_, words)| words)));
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Digests (8 hexadecimal digits) and UUIDs become `‹id›`.

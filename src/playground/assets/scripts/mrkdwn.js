@@ -126,6 +126,11 @@ function command(inside, label) {
 
 /** A link that may be followed; anything but the web and mail stays text. */
 export function link(url, label) {
+  const message = /^https:\/\/[^/]+\.slack\.com\/archives\/(\w+)\/p(\d+)(\d{6})(?:\?.*thread_ts=([\d.]+))?/.exec(url);
+  if (message) {
+    const [, channel, seconds, rest, root] = message;
+    return h('a', { href: `#as=${known.me}&channel=${channel}&thread=${root ?? `${seconds}.${rest}`}` }, label ?? url);
+  }
   if (!/^(https?:|mailto:)/i.test(url)) return label === null ? null : h('span', { class: 'not-a-link', title: url }, label);
   return h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, label ?? url.replace(/^mailto:/, ''));
 }

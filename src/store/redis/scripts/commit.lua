@@ -85,10 +85,16 @@ for _, action in ipairs(plan.actions) do
   if raw then
     local stored = cjson.decode(raw)
     redis.call('ZREM', ACTION_INDEX, stored.status .. ' ' .. stored.index)
+    for _, label in ipairs(stored.labels or {}) do
+      redis.call('ZREM', ACTION_LABELS, label .. ' ' .. stored.status .. ' ' .. stored.index)
+    end
   end
   redis.call('ZADD', ACTION_INDEX, 0, action.status .. ' ' .. action.index)
+  for _, label in ipairs(action.labels) do
+    redis.call('ZADD', ACTION_LABELS, 0, label .. ' ' .. action.status .. ' ' .. action.index)
+  end
   redis.call('HSET', ACTION_META, action.id, cjson.encode(
-    {revision = action.revision, status = action.status, index = action.index}))
+    {revision = action.revision, status = action.status, index = action.index, labels = action.labels}))
   redis.call('HSET', ACTIONS, action.id, action.record)
   redis.call('HSET', APPROVALS, action.approval, action.index)
 end

@@ -22,13 +22,13 @@ const REMEMBERED: usize = 200;
 
 /// Looks user groups up.
 #[derive(Clone)]
-pub struct Groups {
+pub struct Membership {
     slack: SlackClient,
     clock: Arc<dyn Clock>,
     known: Arc<Mutex<HashMap<String, (Timestamp, Vec<UserId>)>>>,
 }
 
-impl Groups {
+impl Membership {
     /// Of this workspace.
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>) -> Self {
         Self { slack, clock, known: Arc::default() }

@@ -1,0 +1,105 @@
+//! Tells those who are named by a card's policy that it waits for them, directly and once.
+//!
+//! When the card is put out, a timer that is due at once puts [`Entry::Tell`] on the desk, in the same write. Handling it
+//! puts one message for each person into the thread's outbox, behind the card, each in a slot of its own; the record
+//! remembers who was told. All of that is one write, so a crash neither loses nor repeats a message. When the card is
+//! decided, the same slots are filled anew, which edits the messages.
+//!
+//! [`Entry::Tell`]: crate::conversation::entry::Entry::Tell
+
+use std::sync::Arc;
+
+use super::desk::Answer;
+use crate::{
+    clock::{Clock, Timestamp},
+    conversation::groups::Groups,
+    graph::{
+        action::{ActionRecord, Approver, Status},
+        store::{ActionChange, Changes, Error, Seq, Store},
+    },
+    ids::{ApprovalId, CommitId, UserId},
+    slack::client_error,
+};
+
+/// How many people are told at most: those named themselves come before members of groups.
+pub const MOST: usize = 10;
+
+/// Tells people.
+#[derive(Clone)]
+pub struct Telling {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    groups: Groups,
+}
+
+impl Telling {
+    /// For the cards in this store; groups are looked up here.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, groups: Groups) -> Self {
+        Self { store, clock, groups }
+    }
+
+    /// Tells everybody who is named by the policy of a card, if it still waits, and if they were not told before.
+    ///
+    /// # Errors
+    ///
+    /// If the store or Slack does not answer, or somebody else moved the action meanwhile: it is to be done again.
+    pub async fn tell(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
+        let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
+        if record.status != Status::Pending || record.expires_at <= self.clock.now() {
+            return Ok(Answer::Nothing);
+        }
+        let people = self.people(&record).await?;
+        if people.is_empty() {
+            return Ok(Answer::Nothing);
+        }
+        let changes = waits(&record, people, self.clock.now(), seq)?;
+        self.store.apply(&changes).await?;
+        Ok(Answer::Counted(record.thread))
+    }
+
+    /// Who is named and was not told yet, but for those whose request it is.
+    async fn people(&self, record: &ActionRecord) -> Result<Vec<UserId>, Error> {
+        let (mut people, mut members) = (Vec::new(), Vec::new());
+        for approver in &record.policy.approvers {
+            match approver {
+                Approver::User(user) => people.push(user.clone()),
+                Approver::Group(group) => members.extend(self.members(group).await?),
+                Approver::Channel | Approver::Requester => {}
+            }
+        }
+        people.append(&mut members);
+        let mut new = Vec::new();
+        for person in people {
+            let known = record.is_request_of(&person) || record.told.contains(&person) || new.contains(&person);
+            if !known && record.told.len() + new.len() < MOST {
+                new.push(person);
+            }
+        }
+        Ok(new)
+    }
+
+    async fn members(&self, group: &str) -> Result<Vec<UserId>, Error> {
+        use client_error::Error::{NoAnswer, NotSent, RateLimited};
+        match self.groups.members_now(group).await {
+            Ok(members) => Ok(members),
+            Err(error @ (NoAnswer(_) | NotSent | RateLimited { .. })) => Err(Error::Unavailable(Box::new(error))),
+            Err(error) => {
+                tracing::error!(error = %error, group, "A user group cannot be looked up, so nobody in it is told");
+                Ok(Vec::new())
+            }
+        }
+    }
+}
+
+/// The write that tells these people, too.
+fn waits(record: &ActionRecord, people: Vec<UserId>, now: Timestamp, seq: Seq) -> Result<Changes, Error> {
+    let moved = record.moved(Status::Pending);
+    let mut told = moved.map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
+    let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+    changes.desk_acks.push(seq);
+    told.told = people;
+    changes.outbox = told.notices(now);
+    told.told.splice(0..0, record.told.iter().cloned());
+    changes.actions.push(ActionChange { expected: Some(record.revision), record: told });
+    Ok(changes)
+}

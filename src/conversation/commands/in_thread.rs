@@ -1,0 +1,134 @@
+//! “@bot status” and “@bot cancel”: what commands do, in threads, where Slack allows none.
+//!
+//! A single word to the bot, so that no sentence is taken for it. While the assistant waits for an answer, “cancel” is
+//! about that, and so is “status” where the bot was not mentioned: both are for the assistant then.
+
+use crate::{
+    assistant::state::AgentState,
+    clock::Timestamp,
+    conversation::{
+        approvals::decide::decide,
+        entry::{Here, Order},
+    },
+    graph::{
+        action::{ActionRecord, Decision, Status, Verdict},
+        checkpoint::Checkpoint,
+        store::{ActionFilter, Changes, Error, Mail, Saved, Seq, Store},
+    },
+    ids::CommitId,
+    reply::{Reply, Text},
+};
+
+use super::replies;
+
+/// How many actions of a thread are looked at.
+const LOOKED_AT: usize = 20;
+
+/// What became of an order.
+#[derive(Debug, PartialEq)]
+pub enum Outcome {
+    /// It is answered.
+    Answered(Reply),
+    /// It is answered, and something in the thread changed.
+    Changed(Reply),
+    /// It is for the assistant.
+    Passed,
+}
+
+/// The order that a whole message is, if it is one.
+pub fn meant(text: &str) -> Option<Order> {
+    match text.trim().trim_end_matches(['.', '!', '?']).to_lowercase().as_str() {
+        "status" => Some(Order::Status),
+        "cancel" => Some(Order::Cancel),
+        _ => None,
+    }
+}
+
+/// Does what was ordered.
+///
+/// # Errors
+///
+/// If the store does not answer. Doing it again is harmless.
+pub async fn obey(store: &dyn Store, here: &Here, now: Timestamp, seq: Seq) -> Result<Outcome, Error> {
+    let asks = is_asking(store.load(&here.thread).await?);
+    if asks && (here.order == Order::Cancel || !here.mentioned) {
+        pass_on(store, here, seq).await?;
+        return Ok(Outcome::Passed);
+    }
+    match here.order {
+        Order::Status => status(store, here, now, asks).await.map(Outcome::Answered),
+        Order::Cancel => cancel(store, here, now).await,
+    }
+}
+
+async fn status(store: &dyn Store, here: &Here, now: Timestamp, asks: bool) -> Result<Reply, Error> {
+    let filter = ActionFilter { thread: Some(here.thread.clone()), statuses: Vec::new(), limit: LOOKED_AT };
+    let records = store.actions(&filter).await?;
+    let (live, ended): (Vec<_>, Vec<_>) = records.iter().partition(|record| is_live(record.status));
+    let lines = live.into_iter().map(|record| match record.status {
+        Status::Pending => replies::waiting(record, now),
+        _ => replies::run(record),
+    });
+    Ok(replies::status_here(lines.collect(), asks, ended.first().map(|record| replies::run(record))))
+}
+
+async fn cancel(store: &dyn Store, here: &Here, now: Timestamp) -> Result<Outcome, Error> {
+    let statuses = vec![Status::Pending, Status::Approved, Status::Intent];
+    let filter = ActionFilter { thread: Some(here.thread.clone()), statuses, limit: LOOKED_AT };
+    let mut own = store.actions(&filter).await?;
+    own.retain(|record| record.requested_by == here.by);
+    let running = own.iter().any(|record| record.status != Status::Pending);
+    let mut withdrawn = Vec::new();
+    for record in own.iter().filter(|record| record.status == Status::Pending) {
+        if withdraw(store, record, now).await? {
+            withdrawn.push(Text::new().bold(record.act()));
+        }
+    }
+    let changed = !withdrawn.is_empty();
+    let reply = replies::cancelled_here(withdrawn, running);
+    Ok(if changed { Outcome::Changed(reply) } else { Outcome::Answered(reply) })
+}
+
+/// Withdraws an open request for the person who asked. Whether it still could be.
+async fn withdraw(store: &dyn Store, record: &ActionRecord, now: Timestamp) -> Result<bool, Error> {
+    let decision = Decision { by: Some(record.requested_by.clone()), at: now, verdict: Verdict::Cancelled };
+    let Ok((_, changes)) = decide(record, decision, None) else { return Ok(false) };
+    match store.apply(&changes).await {
+        Ok(()) => Ok(true),
+        Err(Error::ActionMoved { .. }) => Ok(false), // somebody was faster; the card says who
+        Err(error) => Err(error),
+    }
+}
+
+async fn pass_on(store: &dyn Store, here: &Here, seq: Seq) -> Result<(), Error> {
+    let mut changes = Changes::new(CommitId::fresh(), here.thread.clone());
+    let Here { by, text, ts, .. } = here.clone();
+    changes.mail.push(Mail::Said { by, text, ts, addressed: true, wish: None });
+    changes.desk_acks.push(seq);
+    store.apply(&changes).await
+}
+
+fn is_live(status: Status) -> bool {
+    matches!(status, Status::Pending | Status::Approved | Status::Intent | Status::Unknown)
+}
+
+/// Whether the assistant waits for what a change still lacks.
+fn is_asking(saved: Option<Saved>) -> bool {
+    let saved = saved.and_then(|saved| saved.restore().ok());
+    let checkpoint = saved.and_then(|value| serde_json::from_value::<Checkpoint<AgentState>>(value).ok());
+    checkpoint.is_some_and(|checkpoint| checkpoint.state.draft.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_word_alone_is_an_order() {
+        assert_eq!(meant(" Status? "), Some(Order::Status));
+        assert_eq!(meant("cancel."), Some(Order::Cancel));
+        for message in ["cancel Math Hints", "status of Math Hints", "what is the status", "cancelled", ""] {
+            assert_eq!(meant(message), None, "{message}");
+        }
+    }
+}

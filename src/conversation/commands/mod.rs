@@ -1,0 +1,172 @@
+//! Commands: quick answers that only the asker sees, without any language model.
+//!
+//! | room | does |
+//! | --- | --- |
+//! | [`grammar`] | what can be asked, and what somebody may have meant |
+//! | [`sight`] | which actions somebody may be shown |
+//! | [`records`] | what waits and what was done, from the store |
+//! | [`settings`] | who may decide what here, and the limits |
+//! | [`in_thread`] | “@bot status” and “@bot cancel”, where Slack allows no commands |
+//! | [`replies`] | the sentences |
+//!
+//! What is said of the platform comes from [`QuickAnswers`], which waits for no longer than it says and tells how old an
+//! answer is. What is said of actions comes from the store and is as old as the answer itself.
+
+pub mod grammar;
+pub mod in_thread;
+pub mod records;
+pub mod replies;
+pub mod settings;
+pub mod sight;
+
+use std::sync::Arc;
+
+use self::{grammar::Asked, records::Records, settings::Settings, sight::Asker};
+use super::{
+    entry::Command,
+    groups::Groups,
+    links::{self, Links},
+    notebook::{self, Notebook},
+};
+use crate::{
+    assistant::quick::QuickAnswers,
+    clock::Clock,
+    graph::{
+        action::Label,
+        store::{ActionFilter, Error, Store},
+    },
+    ids::{ThreadId, UserId},
+    reply::Reply,
+};
+
+/// Answers commands.
+#[derive(Clone)]
+pub struct Commands(Arc<Parts>);
+
+/// What [`Commands`] need.
+pub struct Parts {
+    /// Where actions are.
+    pub store: Arc<dyn Store>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// What the platform says.
+    pub quick: QuickAnswers,
+    /// Who is in which user group.
+    pub groups: Groups,
+    /// Where cards are.
+    pub links: Links,
+    /// Exports threads.
+    pub notebook: Notebook,
+    /// What is set.
+    pub settings: Settings,
+}
+
+/// How many actions of a thread are looked at to know whether somebody asked for one.
+const SEARCHED: usize = 200;
+
+/// The answer to a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// What the person is told.
+    pub reply: Reply,
+    /// The thread in which something is to be said besides.
+    pub spoke_in: Option<ThreadId>,
+}
+
+impl Answered {
+    fn with(reply: Reply) -> Self {
+        Self { reply, spoke_in: None }
+    }
+}
+
+impl Commands {
+    /// Answers from these parts.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// The answer to a command. Never fails: what went wrong is the answer then.
+    pub async fn answer(&self, command: &Command) -> Answered {
+        let parts = &self.0;
+        if let Ok(Asked::Notebook(link)) = grammar::read(&command.command, &command.text) {
+            let answered = self.notebook_of(command, link.as_deref()).await;
+            return answered.unwrap_or_else(|error| Answered::with(replies::unavailable(&error)));
+        }
+        let answer = match grammar::read(&command.command, &command.text) {
+            Ok(Asked::Platform) => Ok(parts.quick.health().await),
+            Ok(Asked::List(filter)) => Ok(parts.quick.list(&filter).await),
+            Ok(Asked::Show(name)) => Ok(parts.quick.show(&name).await),
+            Ok(Asked::Pending) => self.records().pending(&self.asker(command).await).await,
+            Ok(Asked::Runs) => self.records().runs(&self.asker(command).await).await,
+            Ok(Asked::Mine) => self.records().mine(&command.by).await,
+            Ok(Asked::Settings) => Ok(self.settings().await),
+            Ok(Asked::Help | Asked::Notebook(_)) => Ok(replies::help(&command.command)),
+            Err(wrong) => Ok(replies::wrong(&command.command, &wrong)),
+        };
+        Answered::with(answer.unwrap_or_else(|error: Error| replies::unavailable(&error)))
+    }
+
+    /// Puts the notebook of a thread into that thread, where only those can read it who can read the thread; what the
+    /// person who wanted it is told.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn notebook(&self, by: &UserId, thread: &ThreadId) -> Result<Reply, Error> {
+        match self.0.notebook.put_into_thread(thread, by).await {
+            Ok(_) => Ok(replies::exported(self.0.links.message(&thread.channel, &thread.root, &thread.root))),
+            Err(notebook::Error::Store(error)) => Err(error),
+            Err(error) => {
+                tracing::warn!(thread.id = %thread, error = %error, "A thread was not exported");
+                Ok(notebook::cannot(&error))
+            }
+        }
+    }
+
+    /// The notebook of the thread that a link leads to, or of the thread in which the asker asked for something last.
+    ///
+    /// A file is put into a thread only for those who read it: who typed the command in its channel, or asked for
+    /// something in the thread.
+    async fn notebook_of(&self, command: &Command, link: Option<&str>) -> Result<Answered, Error> {
+        let own = [Label::AskedBy(command.by.clone())];
+        let thread = match link.map(links::read) {
+            Some(Some((channel, _, root))) => {
+                let thread = ThreadId { team: command.team.clone(), channel, root };
+                let is_here = thread.channel == command.channel;
+                let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: SEARCHED };
+                let asked = async || -> Result<bool, Error> {
+                    Ok(self.0.store.actions(&filter).await?.iter().any(|record| record.is_under(&own)))
+                };
+                if !is_here && !asked().await? {
+                    return Ok(Answered::with(replies::not_your_thread()));
+                }
+                thread
+            }
+            Some(None) => return Ok(Answered::with(replies::no_link())),
+            None => match self.0.store.actions_under(&own, &[], 1).await?.pop() {
+                Some(record) => record.thread,
+                None => return Ok(Answered::with(replies::no_thread())),
+            },
+        };
+        let reply = self.notebook(&command.by, &thread).await?;
+        Ok(Answered { reply, spoke_in: Some(thread) })
+    }
+
+    fn records(&self) -> Records<'_> {
+        let Parts { store, clock, links, .. } = &*self.0;
+        Records { store: &**store, links, now: clock.now() }
+    }
+
+    async fn asker(&self, command: &Command) -> Asker {
+        Asker {
+            by: command.by.clone(),
+            place: (command.team.clone(), command.channel.clone()),
+            groups: self.0.groups.of(&command.by).await,
+        }
+    }
+
+    async fn settings(&self) -> Reply {
+        let platform = self.0.quick.health_fact().await;
+        replies::settings(&self.0.settings, platform.as_ref().ok(), self.0.clock.now())
+    }
+}

@@ -1,0 +1,257 @@
+//! What commands say.
+
+use super::{
+    grammar::{Takes, WORDS, Word, Wrong},
+    settings::Settings,
+};
+use crate::{
+    assistant::quick::Fact,
+    clock::{Timestamp, ago},
+    conversation::links::linked,
+    graph::{
+        action::{ActionRecord, Policy, Status},
+        store::Error,
+    },
+    reply::{Part, Reply, Text},
+};
+
+/// A status as people say it.
+pub fn words(status: Status) -> &'static str {
+    match status {
+        Status::Proposed => "is being worked out",
+        Status::Pending => "waits for a decision",
+        Status::Approved | Status::Intent => "is being done",
+        Status::Done => "was done",
+        Status::Failed => "did not work",
+        Status::Unknown => "has no known outcome",
+        Status::Rejected => "was rejected",
+        Status::Expired => "expired",
+        Status::Superseded => "was replaced",
+        Status::Cancelled => "was withdrawn",
+    }
+}
+
+/// One that waits: `Start “Math Hints” · asked by Ana · open until …`
+pub fn waiting(record: &ActionRecord, now: Timestamp) -> Text {
+    let line = Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone());
+    let line = match (record.policy.needed, record.approved_by().len()) {
+        (needed, so_far) if needed > 1 => line.plain(format!(" · {so_far} of {needed} have approved")),
+        _ => line,
+    };
+    if now >= record.expires_at {
+        line.plain(" · its time is over")
+    } else {
+        line.plain(" · open until ").moment(record.expires_at)
+    }
+}
+
+/// One of the latest: `Start “Math Hints” was done · asked by Ana …`
+pub fn run(record: &ActionRecord) -> Text {
+    Text::new()
+        .bold(record.act())
+        .plain(format!(" {} · asked by ", words(record.status)))
+        .person(record.requested_by.clone())
+        .plain(" ")
+        .moment(record.requested_at)
+}
+
+/// One that the reader asked for: `Start “Math Hints” was done · asked …`
+pub fn own(record: &ActionRecord) -> Text {
+    Text::new().bold(record.act()).plain(format!(" {} · asked ", words(record.status))).moment(record.requested_at)
+}
+
+/// What waits for a decision.
+pub fn pending(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
+    if lines.is_empty() {
+        return Reply::text("Nothing is waiting for a decision here, and nothing of yours elsewhere.");
+    }
+    listed("Waiting for a decision:", lines, more, now)
+}
+
+/// The latest changes.
+pub fn runs(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
+    if lines.is_empty() {
+        return Reply::text("No change has been asked for here yet, and none by you elsewhere.");
+    }
+    listed("The latest changes:", lines, more, now)
+}
+
+/// What the reader asked for.
+pub fn mine(lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
+    if lines.is_empty() {
+        return Reply::text("You have not asked for a change yet.");
+    }
+    listed("You asked for:", lines, more, now)
+}
+
+fn listed(title: &str, lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
+    let shown = lines.len();
+    let age = Text::from("As of ").moment(now).plain(".");
+    let age = if more { age.plain(format!(" Older ones than these {shown} are not listed.")) } else { age };
+    Reply::text(title).and(Part::List(lines)).hint(age)
+}
+
+/// What is set: who may decide what, model, platform, limits.
+pub fn settings(settings: &Settings, platform: Option<&Fact>, now: Timestamp) -> Reply {
+    let rules = settings.by_policy().into_iter().map(|(policy, actions)| {
+        let line = Text::new().plain("By ").join(policy.deciders()).plain(how_many(policy));
+        line.plain(": ").join(codes(&actions))
+    });
+    let platform = match platform {
+        Some(fact) => {
+            let name = fact.answer["name"].as_str().unwrap_or("UpGrade");
+            let version = fact.answer["version"].as_str().unwrap_or("unknown");
+            let age = format!(
+                " ({}{})",
+                if fact.fresh { "" } else { "it does not answer now; this is from " },
+                ago(now, fact.at)
+            );
+            Text::from(name).plain(", version ").code(version).plain(age)
+        }
+        None => Text::from("does not answer at the moment"),
+    };
+    let model = match &settings.model {
+        Some(name) => Text::new().code(name),
+        None => Text::from("none; the documented phrases are understood without one"),
+    };
+    Reply::default()
+        .and(Part::Heading("Who may decide here".to_owned()))
+        .and(Part::List(rules.collect()))
+        .and(Part::Heading("How I am set up".to_owned()))
+        .and(Part::Facts(vec![
+            ("Platform".to_owned(), platform),
+            ("Language model".to_owned(), model),
+            ("A card is open for".to_owned(), Text::from(time(settings.expires_after))),
+            ("One step may take".to_owned(), Text::from(time(settings.step_timeout))),
+            ("One call to the platform may take".to_owned(), Text::from(time(settings.platform_timeout))),
+            ("Threads worked on at a time".to_owned(), Text::from(settings.threads.to_string())),
+        ]))
+        .hint("These are settings of whoever runs me; nothing can be changed here.")
+}
+
+fn how_many(policy: &Policy) -> String {
+    if policy.needed > 1 { format!(", {} different people", policy.needed) } else { String::new() }
+}
+
+fn codes(actions: &[&str]) -> Text {
+    actions.iter().enumerate().fold(Text::new(), |line, (nth, action)| {
+        let line = if nth > 0 { line.plain(", ") } else { line };
+        line.plain(action.replace('_', " "))
+    })
+}
+
+fn time(duration: std::time::Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        s if s >= 7200 && s.is_multiple_of(3600) => format!("{} hours", s / 3600),
+        s if s >= 120 && s.is_multiple_of(60) => format!("{} minutes", s / 60),
+        s => format!("{s} seconds"),
+    }
+}
+
+/// Every word of a command.
+pub fn help(command: &str) -> Reply {
+    let lines = WORDS.iter().filter(|word| word.command == command).map(|word| {
+        let takes = match word.takes {
+            Takes::Nothing => String::new(),
+            Takes::Optional(what) => format!(" [{what}]"),
+            Takes::Required(what) => format!(" <{what}>"),
+        };
+        Text::new().code(format!("{command} {}{takes}", word.word)).plain(format!("  {}", word.what))
+    });
+    Reply::text("You can ask me:")
+        .and(Part::List(lines.collect()))
+        .hint("For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.")
+}
+
+/// Why a line is not understood, and what would be.
+pub fn wrong(command: &str, wrong: &Wrong) -> Reply {
+    let (text, word) = match wrong {
+        Wrong::Unknown { word, nearest } => {
+            let text = Text::from("I don't know ").code(format!("{command} {word}")).plain(".");
+            match nearest {
+                Some(known) => {
+                    (text.plain(" Did you mean ").code(format!("{} {}", known.command, known.word)).plain("?"), known)
+                }
+                None => return Reply::text(text).hint(Text::from("Try ").code(format!("{command} help")).plain(".")),
+            }
+        }
+        Wrong::Missing(known) => {
+            let what = match known.takes {
+                Takes::Required(what) | Takes::Optional(what) => what,
+                Takes::Nothing => "more",
+            };
+            (Text::new().code(full(known)).plain(format!(" needs a {what} after it.")), known)
+        }
+        Wrong::TooMuch(known) => (Text::new().code(full(known)).plain(" takes nothing after it."), known),
+    };
+    Reply::text(text).hint(Text::from("For example: ").code(word.example))
+}
+
+fn full(word: &Word) -> String {
+    format!("{} {}", word.command, word.word)
+}
+
+/// The notebook is on its way into its thread.
+pub fn exported(url: Option<String>) -> Reply {
+    let text = Text::from("The notebook of the thread is on its way into it: one file to read, one to check.");
+    Reply::text(linked(text, url, "open the thread"))
+}
+
+/// What follows the word is no link to a message.
+pub fn no_link() -> Reply {
+    Reply::text("That is no link to a message. Use “Copy link” in the menu of any message of the thread.")
+        .hint(Text::from("For example: ").code("/countersign notebook https://…/archives/C…/p…"))
+}
+
+/// The person never asked for anything.
+pub fn no_thread() -> Reply {
+    Reply::text("You have not asked for a change yet, so I don't know which thread you mean.")
+        .hint("Put the link to a message of the thread after the word, or use “Export this thread” in its menu.")
+}
+
+/// It is not known whether the person may read the thread.
+pub fn not_your_thread() -> Reply {
+    Reply::text("I can't see from here whether you are in that thread.")
+        .hint("Type the command in its channel, or use “Export this thread” in the menu of one of its messages.")
+}
+
+/// The store does not answer.
+pub fn unavailable(error: &Error) -> Reply {
+    tracing::warn!(error = %error, "A command could not be answered");
+    Reply::text("I can't reach my own memory at the moment.").hint("Try again in a minute, or tell whoever runs me.")
+}
+
+/// What is running or waiting in a thread.
+pub fn status_here(records: Vec<Text>, asks: bool, last: Option<Text>) -> Reply {
+    let reply = match (records.is_empty(), asks) {
+        (true, true) => {
+            Reply::text("I am waiting for the answer to my last question here. Nothing else is running or waiting.")
+        }
+        (true, false) => Reply::text("Nothing is running or waiting in this thread."),
+        (false, asks) => {
+            let reply = Reply::text("In this thread:").and(Part::List(records));
+            if asks {
+                reply.and(Part::Text("I am also waiting for the answer to my last question.".into()))
+            } else {
+                reply
+            }
+        }
+    };
+    match last {
+        Some(last) => reply.hint(Text::from("Last: ").join(last)),
+        None => reply,
+    }
+}
+
+/// What somebody withdrew in a thread.
+pub fn cancelled_here(withdrawn: Vec<Text>, running: bool) -> Reply {
+    match (withdrawn.as_slice(), running) {
+        ([], true) => Reply::text(
+            "What you asked for here is being done already. The Stop button on its card ends it, where it can be ended.",
+        ),
+        ([], false) => Reply::text("Nothing that you asked for is waiting in this thread."),
+        ([one], _) => Reply::text(Text::from("Withdrawn: ").join(one.clone()).plain(". Nothing was changed.")),
+        (several, _) => Reply::text("Withdrawn, and nothing was changed:").and(Part::List(several.to_vec())),
+    }
+}

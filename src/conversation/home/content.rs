@@ -1,0 +1,173 @@
+//! What one person is shown in their Home tab.
+//!
+//! Buttons are for those who are named: themselves, as the person who asked, or by a user group. Whether somebody is in a
+//! channel cannot be known from here, so of a card that a channel decides only *that* it waits is said, with a link that
+//! leads nowhere for those who may not read it, and only for channels where they asked or decided before. What is shown
+//! of others besides is what they decided about.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    clock::Timestamp,
+    conversation::{
+        approvals::policy::{self, Person},
+        commands::sight::named,
+        entry::Pages,
+        links::Links,
+    },
+    graph::{
+        action::{ActionRecord, Approver, Label, Status},
+        store::{Error, Store},
+    },
+    ids::{ActionId, ChannelId, UserId},
+};
+
+/// How many cards with buttons are on a page.
+pub const CARDS: usize = 3;
+
+/// How many lines of anything else are on a page.
+pub const LINES: usize = 5;
+
+/// How many actions are looked at for one list.
+const LOOKED_AT: usize = 200;
+
+/// How many channels are looked into for cards that anybody there may decide.
+const CHANNELS: usize = 10;
+
+const CLOSED: [Status; 7] = [
+    Status::Done,
+    Status::Failed,
+    Status::Unknown,
+    Status::Rejected,
+    Status::Expired,
+    Status::Superseded,
+    Status::Cancelled,
+];
+
+/// Everything the tab shows of actions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Content {
+    /// Cards that this person may decide by name.
+    pub waiting: Listed,
+    /// For each channel, the links to cards that anybody there may decide.
+    pub elsewhere: BTreeMap<ChannelId, Vec<Item>>,
+    /// What this person asked for and is still open.
+    pub asked: Listed,
+    /// What is being done.
+    pub running: Listed,
+    /// What was decided.
+    pub lately: Listed,
+    /// Which pages these are.
+    pub pages: Pages,
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listed {
+    /// What is on the page.
+    pub items: Vec<Item>,
+    /// Whether there is a page after this one.
+    pub more: bool,
+}
+
+/// An action and the address of its card.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// The action.
+    pub record: ActionRecord,
+    /// Where its card is.
+    pub link: Option<String>,
+}
+
+impl Content {
+    /// What differs if anything shown has changed.
+    pub fn fingerprint(&self) -> Vec<(ActionId, u64)> {
+        let lists = [&self.waiting, &self.asked, &self.running, &self.lately];
+        let listed = lists.into_iter().flat_map(|list| &list.items);
+        let all = listed.chain(self.elsewhere.values().flatten());
+        all.map(|item| (item.record.id.clone(), item.record.revision)).collect()
+    }
+}
+
+/// Reads for one person.
+pub struct Reader<'a> {
+    /// Where actions are.
+    pub store: &'a dyn Store,
+    /// Where their cards are.
+    pub links: &'a Links,
+    /// Who looks.
+    pub user: &'a UserId,
+    /// The user groups of the policies that they are in.
+    pub groups: Vec<String>,
+    /// What time it is.
+    pub now: Timestamp,
+}
+
+impl Reader<'_> {
+    /// Everything, on these pages.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn read(&self, pages: Pages) -> Result<Content, Error> {
+        let own = Label::AskedBy(self.user.clone());
+        let about_me = [own.clone(), Label::DecidedBy(self.user.clone())];
+        let mut labels = named(self.user, &self.groups);
+        labels.push(own.clone());
+        let mut waiting = self.store.actions_under(&labels, &[Status::Pending], LOOKED_AT).await?;
+        waiting.retain(|record| self.may_decide(record) && self.now < record.expires_at);
+        let asked = self.store.actions_under(&[own], &[Status::Pending], LOOKED_AT).await?;
+        let under_way = [Status::Approved, Status::Intent];
+        let running = self.store.actions_under(&about_me, &under_way, LOOKED_AT).await?;
+        let many = (usize::from(pages.lately) + 1).saturating_mul(LINES) + 1;
+        let lately = self.store.actions_under(&about_me, &CLOSED, many).await?;
+        let elsewhere = self.elsewhere(&about_me).await?;
+        Ok(Content {
+            waiting: self.page(waiting, pages.waiting, CARDS).await?,
+            elsewhere,
+            asked: self.page(asked, pages.asked, LINES).await?,
+            running: self.page(running, pages.running, LINES).await?,
+            lately: self.page(lately, pages.lately, LINES).await?,
+            pages,
+        })
+    }
+
+    /// Cards of others that anybody may decide in a channel where this person was active.
+    async fn elsewhere(&self, about_me: &[Label]) -> Result<BTreeMap<ChannelId, Vec<Item>>, Error> {
+        let mut places = Vec::new();
+        for record in self.store.actions_under(about_me, &[], LOOKED_AT / 4).await? {
+            let place = Label::Within(record.thread.team.clone(), record.thread.channel.clone());
+            if !record.thread.channel.is_direct() && !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        places.truncate(CHANNELS);
+        let mut found = BTreeMap::<_, Vec<Item>>::new();
+        for record in self.store.actions_under(&places, &[Status::Pending], LINES * CHANNELS).await? {
+            let for_channel = record.policy.approvers.contains(&Approver::Channel);
+            let done = record.requested_by == *self.user || record.approved_by().contains(self.user);
+            if for_channel && !done && !self.may_decide(&record) && self.now < record.expires_at {
+                let link = self.links.card(&record).await?;
+                found.entry(record.thread.channel.clone()).or_default().push(Item { record, link });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether this person may approve it from here.
+    fn may_decide(&self, record: &ActionRecord) -> bool {
+        let person = Person { in_channel: false, groups: self.groups.clone(), is_uncertain: false };
+        policy::may_approve(record, self.user, &person).is_ok()
+    }
+
+    async fn page(&self, records: Vec<ActionRecord>, page: u16, size: usize) -> Result<Listed, Error> {
+        let before = usize::from(page).saturating_mul(size);
+        let more = records.len() > before + size;
+        let mut items = Vec::new();
+        for record in records.into_iter().skip(before).take(size) {
+            let link = self.links.card(&record).await?;
+            items.push(Item { record, link });
+        }
+        Ok(Listed { items, more })
+    }
+}

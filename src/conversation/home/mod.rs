@@ -1,0 +1,248 @@
+//! The Home tab: what waits for somebody, what they asked for, what is running and what was decided.
+//!
+//! | room | does |
+//! | --- | --- |
+//! | [`content`] | reads what one person may see |
+//! | [`view`] | draws it |
+//!
+//! It is drawn when it is opened and when a button in it was pressed. Whoever opened it lately gets it again when what
+//! it shows has changed, whichever process changed it: this one looks regularly, and at once after a decision of its
+//! own. Who looks is kept in memory only; after a restart a tab is drawn anew when it is opened.
+//!
+//! A press on a button in here is the same click as on the card, only without a message. What became of it is said at
+//! the top of the tab.
+
+pub mod content;
+pub mod view;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use self::{
+    content::{Content, Reader},
+    view::Health,
+};
+use super::{entry::Pages, groups::Groups, links::Links};
+use crate::{
+    assistant::quick::QuickAnswers,
+    clock::{Clock, Timestamp},
+    graph::store::{Error, Store},
+    ids::{ActionId, ApprovalId, UserId},
+    reply::{Reply, Text},
+    slack::client::SlackClient,
+};
+
+/// How the action ids of the buttons that turn pages begin; their value says which page.
+pub const PAGE: &str = "home:page:";
+
+/// For how long after it was opened a tab is kept up to date.
+const RECENT: Duration = Duration::from_secs(600);
+
+/// How many tabs are kept up to date at a time; the one opened longest ago makes room.
+const VIEWERS: usize = 50;
+
+/// How often it is looked whether anything changed.
+const LOOK_EVERY: Duration = Duration::from_secs(3);
+
+/// For how long what became of a press is said.
+const NOTICE_FOR: Duration = Duration::from_secs(60);
+
+/// How old what is said of the platform may be.
+const HEALTH_GOOD_FOR: Duration = Duration::from_secs(60);
+
+/// Draws Home tabs.
+#[derive(Clone)]
+pub struct Home(Arc<Inner>);
+
+/// What a [`Home`] needs.
+pub struct Parts {
+    /// Where actions are.
+    pub store: Arc<dyn Store>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where tabs are.
+    pub slack: SlackClient,
+    /// What the platform and the model say of themselves.
+    pub quick: QuickAnswers,
+    /// Who is in which user group.
+    pub groups: Groups,
+    /// Where cards are.
+    pub links: Links,
+    /// What is going on, for draining.
+    pub tasks: TaskTracker,
+}
+
+struct Inner {
+    parts: Parts,
+    viewers: Mutex<HashMap<UserId, Viewer>>,
+    looked_at: Mutex<Option<Instant>>,
+    looking: AtomicBool,
+}
+
+/// Somebody whose tab is kept up to date.
+#[derive(Clone, Default)]
+struct Viewer {
+    opened_at: Timestamp,
+    pages: Pages,
+    /// What it shows: drawn again only if this changes.
+    shown: Vec<(ActionId, u64)>,
+    /// What became of their last press, and when: said for a while.
+    notice: Option<(Reply, Timestamp)>,
+    /// One drawing at a time, or an older one could come last.
+    drawing: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Home {
+    /// Draws with these parts.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(Inner {
+            parts,
+            viewers: Mutex::default(),
+            looked_at: Mutex::default(),
+            looking: AtomicBool::new(false),
+        }))
+    }
+
+    /// Draws the tab of somebody who opened it, or turned a page.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer. A refusal by Slack is logged: the tab is drawn again at the next visit.
+    pub async fn open(&self, user: &UserId, pages: Pages) -> Result<(), Error> {
+        self.note(user, |viewer| (viewer.pages, viewer.notice) = (pages, None));
+        self.draw(user, None).await
+    }
+
+    /// Says what became of a press in somebody's tab: what they were refused, or how the card stands.
+    ///
+    /// # Errors
+    ///
+    /// As [`Home::open`].
+    pub async fn answer(&self, user: &UserId, key: &str, refused: Option<&Reply>) -> Result<(), Error> {
+        let notice = match refused {
+            Some(reply) => reply.clone(),
+            None => self.counted(key).await?,
+        };
+        let now = self.0.parts.clock.now();
+        self.note(user, |viewer| viewer.notice = Some((notice, now)));
+        self.draw(user, None).await
+    }
+
+    /// Notes what somebody looks at.
+    fn note(&self, user: &UserId, change: impl FnOnce(&mut Viewer)) {
+        let now = self.0.parts.clock.now();
+        let Ok(mut viewers) = self.0.viewers.lock() else { return };
+        let viewer = viewers.entry(user.clone()).or_default();
+        viewer.opened_at = now;
+        change(viewer);
+        make_room(&mut viewers, now);
+    }
+
+    async fn counted(&self, key: &str) -> Result<Reply, Error> {
+        let record = match ApprovalId::try_from(key.to_owned()) {
+            Ok(approval) => self.0.parts.store.action_by_approval(&approval).await?,
+            Err(_) => None,
+        };
+        Ok(match record {
+            Some(record) => Reply::text(Text::new().bold(record.act()).plain(": ").join(record.decision_line())),
+            None => Reply::text("That counts."),
+        })
+    }
+
+    /// Looks at the tabs that were opened lately the next time somebody says [`Home::look`].
+    pub fn something_changed(&self) {
+        if let Ok(mut looked_at) = self.0.looked_at.lock() {
+            *looked_at = None;
+        }
+    }
+
+    /// Looks from time to time whether tabs that were opened lately show what is no longer so, and draws those again.
+    /// Returns at once.
+    pub fn look(&self) {
+        let due = match self.0.looked_at.lock() {
+            Ok(mut at) if at.is_none_or(|at| at.elapsed() >= LOOK_EVERY) => {
+                *at = Some(Instant::now());
+                true
+            }
+            _ => false,
+        };
+        if !due || self.recent().is_empty() || self.0.looking.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let home = self.clone();
+        self.0.parts.tasks.spawn(async move {
+            for (user, viewer) in home.recent() {
+                if let Err(error) = home.draw(&user, Some(&viewer.shown)).await {
+                    tracing::warn!(error = %error, "A Home tab was not brought up to date");
+                }
+            }
+            home.0.looking.store(false, Ordering::SeqCst);
+        });
+    }
+
+    /// Draws a tab; if `unless` is what it would show anyway, leaves it.
+    async fn draw(&self, user: &UserId, unless: Option<&[(ActionId, u64)]>) -> Result<(), Error> {
+        let drawing = self.viewer(user).unwrap_or_default().drawing;
+        let _one_at_a_time = drawing.lock().await;
+        let Viewer { pages, notice, .. } = self.viewer(user).unwrap_or_default();
+        let Parts { store, clock, slack, quick, groups, links, .. } = &self.0.parts;
+        let reader = Reader { store: &**store, links, user, groups: groups.of(user).await, now: clock.now() };
+        let content: Content = reader.read(pages).await?;
+        let shown = content.fingerprint();
+        if unless == Some(&*shown) {
+            return Ok(());
+        }
+        let health = Health {
+            platform: quick.health_lately(HEALTH_GOOD_FOR).await.ok(),
+            model: quick.model(),
+            now: clock.now(),
+        };
+        let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_FOR).map(|(reply, _)| reply);
+        match slack.publish_home(user, &view::draw(&content, &health, notice.as_ref())).await {
+            Ok(()) => self.remember(user, shown),
+            Err(error) => tracing::warn!(error = %error, "A Home tab was not drawn"),
+        }
+        Ok(())
+    }
+
+    fn remember(&self, user: &UserId, shown: Vec<(ActionId, u64)>) {
+        if let Ok(mut viewers) = self.0.viewers.lock()
+            && let Some(viewer) = viewers.get_mut(user)
+        {
+            viewer.shown = shown;
+        }
+    }
+
+    fn viewer(&self, user: &UserId) -> Option<Viewer> {
+        self.0.viewers.lock().ok()?.get(user).cloned()
+    }
+
+    /// Who opened their tab lately.
+    fn recent(&self) -> Vec<(UserId, Viewer)> {
+        let now = self.0.parts.clock.now();
+        let Ok(mut viewers) = self.0.viewers.lock() else { return Vec::new() };
+        make_room(&mut viewers, now);
+        viewers.iter().map(|(user, viewer)| (user.clone(), viewer.clone())).collect()
+    }
+}
+
+/// Forgets who opened their tab long ago.
+fn make_room(viewers: &mut HashMap<UserId, Viewer>, now: Timestamp) {
+    viewers.retain(|_, viewer| now.since(viewer.opened_at) < RECENT);
+    while viewers.len() > VIEWERS {
+        let Some(oldest) = viewers.iter().min_by_key(|(_, viewer)| viewer.opened_at).map(|(user, _)| user.clone())
+        else {
+            return;
+        };
+        viewers.remove(&oldest);
+    }
+}

@@ -1,0 +1,234 @@
+//! Draws the Home tab. At most a hundred blocks, whatever there is to show.
+
+use serde_json::{Value, json};
+
+use super::{
+    PAGE,
+    content::{Content, Item, Listed},
+};
+use crate::{
+    assistant::quick::{Fact, ModelHealth},
+    clock::{Timestamp, ago},
+    conversation::{
+        commands::replies,
+        entry::Pages,
+        links::linked,
+        render::{self, WITHDRAW},
+    },
+    graph::action::Status,
+    ids::ChannelId,
+    reply::{CardState, Part, Reply, Text},
+    slack::{
+        blocks::{self, TEXT},
+        mrkdwn::Mrkdwn,
+    },
+};
+
+/// Blocks in a Home tab.
+const BLOCKS: usize = 100;
+
+/// A card with more blocks than this is decided where it can be read whole.
+const CARD_BLOCKS: usize = 14;
+
+/// Blocks of what became of a press.
+const NOTICE_BLOCKS: usize = 4;
+
+/// How the systems are.
+pub struct Health {
+    /// What the platform said; `None`: nothing, ever.
+    pub platform: Option<Fact>,
+    /// How the language model is, if there is one.
+    pub model: Option<ModelHealth>,
+    /// What time it is.
+    pub now: Timestamp,
+}
+
+/// The whole tab.
+pub fn draw(content: &Content, health: &Health, notice: Option<&Reply>) -> Value {
+    let mut blocks = Vec::new();
+    if let Some(notice) = notice {
+        blocks.extend(render::reply(notice).blocks.into_iter().take(NOTICE_BLOCKS));
+        blocks.push(json!({ "type": "divider" }));
+    }
+    waiting(&mut blocks, content);
+    asked(&mut blocks, content);
+    running(&mut blocks, content);
+    lately(&mut blocks, content);
+    add(&mut blocks, &about(health));
+    blocks.truncate(BLOCKS);
+    json!({ "type": "home", "callback_id": "home", "blocks": blocks })
+}
+
+fn waiting(blocks: &mut Vec<Value>, content: &Content) {
+    blocks.push(blocks::header("Waiting for you"));
+    for item in &content.waiting.items {
+        card(blocks, item);
+    }
+    for (channel, items) in &content.elsewhere {
+        blocks.push(blocks::section(&in_channel(channel, items)));
+    }
+    if content.waiting.items.is_empty() && content.elsewhere.is_empty() {
+        blocks.push(blocks::section("Nothing is waiting for you."));
+    }
+    let pages = content.pages;
+    turn(blocks, "waiting", &content.waiting, pages.waiting, |waiting| Pages { waiting, ..pages });
+}
+
+/// The card as it is in its thread, with its buttons; a long one only says so.
+fn card(blocks: &mut Vec<Value>, item: &Item) {
+    let record = &item.record;
+    let drawn = render::card(&record.card, &record.card_state()).blocks;
+    if drawn.len() <= CARD_BLOCKS {
+        blocks.extend(drawn);
+        let place = linked(Text::from("Asked for in a thread"), item.link.clone(), "open it");
+        add(blocks, &Reply::default().hint(place));
+    } else {
+        let text = Text::new().bold(record.act()).plain(" is too long to be shown here.");
+        add(blocks, &Reply::text(linked(text, item.link.clone(), "open the card")));
+    }
+    blocks.push(json!({ "type": "divider" }));
+}
+
+/// That something waits, and nothing of what it is: whether the reader is still in the channel is not known here.
+fn in_channel(channel: &ChannelId, items: &[Item]) -> String {
+    let many = match items.len() {
+        1 => "a card waits that anyone there may decide".to_owned(),
+        many => format!("{many} cards wait that anyone there may decide"),
+    };
+    let line = Mrkdwn::new(TEXT).plain("In ").channel(channel).plain(&format!(", {many}"));
+    items
+        .iter()
+        .take(5)
+        .fold(line, |line, item| match &item.link {
+            Some(url) => line.plain(" · ").link(url, "open the card"),
+            None => line,
+        })
+        .finish()
+}
+
+fn asked(blocks: &mut Vec<Value>, content: &Content) {
+    if content.asked.items.is_empty() && content.pages.asked == 0 {
+        return;
+    }
+    blocks.push(blocks::header("You asked for"));
+    for Item { record, link } in &content.asked.items {
+        let state = match record.card_state() {
+            CardState::Open { deciders, needed, approved_by, .. } => {
+                let state = Text::new().bold(record.act()).plain(" · ").join(deciders).plain(" may decide");
+                let state = match needed {
+                    0 | 1 => state,
+                    needed => state.plain(format!(" · {} of {needed} have approved", approved_by.len())),
+                };
+                state.plain(" · until ").moment(record.expires_at)
+            }
+            _ => Text::new().bold(record.act()),
+        };
+        let line = render::reply(&Reply::text(linked(state, link.clone(), "open the card"))).blocks;
+        blocks.extend(line.into_iter().take(1).map(|mut section| {
+            section["block_id"] = json!(format!("asked:{}", record.approval));
+            section["accessory"] = blocks::button(WITHDRAW, "Withdraw", record.approval.as_str());
+            section
+        }));
+    }
+    let pages = content.pages;
+    turn(blocks, "asked", &content.asked, pages.asked, |asked| Pages { asked, ..pages });
+}
+
+fn running(blocks: &mut Vec<Value>, content: &Content) {
+    if content.running.items.is_empty() && content.pages.running == 0 {
+        return;
+    }
+    blocks.push(blocks::header("Running"));
+    for Item { record, link } in &content.running.items {
+        let line = Text::new().bold(record.act()).plain(" · ").join(record.decision_line());
+        add(blocks, &Reply::text(linked(line, link.clone(), "open the card")));
+        if let CardState::Running { meter: Some(meter), .. } = record.card_state() {
+            blocks.extend(render::meter(&meter));
+        }
+    }
+    let pages = content.pages;
+    turn(blocks, "running", &content.running, pages.running, |running| Pages { running, ..pages });
+}
+
+fn lately(blocks: &mut Vec<Value>, content: &Content) {
+    if content.lately.items.is_empty() && content.pages.lately == 0 {
+        return;
+    }
+    blocks.push(blocks::header("Lately"));
+    let lines = content.lately.items.iter().map(|Item { record, link }| {
+        let line = Text::new().bold(record.act());
+        let line = match record.status {
+            Status::Done | Status::Failed | Status::Unknown => {
+                line.plain(format!(" {}", replies::words(record.status)))
+            }
+            _ => line,
+        };
+        let line = line.plain(" · ").join(record.decision_line());
+        linked(line, link.clone(), "open the card")
+    });
+    let lines: Vec<_> = lines.collect();
+    if !lines.is_empty() {
+        add(blocks, &Reply::default().and(Part::List(lines)));
+    }
+    let pages = content.pages;
+    turn(blocks, "lately", &content.lately, pages.lately, |lately| Pages { lately, ..pages });
+}
+
+/// How the systems are, and how to ask.
+fn about(health: &Health) -> Reply {
+    let platform = match &health.platform {
+        Some(fact) => {
+            let version = fact.answer["version"].as_str().unwrap_or("unknown");
+            let age = ago(health.now, fact.at);
+            match fact.fresh {
+                true => Text::from("is running, version ").code(version).plain(format!(" ({age})")),
+                false => Text::from("does not answer; it did ").plain(age).plain(", version ").code(version),
+            }
+        }
+        None => Text::from("does not answer at the moment"),
+    };
+    let model = match &health.model {
+        None => Text::from("none; I understand the documented phrases"),
+        Some(ModelHealth { name, last: None }) => Text::new().code(name).plain(", not asked since I started"),
+        Some(ModelHealth { name, last: Some((at, true)) }) => {
+            Text::new().code(name).plain(format!(", answered {}", ago(health.now, *at)))
+        }
+        Some(ModelHealth { name, last: Some((at, false)) }) => {
+            let since =
+                format!(", did not answer {}; I understand the documented phrases meanwhile", ago(health.now, *at));
+            Text::new().code(name).plain(since)
+        }
+    };
+    Reply::default()
+        .and(Part::Heading("How everything is".to_owned()))
+        .and(Part::Facts(vec![("UpGrade".to_owned(), platform), ("Language model".to_owned(), model)]))
+        .and(Part::Heading("How to ask".to_owned()))
+        .and(Part::Text(
+            Text::from("Mention me in a channel, or write to me directly: ")
+                .italic("list experiments")
+                .plain(", ")
+                .italic("start the Math Hints experiment")
+                .plain(", ")
+                .italic("what conditions does assign-prog have?"),
+        ))
+        .hint("I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.")
+}
+
+/// Buttons to the pages before and after, where there are any.
+fn turn(blocks: &mut Vec<Value>, list: &str, listed: &Listed, page: u16, to: impl Fn(u16) -> Pages) {
+    let value = |page| serde_json::to_string(&to(page)).expect("pages are plain numbers");
+    let mut buttons = Vec::new();
+    if page > 0 {
+        buttons.push(blocks::button(&format!("{PAGE}newer"), "Newer", &value(page - 1)));
+    }
+    if listed.more {
+        buttons.push(blocks::button(&format!("{PAGE}older"), "Older", &value(page.saturating_add(1))));
+    }
+    if !buttons.is_empty() {
+        blocks.push(blocks::actions(&format!("page:{list}:{page}"), &buttons));
+    }
+}
+
+fn add(blocks: &mut Vec<Value>, reply: &Reply) {
+    blocks.extend(render::reply(reply).blocks);
+}

@@ -1,0 +1,92 @@
+//! Addresses of messages in Slack, made here: asking Slack for each would cost a call for each.
+//!
+//! They look as those that Slack itself gives out. Without the workspace's address there are none, and what would be a
+//! link is words alone.
+
+use std::sync::Arc;
+
+use crate::{
+    graph::{
+        action::ActionRecord,
+        store::{Error, Store},
+    },
+    ids::{ChannelId, MessageTs},
+    reply::Text,
+};
+
+/// Makes links to cards.
+#[derive(Clone)]
+pub struct Links {
+    store: Arc<dyn Store>,
+    /// Ends in `/`.
+    workspace: Option<String>,
+}
+
+impl Links {
+    /// Into the workspace at this address, such as `https://lab.slack.com/`.
+    pub fn new(store: Arc<dyn Store>, workspace: Option<String>) -> Self {
+        let workspace = workspace.filter(|url| url.starts_with("https://") || url.starts_with("http://"));
+        Self { store, workspace: workspace.map(|url| format!("{}/", url.trim_end_matches('/'))) }
+    }
+
+    /// The address of an action's card; while it is not posted yet, of its thread.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn card(&self, record: &ActionRecord) -> Result<Option<String>, Error> {
+        let posted = self.store.posted(&record.thread, &record.slot).await?;
+        let thread = &record.thread;
+        Ok(match &posted {
+            Some(posted) => self.message(&posted.channel, &posted.ts, &thread.root),
+            None => self.message(&thread.channel, &thread.root, &thread.root),
+        })
+    }
+
+    /// The address of a message in the thread of `root`.
+    pub fn message(&self, channel: &ChannelId, ts: &MessageTs, root: &MessageTs) -> Option<String> {
+        let workspace = self.workspace.as_ref()?;
+        let link = format!("{workspace}archives/{channel}/p{}", ts.as_str().replace('.', ""));
+        Some(if ts == root { link } else { format!("{link}?thread_ts={root}&cid={channel}") })
+    }
+}
+
+/// Adds a link if there is one.
+pub fn linked(text: Text, url: Option<String>, words: &str) -> Text {
+    match url {
+        Some(url) => text.plain(" · ").link(url, words),
+        None => text,
+    }
+}
+
+/// The channel and the message that an address leads to: `…/archives/C1/p1700000000000100?thread_ts=…`, and the root of
+/// its thread.
+pub fn read(url: &str) -> Option<(ChannelId, MessageTs, MessageTs)> {
+    let url: url::Url = url.trim().trim_matches(['<', '>']).parse().ok()?;
+    let mut path = url.path_segments()?.skip_while(|part| *part != "archives").skip(1);
+    let (channel, digits) = (path.next()?, path.next()?.strip_prefix('p')?);
+    if channel.is_empty() || digits.len() < 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let (seconds, rest) = digits.split_at(digits.len() - 6);
+    let ts = format!("{seconds}.{rest}");
+    let root = url.query_pairs().find(|(name, _)| name == "thread_ts").map(|(_, root)| root.into_owned());
+    Some((channel.into(), ts.as_str().into(), root.unwrap_or(ts).as_str().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_leads_to_its_message_and_thread() {
+        let reply = "https://lab.slack.com/archives/C1/p1700000000000200?thread_ts=1700000000.000100&cid=C1";
+        let (channel, ts, root) = read(reply).unwrap();
+        assert_eq!((channel.as_str(), ts.as_str(), root.as_str()), ("C1", "1700000000.000200", "1700000000.000100"));
+        let (_, ts, root) = read("<https://lab.slack.com/archives/C1/p1700000000000100>").unwrap();
+        assert_eq!(ts, root);
+        for nothing in ["", "Math Hints", "https://lab.slack.com/", "https://lab.slack.com/archives/C1/pab"] {
+            assert_eq!(read(nothing), None, "{nothing}");
+        }
+    }
+}

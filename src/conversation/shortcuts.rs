@@ -1,0 +1,126 @@
+//! Shortcuts: what is offered in the menu of a message.
+//!
+//! “Ask about this message” opens a window with the words of the message filled in; what is sent is said in the thread
+//! of that message, for everybody there to read, and answered there. “Export this thread” puts the thread's notebook into
+//! it. A window is opened at once: what opens it is good for three seconds.
+
+use serde_json::{Value, json};
+
+use super::entry::{Asked, Shortcut};
+use crate::{
+    clock::Timestamp,
+    graph::store::{Changes, Mail, Outbound, Outgoing, Seq},
+    ids::{ChannelId, CommitId, MessageTs, Nonce, TeamId, ThreadId, UserId},
+    reply::{Reply, Text},
+    slack::{
+        blocks,
+        interaction::{Interaction, View},
+        mrkdwn::{Mrkdwn, cut},
+    },
+};
+
+/// The callback id of “Ask about this message”, and of its window.
+pub const ASK: &str = "ask_about_message";
+
+/// The callback id of “Export this thread”.
+pub const EXPORT: &str = "export_thread";
+
+/// The block of the only field.
+const FIELD: &str = "question";
+
+/// The longest question, in characters.
+const LONGEST: usize = 3000;
+
+/// What is stored of the use of a shortcut; nothing if it was not used on a message.
+pub fn used(interaction: &Interaction, text: &str) -> Option<Shortcut> {
+    let (channel, message) = (interaction.channel.clone()?, interaction.message_ts.clone()?);
+    let root = interaction.thread_ts.clone().unwrap_or_else(|| message.clone());
+    Some(Shortcut {
+        thread: ThreadId { team: interaction.team.clone(), channel, root },
+        message,
+        by: interaction.user.clone(),
+        text: text.to_owned(),
+        trigger_id: interaction.trigger_id.clone(),
+        response_url: interaction.response_url.clone(),
+    })
+}
+
+/// The window in which somebody asks.
+pub fn window(shortcut: &Shortcut) -> Value {
+    let quote = Mrkdwn::new(900).plain("About: ").italic(&cut(&shortcut.text.replace('\n', " "), 280)).finish();
+    let around = json!([
+        shortcut.thread.team,
+        shortcut.thread.channel,
+        shortcut.thread.root,
+        shortcut.message,
+        shortcut.response_url,
+    ]);
+    let mut input = json!({ "type": "plain_text_input", "action_id": FIELD, "multiline": true, "max_length": LONGEST });
+    let words = cut(shortcut.text.trim(), LONGEST);
+    if !words.is_empty() {
+        input["initial_value"] = json!(words);
+    }
+    let question = json!({
+        "type": "input", "block_id": FIELD, "label": blocks::plain("What shall I look at?", 2000), "element": input,
+        "hint": blocks::plain("The words of the message are filled in; change them as you like. Everybody in its thread will see \
+            what you ask, and my answer.", 2000),
+    });
+    let about = if shortcut.text.trim().is_empty() { Vec::new() } else { vec![blocks::context(&quote)] };
+    json!({
+        "type": "modal", "callback_id": ASK, "private_metadata": around.to_string(),
+        "title": blocks::plain("Ask about this message", 24),
+        "submit": blocks::plain("Ask", 24), "close": blocks::plain("Cancel", 24),
+        "blocks": about.into_iter().chain([question]).collect::<Vec<_>>(),
+    })
+}
+
+/// What somebody asked in the window.
+///
+/// # Errors
+///
+/// What is wrong, to be said at the field.
+pub fn asked(view: &View, by: &UserId) -> Result<Asked, Value> {
+    let wrong = |what: &str| json!({ "response_action": "errors", "errors": { FIELD: what } });
+    let question = view.values.get(FIELD).and_then(|values| values.first()).map(|words| words.trim().to_owned());
+    let question =
+        question.filter(|words| !words.is_empty()).ok_or_else(|| wrong("Please write what I shall look at."))?;
+    type Around = (TeamId, ChannelId, MessageTs, MessageTs, Option<String>);
+    let around: Result<Around, _> = serde_json::from_str(&view.private_metadata);
+    let (team, channel, root, message, response_url) =
+        around.map_err(|_| wrong("I have lost track of the message. Please use the shortcut again."))?;
+    Ok(Asked { thread: ThreadId { team, channel, root }, message, by: by.clone(), question, response_url })
+}
+
+/// The write that asks: what was asked is said in the thread, and handed to the assistant.
+pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
+    let Asked { thread, message, by, question, .. } = asked.clone();
+    let mut changes = Changes::new(CommitId::fresh(), thread);
+    let said = Text::new().person(by.clone()).plain(" asks about this message: ").italic(question.clone());
+    changes.outbox.push(Outgoing {
+        slot: None,
+        nonce: Nonce::fresh(),
+        progress: false,
+        not_before: now,
+        body: Outbound::Reply { reply: Reply::text(said) },
+    });
+    changes.mail.push(Mail::Said { by, text: question, ts: message, addressed: true, wish: None });
+    changes.desk_acks.push(seq);
+    changes
+}
+
+/// The bot cannot write where the message is.
+pub fn not_there() -> Reply {
+    Reply::text("I am not in this channel, so I cannot answer here.")
+        .hint("Invite me with “/invite @countersign”, or write to me directly.")
+}
+
+/// The window could not be opened.
+pub fn too_late() -> Reply {
+    Reply::text("That took me too long, so Slack did not let me open the window.")
+        .hint("Please use the shortcut again.")
+}
+
+/// The question arrived.
+pub fn on_it() -> Reply {
+    Reply::text("I am on it and answer in this thread.")
+}

@@ -1,0 +1,61 @@
+//! Puts the actions of a store from before there were labels under theirs, once.
+//!
+//! Adding is harmless however often it happens. An action that moves meanwhile may leave a label with the status it had;
+//! whoever reads it looks at the record as well and passes over it.
+
+use redis::cmd;
+
+use super::{
+    connection::Link,
+    json,
+    keys::{self, Drawer, Shelf},
+};
+use crate::{
+    graph::{action::ActionRecord, store::Error},
+    ids::Partition,
+};
+
+/// How many actions are read at a time.
+const BATCH: usize = 200;
+
+/// Labels what is not labelled yet.
+pub(super) async fn bring_up_to_date(link: &Link) -> Result<(), Error> {
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        pipeline.exists(keys::labelled(partition));
+    }
+    let done: Vec<bool> = link.pipeline(&pipeline).await?;
+    for (partition, done) in Partition::all().zip(done) {
+        if !done {
+            label(link, partition).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
+    let index: Vec<String> = link.command(cmd("ZRANGE").arg(Shelf::ActionIndex.of(partition)).arg(0).arg(-1)).await?;
+    let names: Vec<&str> = index.iter().filter_map(|member| Some(member.split_once(' ')?.1)).collect();
+    for names in names.chunks(BATCH) {
+        let mut pipeline = redis::pipe();
+        for name in names {
+            let (thread, id) = keys::read_action(name).ok_or_else(|| json::corrupt(format!("the action `{name}`")))?;
+            pipeline.hget(Drawer::Actions.of(&thread), id.as_str());
+        }
+        let records: Vec<Option<String>> = link.pipeline(&pipeline).await?;
+        let mut pipeline = redis::pipe();
+        for (name, record) in names.iter().zip(records) {
+            let Some(record) = record else { continue };
+            let record: ActionRecord = json::read("an action", &record)?;
+            for label in record.labels() {
+                let member = format!("{label} {} {name}", record.status);
+                pipeline.zadd(Shelf::ActionLabels.of(partition), member, 0).ignore();
+            }
+        }
+        link.pipeline::<()>(&pipeline).await?;
+    }
+    if names.is_empty() {
+        return Ok(()); // what comes later comes with its labels
+    }
+    link.command::<()>(cmd("SET").arg(keys::labelled(partition)).arg(1)).await
+}

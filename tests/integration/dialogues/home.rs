@@ -1,0 +1,159 @@
+//! The Home tab, and the direct messages to those who are named.
+
+use countersign::{config::Config, sandbox::slack::faults::Fault};
+use insta::assert_snapshot;
+
+use crate::support::bot::{Setup, TestBot, eventually};
+
+/// A bot whose cards are decided by these.
+async fn decided_by(approvers: &'static [&'static str]) -> TestBot {
+    let settings = move |config: &mut Config| {
+        config.approvals.approvers = approvers.iter().map(|name| (*name).to_owned()).collect();
+    };
+    TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_new_is_told_how_to_ask() {
+    let bot = TestBot::start().await;
+    assert_snapshot!(bot.user("bo").opens_home().await, @"
+    Waiting for you
+    Nothing is waiting for you.
+    How everything is
+    *UpGrade*
+    is running, version `6.5.0` (just now)
+    *Language model*
+    none; I understand the documented phrases
+    How to ask
+    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
+    let bot = TestBot::start().await;
+    let thread = bot.user("ana").says("start Math Hints").await;
+    thread.says("ana", "stop Lesson Video Hints").await;
+    assert!(!bot.user("cy").opens_home().await.contains("Hints”"), "nothing is known of cy and this channel");
+    thread.clicks("bo", "Start experiment").await;
+    assert_snapshot!(bot.user("bo").opens_home().await);
+    assert_snapshot!(bot.user("ana").opens_home().await);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_named_decides_in_the_home_tab() {
+    let bot = decided_by(&["S1"]).await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    assert_snapshot!(bot.user("bo").opens_home().await, @"
+    Waiting for you
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    Asked by @ana · a member of `S1` may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start]
+    Asked for in a thread · ‹open it›
+    ---
+    How everything is
+    *UpGrade*
+    is running, version `6.5.0` (just now)
+    *Language model*
+    none; I understand the documented phrases
+    How to ask
+    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ");
+    thread.heard();
+    assert_snapshot!(bot.user("bo").presses_at_home("Start experiment").await.lines().next().unwrap_or_default());
+    assert!(thread.heard().contains("Approved by @bo"));
+    assert_eq!(bot.done_to_platform().len(), 1);
+    eventually("how it ended", || bot.user("bo").home().contains("was done")).await;
+    assert_snapshot!(bot.user("bo").home());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_that_comes_too_late_is_answered_in_the_tab() {
+    let bot = decided_by(&["U2", "U3"]).await;
+    let thread = bot.user("ana").says("start Math Hints").await;
+    bot.user("bo").opens_home().await;
+    bot.slack.inject(Fault::Fail { method: "views.publish".to_owned(), error: "fatal_error".to_owned(), calls: 1 });
+    thread.clicks("cy", "Start experiment").await;
+    eventually("a tab that could not be drawn", || bot.slack.ledger().calls("views.publish").len() == 2).await;
+    bot.user("bo").presses_at_home("Start experiment").await;
+    eventually("an answer", || bot.user("bo").home().contains("approved this")).await;
+    assert_snapshot!(bot.user("bo").home(), @"
+    @cy approved this a moment ago; it is done.
+    ---
+    Waiting for you
+    Nothing is waiting for you.
+    How everything is
+    *UpGrade*
+    is running, version `6.5.0` (just now)
+    *Language model*
+    none; I understand the documented phrases
+    How to ask
+    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_is_withdrawn_in_the_home_tab() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    bot.user("ana").opens_home().await;
+    thread.heard();
+    assert_snapshot!(bot.user("ana").presses_at_home("Withdraw").await);
+    assert!(thread.heard().contains("Withdrawn by @ana"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_lists_have_pages() {
+    let bot = TestBot::start().await;
+    for _ in 0..7 {
+        bot.user("ana").says("start Math Hints").await;
+    }
+    let asked = |home: String| {
+        home.lines().filter(|line| line.contains("may decide · until")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let first = bot.user("ana").opens_home().await;
+    assert_eq!(asked(first.clone()).len(), 5, "{first}");
+    let second = bot.user("ana").presses_at_home("Older").await;
+    assert_eq!(asked(second.clone()).len(), 2, "{second}");
+    let back = bot.user("ana").presses_at_home("Newer").await;
+    assert_eq!(asked(back), asked(first));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_who_are_named_are_told_once_and_it_is_edited() {
+    let mut bot = decided_by(&["U2", "S1", "requester"]).await;
+    let thread = bot.user("bo").says("start Math Hints").await;
+    eventually("a direct message", || !bot.user("cy").direct_messages().is_empty()).await;
+    bot.settled().await;
+    assert_snapshot!(bot.user("cy").direct_messages(), @"
+    @bo asks you to decide: *Start “Math Hints”?* · open until ‹time›
+    ‹Open the card›
+    ");
+    assert_eq!(bot.user("bo").direct_messages(), "", "bo asked");
+    assert_eq!(bot.user("ana").direct_messages(), "", "ana is not named");
+    drop(thread);
+    bot.restart().await;
+    bot.settled().await;
+    let home = bot.user("cy").opens_home().await;
+    assert!(home.contains("[Start experiment]"), "{home}");
+    bot.user("cy").presses_at_home("Start experiment").await;
+    bot.settled().await;
+    assert_snapshot!(bot.user("cy").direct_messages(), @"
+    *Start “Math Hints”* · Approved by @cy · ‹time›
+    ‹Open the card›
+    ");
+    bot.finish().await;
+}

@@ -1,0 +1,76 @@
+//! Shortcuts on messages, and the notebook by command.
+
+use countersign::sandbox::slack::Error;
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::support::{
+    bot::{TestBot, eventually},
+    thread::Thread,
+};
+
+/// The window that is open before somebody.
+fn window(bot: &TestBot, name: &str) -> Option<(String, String)> {
+    let user = bot.slack.user(name);
+    bot.slack.look(|world| {
+        let id = world.stacks.get(&user)?.last()?.clone();
+        let view = &world.views[&id];
+        Some((id, format!("{}\n{}", view.title(), view.words())))
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_asks_about_a_message() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says_in("experiments", "shall we start <!channel> & *Math Hints*?").await;
+    bot.slack.uses_shortcut("bo", "ask_about_message", Some(("experiments", &thread.root))).await.unwrap();
+    eventually("a window", || window(&bot, "bo").is_some()).await;
+    let (id, words) = window(&bot, "bo").unwrap();
+    assert_snapshot!(words);
+    let refused = bot.slack.submits("bo", &id, json!({ "question": "   " })).await;
+    let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
+    assert_snapshot!(errors["question"]);
+    assert!(bot.slack.submits("bo", &id, json!({ "question": "is UpGrade running?" })).await.unwrap(), "it closes");
+    eventually("an answer", || thread.messages().len() >= 2).await;
+    bot.settled().await;
+    assert_snapshot!(thread.heard());
+    assert_snapshot!(thread.told("bo"));
+    assert!(window(&bot, "bo").is_none());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_is_exported_from_the_menu_of_a_message() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.clicks("bo", "Start experiment").await;
+    let card = thread.messages()[0].ts.clone();
+    bot.slack.uses_shortcut("bo", "export_thread", Some(("experiments", &card))).await.unwrap();
+    eventually("files", || files(&thread).len() == 2).await;
+    bot.settled().await;
+    assert_snapshot!(thread.told("bo"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notebook_is_had_by_command() {
+    let bot = TestBot::start().await;
+    let ana = bot.user("ana");
+    assert_snapshot!(ana.types("/countersign notebook").await);
+    assert_snapshot!(ana.types("/countersign notebook Math Hints").await);
+    let thread = ana.says("start Math Hints").await;
+    assert_snapshot!(ana.types_in("general", "/countersign notebook").await);
+    eventually("files", || files(&thread).len() == 2).await;
+    let link = format!("https://learning-lab.slack.com/archives/C1/p{}", thread.root.as_str().replace('.', ""));
+    assert_snapshot!(bot.user("bo").types_in("general", &format!("/countersign notebook {link}")).await);
+    assert_eq!(files(&thread).len(), 2, "bo may not be in #experiments");
+    bot.user("bo").types(&format!("/countersign notebook {link}")).await;
+    eventually("files", || files(&thread).len() == 4).await;
+    bot.finish().await;
+}
+
+/// The names of the files in a thread.
+fn files(thread: &Thread<'_>) -> Vec<String> {
+    let messages = thread.messages();
+    messages.iter().flat_map(|message| message.files.iter().map(|file| format!("{file:?}"))).collect()
+}
