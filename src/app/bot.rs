@@ -18,7 +18,8 @@ use crate::{
         desk::{self, Desk},
         dispatch::Dispatch,
         home::Home,
-        outbox::Sender,
+        outbox::{self, Sender},
+        render,
         sweeper::Sweeper,
         workers::{self, Workers},
     },
@@ -101,6 +102,7 @@ impl Bot {
                 approval_ttl: config.approvals.expires_after,
                 step_timeout: config.workers.step_timeout,
                 status_after: config.workers.status_after,
+                portions: render::portions,
                 ..Settings::default()
             },
             stopping: stop.clone(),
@@ -108,8 +110,15 @@ impl Bot {
 
         let tasks = TaskTracker::new();
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
-        let senders = config.workers.senders;
-        let sender = Sender::new(store.clone(), slack.clone(), clock.clone(), name.clone(), senders, tasks.clone());
+        let sender = Sender::new(outbox::Parts {
+            store: store.clone(),
+            slack: slack.clone(),
+            clock: clock.clone(),
+            name: name.clone(),
+            seats: config.workers.senders,
+            rate_limits: config.slack.rate_limits,
+            tasks: tasks.clone(),
+        });
         let workers = Workers::new(workers::Parts {
             store: store.clone(),
             engine: Arc::new(engine),

@@ -6,7 +6,7 @@
 //! | [`workers`] | leases threads and lets the engine advance them |
 //! | [`desk`] | answers what cannot wait for a thread: clicks, typed consent, commands, expiry |
 //! | [`approvals`] | decides whether a click counts, and makes it count once |
-//! | [`outbox`] | sends what was said, once, in order |
+//! | [`outbox`], [`pacing`] | sends what was said, once, in order, and no faster than Slack takes it |
 //! | [`render`] | draws replies and cards as Block Kit |
 //! | [`commands`], [`home`] | quick answers without a model |
 //! | [`trace`] | tells what happened in a thread |
@@ -22,6 +22,7 @@ pub mod dispatch;
 pub mod entry;
 pub mod home;
 pub mod outbox;
+pub mod pacing;
 pub mod render;
 pub mod sweeper;
 pub mod trace;

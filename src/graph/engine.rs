@@ -43,6 +43,8 @@ pub struct Settings {
     pub attempts: u32,
     /// The wait before the first repetition; half as long again before each further one.
     pub retry_delay: Duration,
+    /// Divides an answer that is too long for one message into several, in order.
+    pub portions: fn(Reply) -> Vec<Reply>,
 }
 
 impl Default for Settings {
@@ -54,6 +56,7 @@ impl Default for Settings {
             status_every: Duration::from_secs(3),
             attempts: 3,
             retry_delay: Duration::from_millis(500),
+            portions: |reply| vec![reply],
         }
     }
 }

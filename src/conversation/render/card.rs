@@ -21,10 +21,14 @@ const SHORT: usize = 300;
 
 pub(super) fn draw(card: &Card, state: &CardState) -> Message {
     let mut canvas = Canvas::keeping(5, 4000); // everything below the notes: sentences, small print, buttons
-    let title = Mrkdwn::new(TEXT).bold(&card.title);
-    let title_is_cut = title.is_cut();
+    let short = spans::with_short_quotes(&card.title);
+    let title = Mrkdwn::new(TEXT).bold(&short);
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
     canvas.lines(&[title], blocks::section);
+    let whole = spans::one_line(&Text::new().bold("In full").plain("  ").plain(&card.title));
+    if short != card.title {
+        canvas.lines(&spans::paragraphs(&whole, TEXT), blocks::section);
+    }
     canvas.lines(&card.facts.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section);
     let warnings = card.warnings.iter().flat_map(|warning| {
         spans::paragraphs(&Text(std::iter::once(plain("⚠️ ")).chain(spans::one_line(warning).0).collect()), TEXT)
@@ -32,7 +36,7 @@ pub(super) fn draw(card: &Card, state: &CardState) -> Message {
     canvas.lines(&warnings.collect::<Vec<_>>(), blocks::section);
     let notes = card.notes.iter().flat_map(|note| spans::paragraphs(&spans::one_line(note), TEXT));
     canvas.lines(&notes.collect::<Vec<_>>(), blocks::context);
-    let missing = canvas.left_out() + usize::from(title_is_cut);
+    let missing = canvas.left_out();
     if missing > 0 {
         let lines = if missing == 1 { "1 line does" } else { &format!("{missing} lines do") };
         canvas.add_kept(blocks::section(&format!(
@@ -90,8 +94,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState) -> String {
 
 /// The title with what is added to it, for notifications.
 fn fallback_with(title: &str, more: Mrkdwn) -> String {
-    let title: String = title.chars().take(200).collect();
-    format!("{}{}", fallback(&title), more.finish())
+    format!("{}{}", fallback(&spans::with_short_quotes(title)), more.finish())
 }
 
 /// A fact on its own line, or more if it is long.
