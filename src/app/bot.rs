@@ -87,6 +87,7 @@ impl Bot {
         let slack = parts::slack(config)?;
         let registry = parts::capabilities(config, clock.clone())?;
         let us = who_are_we(&slack).await?;
+        let missing = slack.missing_scopes().clone();
 
         let (model, rules) = parts::models(config)?;
         let quick = QuickAnswers::new(registry.clone());
@@ -145,7 +146,7 @@ impl Bot {
             Ingress::Socket(socket) => Some(socket.health()),
             Ingress::Http => None,
         };
-        let router = http::router(store.clone(), health).merge(events);
+        let router = http::router(store.clone(), health, missing).merge(events);
         let every = config.workers.sweep_every;
         let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, sender, every };
         Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, drain: config.workers.drain })

@@ -265,7 +265,9 @@ mod tests {
     #[test]
     fn a_place_is_kept_for_the_thread_that_has_it() {
         let pacing = Pacing::default();
-        (0..5).for_each(|n| drop(pacing.turn(&post(&thread("C1", n)), at(0))));
+        for n in 0..5 {
+            pacing.turn(&post(&thread("C1", n)), at(0));
+        }
         let (first, second) = (thread("C1", 5), thread("C1", 6));
         let Turn::Wait(due) = pacing.turn(&post(&first), at(100)) else { panic!("the line is full") };
         assert_eq!(pacing.turn(&post(&first), at(200)), Turn::Wait(due), "asked again too early");
@@ -309,7 +311,9 @@ mod tests {
     #[test]
     fn a_place_that_nobody_takes_is_given_up() {
         let pacing = Pacing::default();
-        (0..10).for_each(|n| drop(pacing.turn(&post(&thread("C1", n)), at(0))));
+        for n in 0..10 {
+            pacing.turn(&post(&thread("C1", n)), at(0));
+        }
         assert_eq!(pacing.turn(&post(&thread("C1", 20)), at(30_000)), Turn::Go);
     }
 }

@@ -134,8 +134,6 @@ fn without_reference_links(text: &str) -> String {
 /// An inline link in Markdown.
 struct Link<'a> {
     words: &'a str,
-    /// All between the parentheses, with a title if there is one.
-    inside: &'a str,
     /// The address alone.
     target: &'a str,
     /// How many bytes it takes.
@@ -157,7 +155,7 @@ impl<'a> Link<'a> {
             Some(bracketed) => bracketed.split('>').next().unwrap_or_default(),
             None => trimmed.split_whitespace().next().unwrap_or_default(),
         };
-        Some(Self { words: &text[1..words_end], inside, target, length: words_end + 1 + inside_end + 1 })
+        Some(Self { words: &text[1..words_end], target, length: words_end + 1 + inside_end + 1 })
     }
 }
 

@@ -12,7 +12,7 @@ mod flows;
 mod knowledge;
 mod lookups;
 mod restarts;
-mod scripted;
+pub(crate) mod scripted;
 mod search;
 mod several;
 mod status;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::bot::{Setup, TestBot};
 
 /// A bot that has a model, and the model.
-pub(super) async fn bot_with_model() -> (TestBot, SandboxModel) {
+pub(crate) async fn bot_with_model() -> (TestBot, SandboxModel) {
     let model = SandboxModel::start(0).await.unwrap();
     let (url, key) = (model.url(), model.api_key());
     let settings = Box::new(move |config: &mut countersign::config::Config| {
@@ -22,7 +22,7 @@ pub(super) async fn bot_with_model() -> (TestBot, SandboxModel) {
 }
 
 /// What every dialogue ends with.
-pub(super) async fn finish(bot: TestBot, model: SandboxModel) {
+pub(crate) async fn finish(bot: TestBot, model: SandboxModel) {
     bot.finish().await;
     assert_eq!(model.violations(), Vec::<String>::new());
     assert_eq!(model.unscripted(), 0, "the model was asked more often than expected");
@@ -30,7 +30,7 @@ pub(super) async fn finish(bot: TestBot, model: SandboxModel) {
 }
 
 /// The model finds that something has to be looked up or changed.
-pub(super) fn needs_info(model: &SandboxModel) {
+pub(crate) fn needs_info(model: &SandboxModel) {
     model.will_call("analyze_user_request", analysis("needs_info"));
 }
 

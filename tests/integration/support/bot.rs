@@ -1,6 +1,13 @@
 //! [`TestBot`]: the production bot in this process, a workspace and a platform to talk to, and a clock to push.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use countersign::{
     app::Bot,
@@ -32,10 +39,13 @@ pub(crate) struct TestBot {
     /// Holds the store's file; gone with the bot.
     _folder: TempDir,
     running: Option<Running>,
+    /// Whether the test provokes what Slack objects to.
+    provoking: AtomicBool,
 }
 
 struct Running {
     store: Arc<dyn Store>,
+    address: SocketAddr,
     stop: CancellationToken,
     task: JoinHandle<anyhow::Result<()>>,
 }
@@ -91,7 +101,7 @@ impl TestBot {
         // Without a real model nothing takes long; a status line would come and go by chance.
         config.workers.status_after = Duration::from_secs(20);
         (setup.settings)(&mut config);
-        let mut bot = Self { slack, upgrade, clock, config, _folder: folder, running: None };
+        let mut bot = Self { slack, upgrade, clock, config, _folder: folder, running: None, provoking: AtomicBool::new(false) };
         bot.run().await;
         bot
     }
@@ -101,12 +111,12 @@ impl TestBot {
         assert!(self.running.is_none(), "it runs already");
         let stop = CancellationToken::new();
         let bot = self.open(&stop).await;
-        let store = bot.store();
+        let (store, address) = (bot.store(), bot.address().unwrap());
         if self.config.slack_mode() == SlackMode::Http {
-            self.slack.point_at(&format!("http://{}", bot.address().unwrap()));
+            self.slack.point_at(&format!("http://{address}"));
         }
         let task = tokio::spawn(bot.run(stop.clone()));
-        self.running = Some(Running { store, stop, task });
+        self.running = Some(Running { store, address, stop, task });
         if self.config.slack_mode() == SlackMode::Socket {
             eventually("a socket", || self.slack.sockets() > 0).await;
         }
@@ -126,7 +136,7 @@ impl TestBot {
 
     /// Ends the bot as SIGTERM does: the step in hand is saved.
     pub(crate) async fn stop(&mut self) {
-        let Running { store, stop, task } = self.running.take().expect("it runs");
+        let Running { store, stop, task, .. } = self.running.take().expect("it runs");
         stop.cancel();
         tokio::time::timeout(BOUND, task).await.expect("it drains in time").unwrap().unwrap();
         // A socket's last task ends a moment later; a process would be gone, and its lock on the file with it.
@@ -141,6 +151,16 @@ impl TestBot {
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         self.running.as_ref().expect("it runs").store.clone()
+    }
+
+    /// Where health and metrics are.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.running.as_ref().expect("it runs").address
+    }
+
+    /// This test is about something that Slack objects to.
+    pub(crate) fn expects_complaints(&self) {
+        self.provoking.store(true, Ordering::SeqCst);
     }
 
     /// A person of the workspace: `ana`, `bo` or `cy`.
@@ -200,7 +220,7 @@ impl TestBot {
 /// the manifest does not ask for.
 impl Drop for TestBot {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !std::thread::panicking() && !self.provoking.load(Ordering::SeqCst) {
             well_mannered(&self.slack);
         }
     }
