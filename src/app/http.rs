@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::telemetry;
-use crate::{graph::store::Store, slack::{missing_scopes::MissingScopes, socket_health::SocketHealth}};
+use crate::{
+    graph::store::Store,
+    slack::{missing_scopes::MissingScopes, socket_health::SocketHealth},
+};
 
 /// Whether the way in is open.
 pub type Health = watch::Receiver<SocketHealth>;

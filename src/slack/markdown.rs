@@ -30,8 +30,7 @@ pub fn cut(text: &str, limit: usize) -> String {
     }
     const CLOSED: &str = "\n```";
     let mut kept = super::mrkdwn::cut(text, limit.saturating_sub(length(CLOSED)));
-    let open_fence = kept.lines().filter(|line| line.trim_start().starts_with("```")).count() % 2 == 1;
-    if open_fence {
+    if divide::open_fence(&kept.lines().collect::<Vec<_>>()).is_some() {
         return kept + CLOSED;
     }
     // Half a code span is none, and what it held would be a link.
@@ -233,6 +232,8 @@ mod tests {
         assert!(text.ends_with("…\n```"), "{text}");
         assert!(length(&text) <= 50);
         assert_eq!(cut(&harmless("see https://e.io/a/long/path and more words"), 20), "see …");
+        let inline = format!("```no block``` {}", "x".repeat(100));
+        assert_eq!(cut(&harmless(&inline), 30), format!("```no block``` {}…", "x".repeat(10)), "nothing to close");
     }
 
     proptest! {

@@ -45,6 +45,9 @@ mod tests {
         missing.note("files:write", "files.getUploadURLExternal");
         missing.note("files:write", "files.completeUploadExternal");
         missing.note("im:write", "conversations.open");
-        assert_eq!(missing.told(), ["files:write (for files.getUploadURLExternal)", "im:write (for conversations.open)"]);
+        assert_eq!(
+            missing.told(),
+            ["files:write (for files.getUploadURLExternal)", "im:write (for conversations.open)"]
+        );
     }
 }

@@ -180,7 +180,8 @@ mod tests {
 
     #[test]
     fn nothing_of_a_long_answer_is_missing_and_all_of_it_is_in_order() {
-        let paragraphs: Vec<String> = (0..60).map(|n| format!("Paragraph {n}. {}", "word ".repeat(100).trim())).collect();
+        let paragraphs: Vec<String> =
+            (0..60).map(|n| format!("Paragraph {n}. {}", "word ".repeat(100).trim())).collect();
         let portions = of(Reply::markdown(paragraphs.join("\n\n")).hint("The end."));
         assert!(portions.len() > 2);
         assert!(portions.iter().all(|portion| fits(&portion.parts)));

@@ -124,7 +124,12 @@ impl Ledger {
         let (method, error, reason) = (method.to_owned(), error.to_owned(), reason.to_owned());
         let complaint = Complaint { at, method, error, reason };
         self.write("complaint", &complaint);
-        tracing::warn!("The app sent what it should not: {} {}: {}", complaint.method, complaint.error, complaint.reason);
+        tracing::warn!(
+            "The app sent what it should not: {} {}: {}",
+            complaint.method,
+            complaint.error,
+            complaint.reason
+        );
         let mut recorded = self.recorded();
         if recorded.complaints.len() < KEPT {
             recorded.complaints.push(complaint);

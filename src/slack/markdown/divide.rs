@@ -84,7 +84,7 @@ fn closed(lines: &[&str]) -> String {
 }
 
 /// The line that opened the code block that is open at the end.
-fn open_fence<'a>(lines: &[&'a str]) -> Option<&'a str> {
+pub(super) fn open_fence<'a>(lines: &[&'a str]) -> Option<&'a str> {
     lines.iter().fold(None, |open, line| match (open.and_then(fence), fence(line)) {
         (None, Some(_)) => Some(line),
         (Some(mark), Some(other)) if closes(mark, other, line) => None,
@@ -167,10 +167,7 @@ mod tests {
     #[test]
     fn code_is_closed_and_opened_again() {
         let code = "```rust\nlet a = 1;\nlet b = 2;\nlet c = 3;\n```\nDone.";
-        assert_eq!(
-            all(code, 35),
-            ["```rust\nlet a = 1;\nlet b = 2;\n```", "```rust\nlet c = 3;\n```\nDone."],
-        );
+        assert_eq!(all(code, 35), ["```rust\nlet a = 1;\nlet b = 2;\n```", "```rust\nlet c = 3;\n```\nDone."],);
         assert_eq!(all("````\n```\n1234567890\n````", 20), ["````\n```\n````", "````\n1234567890\n````"]);
     }
 

@@ -34,6 +34,12 @@ pub(crate) fn needs_info(model: &SandboxModel) {
     model.will_call("analyze_user_request", analysis("needs_info"));
 }
 
+/// The model answers without looking anything up.
+pub(crate) fn answers_at_once(model: &SandboxModel, words: &str) {
+    model.will_call("analyze_user_request", analysis("direct_answer"));
+    model.will_say(words);
+}
+
 fn analysis(intent: &str) -> Value {
     json!({ "intent_type": intent, "confidence": 0.95, "user_request_summary": "What ana asked for." })
 }
@@ -160,7 +166,7 @@ async fn words_of_the_model_mention_nobody_and_forge_no_link() {
     model.will_say("Hello <!channel> and <@U0AAAAAAAAA>, see <https://example.com|your bank>.");
 
     let mut thread = bot.user("ana").says("hello there, how do you do?").await;
-    assert_snapshot!(thread.heard(), @"Hello ‹!channel> and ‹@U0AAAAAAAAA>, see ‹https://example.com|your bank>.");
+    assert_snapshot!(thread.heard(), @"Hello ‹!channel> and ‹@U0AAAAAAAAA>, see ‹`https://example.com`|your bank>.");
     finish(bot, model).await;
 }
 

@@ -11,7 +11,7 @@ use super::{
     words::{TRICKS, hostile},
 };
 use crate::{
-    dialogues::scripted::{bot_with_model, finish, needs_info},
+    dialogues::scripted::{answers_at_once, bot_with_model, finish},
     support::bot::TestBot,
 };
 
@@ -71,26 +71,23 @@ async fn hostile_names_and_people_call_nobody_and_lead_nowhere() {
 async fn a_hostile_model_calls_nobody_and_leads_nowhere() {
     let (bot, model) = bot_with_model().await;
     let answers = texts(15);
-    let thread = bot.user("ana").says("hello").await;
-    drop(thread);
-    let before = judged(&bot);
     for answer in &answers {
-        needs_info(&model);
-        model.will_say(answer);
-        bot.user("ana").says("what could I test next in my course?").await;
+        answers_at_once(&model, answer);
+        bot.user("ana").says("hello there, how do you do?").await;
     }
-    assert!(judged(&bot) > before + answers.len());
+    assert!(judged(&bot) > answers.len());
     finish(bot, model).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_answer_of_a_model_comes_whole_and_in_order() {
     let (bot, model) = bot_with_model().await;
-    let paragraphs: Vec<String> = (0..30).map(|n| format!("Paragraph {n}. {}", "Some more words. ".repeat(40))).collect();
+    let paragraphs: Vec<String> =
+        (0..30).map(|n| format!("Paragraph {n}. {}", "Some more words. ".repeat(40))).collect();
     let code: String = (0..200).map(|n| format!("let step_{n} = assign(\"question-hint\", {n});\n")).collect();
-    needs_info(&model);
-    model.will_say(&format!("{}\n\n```rust\n{code}```\n\nThat is all.", paragraphs.join("\n\n")));
-    let thread = bot.user("ana").says("what could I test next in my course?").await;
+    let answer = format!("{}\n\n```rust\n{code}```\n\nThat is all.", paragraphs.join("\n\n"));
+    answers_at_once(&model, &answer);
+    let thread = bot.user("ana").says("hello there, how do you do?").await;
     let messages = thread.messages();
     assert!(messages.len() > 2, "{} messages", messages.len());
     let markdown = |message: &countersign::sandbox::slack::world::message::Message| -> String {

@@ -49,7 +49,8 @@ fn parts(value: &Value) {
 fn mrkdwn(text: &str) {
     for (at, _) in text.match_indices('<') {
         let inside = text[at + 1..].split('>').next().unwrap_or_default();
-        let person = inside.strip_prefix('@').is_some_and(|id| id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
+        let person =
+            inside.strip_prefix('@').is_some_and(|id| id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'));
         let fine = person || inside.starts_with("!date^") || inside.starts_with(GIVEN);
         assert!(fine, "`<{inside}>` in {text}");
     }
@@ -65,7 +66,8 @@ fn markdown(text: &str) {
     for sign in ["://", "www.", "mailto:", "javascript:", "](", "]:"] {
         let definition = sign == "]:"; // only with an address behind it
         let found = lower.match_indices(sign).any(|(at, _)| {
-            !definition || lower[at + 2..].trim_start().split_whitespace().next().is_some_and(|to| to.contains([':', '/']))
+            !definition
+                || lower[at + 2..].trim_start().split_whitespace().next().is_some_and(|to| to.contains([':', '/']))
         });
         assert!(!found, "`{sign}` outside of code in {text}\nshown: {shown}");
     }

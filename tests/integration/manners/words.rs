@@ -97,8 +97,11 @@ fn part() -> impl Strategy<Value = Part> {
 
 fn reply() -> impl Strategy<Value = Reply> {
     let choice = (hostile(), hostile()).prop_map(|(label, says)| Choice { label, says });
-    (prop::collection::vec(part(), 0..5), prop::collection::vec(choice, 0..4))
-        .prop_map(|(parts, choices)| Reply { parts, choices, ..Reply::default() })
+    (prop::collection::vec(part(), 0..5), prop::collection::vec(choice, 0..4)).prop_map(|(parts, choices)| Reply {
+        parts,
+        choices,
+        ..Reply::default()
+    })
 }
 
 /// A card as it is stored: fields that it gains later have what they have by default.

@@ -101,7 +101,8 @@ impl TestBot {
         // Without a real model nothing takes long; a status line would come and go by chance.
         config.workers.status_after = Duration::from_secs(20);
         (setup.settings)(&mut config);
-        let mut bot = Self { slack, upgrade, clock, config, _folder: folder, running: None, provoking: AtomicBool::new(false) };
+        let mut bot =
+            Self { slack, upgrade, clock, config, _folder: folder, running: None, provoking: AtomicBool::new(false) };
         bot.run().await;
         bot
     }

@@ -54,7 +54,9 @@ pub(in crate::sandbox::slack) fn renewed(before: &[Value], after: &[Value]) -> C
         let Some(id) = block["block_id"].as_str().filter(|id| !id.is_empty()) else { continue };
         let changed = before.iter().any(|older| older["block_id"] == id && !same(older, block));
         if changed {
-            return Err(bad(format_args!("block_id \"{id}\" stands for something else now [json-pointer:/blocks/{n}]")));
+            return Err(bad(format_args!(
+                "block_id \"{id}\" stands for something else now [json-pointer:/blocks/{n}]"
+            )));
         }
     }
     Ok(())
@@ -63,9 +65,9 @@ pub(in crate::sandbox::slack) fn renewed(before: &[Value], after: &[Value]) -> C
 /// Whether two layouts are the same but for the names that Slack gave out.
 fn same(before: &Value, after: &Value) -> bool {
     match (before, after) {
-        (Value::Object(before), Value::Object(after)) => after.iter().all(|(name, value)| {
-            before.get(name).is_some_and(|older| same(older, value))
-        }),
+        (Value::Object(before), Value::Object(after)) => {
+            after.iter().all(|(name, value)| before.get(name).is_some_and(|older| same(older, value)))
+        }
         (Value::Array(before), Value::Array(after)) => {
             before.len() == after.len() && before.iter().zip(after).all(|(before, after)| same(before, after))
         }
@@ -90,7 +92,10 @@ mod tests {
             (json!({ "text": "<!here> hello" }), false),
             (json!({ "text": "hello", "blocks": section("<!subteam^S1> hello") }), false),
             (json!({ "text": "hello", "blocks": [{ "type": "markdown", "text": "<!channel>" }] }), false),
-            (json!({ "text": "hello", "blocks": [{ "type": "header", "text": { "type": "plain_text", "text": "<!here>" } }] }), true),
+            (
+                json!({ "text": "hello", "blocks": [{ "type": "header", "text": { "type": "plain_text", "text": "<!here>" } }] }),
+                true,
+            ),
         ] {
             assert_eq!(spoken(&body).is_ok(), fine, "{body}");
         }
@@ -98,7 +103,8 @@ mod tests {
 
     #[test]
     fn what_changes_gets_a_new_name() {
-        let button = |id: &str, label: &str| json!({ "type": "actions", "block_id": id, "elements": [{ "text": label }] });
+        let button =
+            |id: &str, label: &str| json!({ "type": "actions", "block_id": id, "elements": [{ "text": label }] });
         let mut shown = button("card:1", "Start");
         shown["elements"][0]["action_id"] = json!("given out by Slack");
         assert_eq!(renewed(&[shown.clone()], &[button("card:1", "Start")]), Ok(()));

@@ -20,9 +20,9 @@ pub(super) fn set_status(server: &Arc<Server>, args: &Args) -> Answer {
             "must provide no more than 10 items [json-pointer:/loading_messages]",
         ));
     }
-    let status = args.text("status").ok_or_else(|| {
-        Refusal::because("invalid_arguments", "missing required field [json-pointer:/status]")
-    })?;
+    let status = args
+        .text("status")
+        .ok_or_else(|| Refusal::because("invalid_arguments", "missing required field [json-pointer:/status]"))?;
     server.remark("assistant.threads.setStatus", check::spoken(&json!({ "text": status })));
     server.status(&channel, &root, &status);
     Ok(json!({}))

@@ -57,13 +57,14 @@ pub(in crate::sandbox::slack) async fn call(
     }
     let answer = match trouble.error {
         Some(error) => Err(Refusal::of(&error)),
-        None => args.and_then(|mut args| {
-            let token = args.take_token();
-            allowed(&method, &headers, token)?;
-            permitted(&server, &method, &recorded)?;
-            dispatch::call(&server, &method, &args)
-        })
-        .inspect_err(|refusal| server.complain_about(&method, refusal)),
+        None => args
+            .and_then(|mut args| {
+                let token = args.take_token();
+                allowed(&method, &headers, token)?;
+                permitted(&server, &method, &recorded)?;
+                dispatch::call(&server, &method, &args)
+            })
+            .inspect_err(|refusal| server.complain_about(&method, refusal)),
     };
     let answer = match answer {
         Ok(mut answer) => {

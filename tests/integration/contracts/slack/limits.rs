@@ -227,8 +227,10 @@ async fn whatever_is_sent_is_looked_at() {
     };
     let fine = call(&slack, "chat.postMessage", json!({ "channel": "C1", "text": "x", "blocks": [section(1)] })).await;
     let ts = fine["ts"].clone();
-    let actions = |label: &str| json!([{ "type": "actions", "block_id": "a", "elements": [
-        { "type": "button", "action_id": "b", "text": { "type": "plain_text", "text": label } }] }]);
+    let actions = |label: &str| {
+        json!([{ "type": "actions", "block_id": "a", "elements": [
+        { "type": "button", "action_id": "b", "text": { "type": "plain_text", "text": label } }] }])
+    };
     for (method, body, error) in [
         ("chat.postMessage", json!({ "channel": "C1", "text": words(4_001) }), "bad_manners"),
         ("chat.postMessage", json!({ "channel": "C1", "blocks": [section(1)] }), "bad_manners"),
@@ -241,9 +243,17 @@ async fn whatever_is_sent_is_looked_at() {
             "too_many_attachments",
         ),
         ("chat.update", json!({ "channel": "C1", "ts": ts, "text": words(4_001) }), "msg_too_long"),
-        ("chat.update", json!({ "channel": "C1", "ts": ts, "text": "x", "blocks": [section(3_001)] }), "invalid_blocks"),
+        (
+            "chat.update",
+            json!({ "channel": "C1", "ts": ts, "text": "x", "blocks": [section(3_001)] }),
+            "invalid_blocks",
+        ),
         ("chat.postEphemeral", json!({ "channel": "C1", "user": "U1", "blocks": [section(1)] }), "bad_manners"),
-        ("chat.postEphemeral", json!({ "channel": "C1", "user": "U1", "text": "x", "blocks": [section(0)] }), "invalid_blocks"),
+        (
+            "chat.postEphemeral",
+            json!({ "channel": "C1", "user": "U1", "text": "x", "blocks": [section(0)] }),
+            "invalid_blocks",
+        ),
         (
             "views.publish",
             json!({ "user_id": "U1", "view": { "type": "home", "blocks": [section(3_001)] } }),
