@@ -24,7 +24,7 @@ use crate::{
         workers::{self, Workers},
     },
     graph::{
-        engine::{self, Engine, Settings},
+        engine::{self, Engine, PolicyFor, Settings},
         store::Store,
     },
     ids::WorkerId,
@@ -92,15 +92,17 @@ impl Bot {
         let (model, rules) = parts::models(config)?;
         let quick = QuickAnswers::new(registry.clone());
         let approvals = config.approvals.clone();
+        let policy_for: PolicyFor = Arc::new(move |matter| policy::policy_for(&approvals, matter));
         let engine = Engine::new(engine::Parts {
             actions: registry.actions.clone(),
             graph: chat_graph(model, rules, registry, Arc::new(parts::StoreShelf(store.clone())))
                 .context("the chat graph is not sound")?,
             store: store.clone(),
             clock: clock.clone(),
-            policy_for: Arc::new(move |kind, irreversible| policy::policy_for(&approvals, kind, irreversible)),
+            policy_for: policy_for.clone(),
             settings: Settings {
                 approval_ttl: config.approvals.expires_after,
+                remind_before: config.approvals.remind_before,
                 step_timeout: config.workers.step_timeout,
                 status_after: config.workers.status_after,
                 portions: render::portions,

@@ -33,12 +33,13 @@ use super::{
     context::ContextData,
     history::{History, shorten},
     log::Log,
+    outcomes,
     plan::Plan,
 };
 use crate::{
     clock::Timestamp,
     graph::{
-        action::{MissingParameter, Proposal},
+        action::{ActionRecord, MissingParameter, Proposal, Wish},
         node::{Said, State},
     },
     ids::UserId,
@@ -100,6 +101,9 @@ pub struct Turn {
     pub analysis: Option<Analysis>,
     /// The change that is being worked out.
     pub change: Option<Draft>,
+    /// Whether that change came as it is, so that no words have to be understood.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wished: bool,
     /// What the change still lacks, as the model sees it.
     pub missing: Vec<String>,
     /// What tools returned, by key, in the order of [`Self::reads`].
@@ -177,6 +181,10 @@ impl State for AgentState {
             self.draft = None;
         }
         self.turn = Turn { number, said: text, by: Some(said.by.clone()), at: said.at, ..Turn::default() };
+        if let Some(Wish { action, parameters: Value::Object(params) }) = said.wish.clone() {
+            self.turn.change = Some(Draft { action, params, asked: None });
+            self.turn.wished = true;
+        }
     }
 
     fn suspend(&self) -> Value {
@@ -186,6 +194,10 @@ impl State for AgentState {
     fn resume(&mut self, turn: Value) -> Result<(), serde_json::Error> {
         self.turn = serde_json::from_value(turn)?;
         Ok(())
+    }
+
+    fn superseded(&mut self, older: &ActionRecord, now: Timestamp) {
+        self.log.add(older, outcomes::log_line(older), now);
     }
 }
 

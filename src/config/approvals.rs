@@ -11,6 +11,9 @@ pub struct Approvals {
     /// How long a card is open, such as `"24h"`.
     #[serde(with = "humantime_serde")]
     pub expires_after: Duration,
+    /// How long before that the thread is reminded, such as `"1h"`; `"0s"` for never.
+    #[serde(with = "humantime_serde")]
+    pub remind_before: Duration,
     /// Who may decide: `channel`, `requester`, user ids (`U…`) and user groups (`S…`). Empty: nobody.
     pub approvers: Vec<String>,
     /// Whether the person who asked may approve a change that can be undone.

@@ -35,6 +35,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         ("workers.lease", workers.lease, 1, 3600),
         ("workers.step_timeout", workers.step_timeout, 1, 3600),
         ("approvals.expires_after", config.approvals.expires_after, 1, 30 * 24 * 3600),
+        ("approvals.remind_before", config.approvals.remind_before, 0, 30 * 24 * 3600),
         ("model.timeout", config.model.timeout, 1, 600),
         ("upgrade.timeout", config.upgrade.timeout, 1, 120),
     ] {

@@ -72,7 +72,7 @@ impl Dispatch {
             let typed = Entry::Typed(Typed { thread, by, text, ts, means, addressed });
             return self.put_on_desk(partition, &typed, dedup).await;
         }
-        let mail = Mail::Said { by, text, ts, addressed };
+        let mail = Mail::Said { by, text, ts, addressed, wish: None };
         self.store(Destination::Mailbox { thread, addressed, mail }, dedup).await
     }
 
@@ -113,7 +113,7 @@ impl Dispatch {
         let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
         let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
         let (by, ts) = (interaction.user.clone(), message.clone());
-        let mail = Mail::Said { by, text: text.to_owned(), ts, addressed: true };
+        let mail = Mail::Said { by, text: text.to_owned(), ts, addressed: true, wish: None };
         self.store(Destination::Mailbox { thread, addressed: true, mail }, vec![interaction.dedup.clone()]).await
     }
 

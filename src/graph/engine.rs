@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    action::{ActionKind, Policy},
+    action::{ActionKind, ActionRecord, Policy, Scope},
     checkpoint::{Checkpoint, Cursor, Voice},
     definition::Graph,
     node::{Said, State},
@@ -21,18 +21,38 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    ids::{ActionId, ApprovalId, RunId, Slot},
+    ids::{ActionId, RunId, Slot},
     reply::Reply,
 };
 
-/// Who may decide about an action, as configured now; the flag says that this very change cannot be undone.
-pub type PolicyFor = Arc<dyn Fn(&dyn ActionKind, bool) -> Policy + Send + Sync>;
+/// Who may decide about a change, as configured now.
+pub type PolicyFor = Arc<dyn Fn(&Matter<'_>) -> Policy + Send + Sync>;
+
+/// What a policy goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct Matter<'a> {
+    /// The [`ActionKind::name`].
+    pub action: &'a str,
+    /// Whether this very change cannot be undone.
+    pub irreversible: bool,
+    /// What it is about.
+    pub scope: &'a Scope,
+}
+
+impl<'a> Matter<'a> {
+    /// What the policy of a record goes by.
+    pub fn of(record: &'a ActionRecord) -> Self {
+        Self { action: &record.name, irreversible: record.card.irreversible, scope: &record.scope }
+    }
+}
 
 /// What can be set about the engine.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How long a card is open.
     pub approval_ttl: Duration,
+    /// How long before its end somebody is reminded of it; zero: never.
+    pub remind_before: Duration,
     /// How long a step may take before it counts as failed.
     pub step_timeout: Duration,
     /// How long the bot may be silent before a status line appears.
@@ -51,6 +71,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             approval_ttl: Duration::from_secs(24 * 3600),
+            remind_before: Duration::from_secs(3600),
             step_timeout: Duration::from_secs(120),
             status_after: Duration::from_millis(800),
             status_every: Duration::from_secs(3),
@@ -139,8 +160,8 @@ impl<S: State> Engine<S> {
         session.acks.push(letter.seq);
         session.input = serde_json::to_value(&letter.mail).ok();
         match letter.mail {
-            Mail::Said { by, text, ts: _, addressed: _ } => {
-                let said = Said { by, text, at: self.clock.now() };
+            Mail::Said { by, text, ts: _, addressed: _, wish } => {
+                let said = Said { by, text, at: self.clock.now(), wish };
                 let checkpoint = &mut session.checkpoint;
                 checkpoint.turns += 1;
                 checkpoint.run = Some(RunId::fresh());
@@ -150,8 +171,8 @@ impl<S: State> Engine<S> {
                 session.status_due = None;
                 Ok(Held::Yes)
             }
-            Mail::Decided { action, approval, decision: _ } => {
-                self.resume(session, &action, &approval).await?;
+            Mail::Decided { action, approval: _, decision: _ } => {
+                self.resume(session, &action).await?;
                 Ok(Held::Yes)
             }
             Mail::Stop { by: _ } => {
@@ -162,11 +183,11 @@ impl<S: State> Engine<S> {
     }
 
     /// Puts the turn that asked back as it was, and goes on where its answer belongs.
-    async fn resume(&self, session: &mut Session<S>, action: &ActionId, approval: &ApprovalId) -> Result<(), Error> {
+    async fn resume(&self, session: &mut Session<S>, action: &ActionId) -> Result<(), Error> {
         let Some(record) = self.decided(session, action).await? else {
             return Err(Error::Corrupt { what: format!("action {action} was decided but is not stored") });
         };
-        let Some(suspended) = session.checkpoint.suspended.remove(approval) else {
+        let Some(suspended) = session.checkpoint.suspended.remove(record.question()) else {
             return self.save(session, session.changes(), Then::Keep).await; // its answer was dealt with before
         };
         let checkpoint = &mut session.checkpoint;

@@ -21,6 +21,7 @@ pub mod engine;
 pub mod node;
 mod perform;
 mod portions;
+pub mod request;
 mod session;
 mod step;
 pub mod store;

@@ -8,7 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    action::{ActionRecord, Proposal},
+    action::{ActionRecord, Proposal, Wish},
     store::Usage,
 };
 use crate::{
@@ -31,6 +31,9 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
     ///
     /// If an older version wrote something that cannot be read.
     fn resume(&mut self, turn: Value) -> Result<(), serde_json::Error>;
+
+    /// A newer request took the place of this one: the turn that asked for it never goes on.
+    fn superseded(&mut self, older: &ActionRecord, now: Timestamp);
 }
 
 /// What a person said.
@@ -42,6 +45,8 @@ pub struct Said {
     pub text: String,
     /// When it is taken up.
     pub at: Timestamp,
+    /// What is wanted, where no words have to be understood.
+    pub wish: Option<Wish>,
 }
 
 /// What a node is told besides the state.

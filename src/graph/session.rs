@@ -256,7 +256,10 @@ mod tests {
     use super::*;
 
     fn said(seq: Seq, ts: &str) -> Letter {
-        Letter { seq, mail: Mail::Said { by: "U1".into(), text: "hi".into(), ts: ts.into(), addressed: false } }
+        Letter {
+            seq,
+            mail: Mail::Said { by: "U1".into(), text: "hi".into(), ts: ts.into(), addressed: false, wish: None },
+        }
     }
 
     #[test]

@@ -2,19 +2,19 @@
 
 use std::pin::pin;
 
-use serde_json::json;
-
 use super::{
-    action::{ActionRecord, Status, digest_of},
+    action::{ActionRecord, Replacement, Status},
     checkpoint::{Cursor, Suspended},
-    engine::{Engine, Held},
+    engine::{Engine, Held, Matter},
     node::{Ask, Context, Next, NodeError, State, Step},
+    perform::illegal,
+    request::{Request, Times},
     session::{Session, StepInfo, outgoing},
-    store::{ActionChange, ActionFilter, AuditKind, Changes, Error, Outbound, Outgoing, Then, TimerChange},
+    store::{ActionFilter, Changes, Error, Outbound, Outgoing, Then},
 };
 use crate::{
     clock::Timestamp,
-    ids::{ActionId, ApprovalId},
+    ids::{ActionId, CommitId},
     reply::{Attachment, Reply, Text},
     status_line,
 };
@@ -129,7 +129,7 @@ impl<S: State> Engine<S> {
                 target
             }
             Next::Ask(ask) => {
-                self.ask(session, &mut extra, *ask);
+                self.ask(session, &mut extra, *ask).await?;
                 session.checkpoint.cursor = Cursor::Idle;
                 "await"
             }
@@ -187,71 +187,71 @@ impl<S: State> Engine<S> {
         Ok(())
     }
 
-    /// Stores the question with its card; the card is posted after that, from the outbox.
-    fn ask(&self, session: &mut Session<S>, changes: &mut Changes, ask: Ask) {
-        let Ask { action, proposal, requested_by, then } = ask;
+    /// Stores the question with its card; the card is posted after that, from the outbox. Cards of this thread that ask
+    /// about the same thing give way.
+    async fn ask(&self, session: &mut Session<S>, changes: &mut Changes, ask: Ask) -> Result<(), Error> {
+        let Ask { action, mut proposal, requested_by, then } = ask;
         let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
-        let now = self.clock.now();
         let thread = session.lease.thread.clone();
-        let irreversible = kind.irreversible() || proposal.card.irreversible;
-        let policy = (self.policy_for)(kind.as_ref(), irreversible);
-        let id = ActionId::fresh();
-        let approval = ApprovalId::new(&thread, rand::random());
+        proposal.card.irreversible |= kind.irreversible();
+        let policy = (self.policy_for)(&Matter {
+            action: kind.name(),
+            irreversible: proposal.card.irreversible,
+            scope: &proposal.scope,
+        });
         let run = session.checkpoint.run.clone().unwrap_or_else(|| "none".into());
         let slot = session.checkpoint.voice.slot();
         session.checkpoint.voice.said += 1;
-        let mut record = ActionRecord {
-            format: ActionRecord::FORMAT,
-            id: id.clone(),
-            approval: approval.clone(),
-            thread,
+        let times = Times { open_for: self.settings.approval_ttl, remind_before: self.settings.remind_before };
+        let request = Request {
+            thread: &thread,
             run: run.clone(),
-            name: action,
-            action_version: kind.version(),
-            digest: digest_of(kind.name(), kind.version(), &proposal.parameters, &proposal.preconditions, &policy),
-            parameters: proposal.parameters,
-            preconditions: proposal.preconditions,
+            kind: kind.as_ref(),
+            proposal,
+            requested_by,
+            at: self.clock.now(),
             policy,
-            status: Status::Pending,
-            revision: 1,
-            card: proposal.card,
-            slot: slot.clone(),
-            requested_by: requested_by.clone(),
-            requested_at: now,
-            expires_at: now + self.settings.approval_ttl,
-            decisions: Vec::new(),
-            intent_at: None,
-            progress: None,
-            progress_at: None,
-            interrupted_at: None,
-            outcome: None,
-            undo: proposal.undo,
+            slot,
+            times,
         };
-        if record.is_out_of_reach() {
-            record.card.warnings.push(Text::from(
-                "Another person has to approve this, and nobody else can read a direct message. Ask me in a channel.",
-            ));
-        }
+        let mut record = request.into_record();
+        self.supersede(session, &mut record).await?;
         let turn = session.checkpoint.state.suspend();
-        let suspended = Suspended { action: id.clone(), run, node: then.to_owned(), turn };
-        session.checkpoint.suspended.insert(approval.clone(), suspended);
-        changes.timers.push(TimerChange::Set {
-            key: record.expiry_timer(),
-            due: record.expires_at,
-            entry: json!({ "kind": "expire", "approval": approval }),
-        });
-        changes.audit.push(record.event(
-            AuditKind::Asked,
-            now,
-            Some(requested_by),
-            json!({ "action": record.name, "title": record.card.title }),
-        ));
-        changes.audit.push(record.event(AuditKind::Shown, now, None,
-            json!({ "digest": record.digest, "parameters": record.parameters, "preconditions": record.preconditions, "policy": record.policy }),
-        ));
-        let card = Outbound::Card { card: record.card.clone(), state: record.card_state() };
-        changes.outbox.push(outgoing(slot, now, card));
-        changes.actions.push(ActionChange { expected: None, record });
+        let suspended = Suspended { action: record.id.clone(), run, node: then.to_owned(), turn };
+        session.checkpoint.suspended.insert(record.approval.clone(), suspended);
+        record.put_out(changes, &times);
+        Ok(())
+    }
+
+    /// Open cards of this thread about the same thing give way to this one; a card that was decided meanwhile does not.
+    async fn supersede(&self, session: &mut Session<S>, newer: &mut ActionRecord) -> Result<(), Error> {
+        if session.checkpoint.suspended.is_empty() || newer.scope.targets.is_empty() {
+            return Ok(());
+        }
+        let filter = ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
+        for open in self.store.actions(&filter).await? {
+            if !open.scope.shares_target_with(&newer.scope) {
+                continue;
+            }
+            let at = newer.requested_at;
+            let mut changes = Changes::new(CommitId::fresh(), newer.thread.clone());
+            let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone() };
+            let by = Some(newer.requested_by.clone());
+            let older = open.give_way(&mut changes, to, by, at).map_err(illegal)?;
+            match self.store.apply(&changes).await {
+                Ok(()) => {
+                    session.checkpoint.suspended.remove(older.question());
+                    session.checkpoint.state.superseded(&older, at);
+                    newer
+                        .card
+                        .notes
+                        .push(Text::from("Takes the place of the open card: ").plain(older.act()).plain("."));
+                }
+                Err(Error::ActionMoved { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Waits and tries the node again, or gives up.

@@ -8,11 +8,11 @@ use std::{
 
 use async_trait::async_trait;
 use countersign::{
-    clock::{Clock, ManualClock},
+    clock::{Clock, ManualClock, Timestamp},
     graph::{
         action::{
             ActionKind, ActionRecord, Approver, Decision, Outcome, Performed, Policy, PrepareError, Probed, Proposal,
-            Recovery, Status, Verdict,
+            Recovery, Scope, Status, Verdict,
         },
         definition::Graph,
         engine::{Engine, Parts, Settings},
@@ -47,6 +47,10 @@ impl State for Notes {
     fn resume(&mut self, turn: Value) -> Result<(), serde_json::Error> {
         self.asked = serde_json::from_value(turn)?;
         Ok(())
+    }
+
+    fn superseded(&mut self, older: &ActionRecord, _: Timestamp) {
+        self.ended.push(older.status);
     }
 }
 
@@ -86,8 +90,13 @@ impl Node<Notes> for Listen {
             done: "Done.".to_owned(),
             irreversible: false,
         };
-        let proposal =
-            Proposal { parameters: json!({ "what": said }), preconditions: json!("as it was"), card, undo: None };
+        let proposal = Proposal {
+            parameters: json!({ "what": said }),
+            preconditions: json!("as it was"),
+            card,
+            undo: None,
+            scope: Scope::default(),
+        };
         let ask = Ask { action: "change".to_owned(), proposal, requested_by: "ana".into(), then: "report" };
         Ok(Step::ask(state, ask))
     }
@@ -193,11 +202,12 @@ impl Bench {
             actions: [("change", change.clone() as Arc<dyn ActionKind>)].into(),
             store: store.clone(),
             clock: Arc::new(clock.clone()),
-            policy_for: Arc::new(|_, _| Policy {
+            policy_for: Arc::new(|_| Policy {
                 approvers: vec![Approver::Channel],
                 own_request: true,
                 needed: 1,
                 typed: true,
+                ..Policy::default()
             }),
             settings: Settings::default(),
             stopping: tokio_util::sync::CancellationToken::new(),
@@ -206,7 +216,8 @@ impl Bench {
     }
 
     async fn hears(&self, text: &str) {
-        let mail = Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1.1".into(), addressed: true };
+        let mail =
+            Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1.1".into(), addressed: true, wish: None };
         let to = Destination::Mailbox { thread: thread(), addressed: true, mail };
         self.store.ingest(&Delivery { to, dedup: Vec::new(), at: self.clock.now() }).await.unwrap();
         self.advances().await;
@@ -378,7 +389,7 @@ async fn a_thread_that_cannot_be_read_begins_anew_and_says_so() {
     let bench = Bench::new();
     bench.hears("hello").await;
     let worker = WorkerId::new("w");
-    let hear = Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.2".into(), addressed: true };
+    let hear = Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.2".into(), addressed: true, wish: None };
     let to = Destination::Mailbox { thread: thread(), addressed: true, mail: hear };
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     let now = bench.clock.now();

@@ -111,6 +111,10 @@ impl Node<AgentState> for Analyze {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Analyzing;
+        if state.turn.wished {
+            state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
+            return Ok(Step::go(state, Gather::NAME));
+        }
         let situation = view::situation(&state, context);
         if rules::without_a_wish(&situation).is_some() {
             state.turn.analysis = Some(Analysis {

@@ -123,6 +123,9 @@ impl Node<AgentState> for Gather {
         let mut bill = Bill::default();
         state.turn.phase = Phase::GatheringInfo;
         state.turn.rounds += 1;
+        if let Some(change) = state.turn.change.clone().filter(|_| state.turn.wished) {
+            return Ok(self.prepare(state, change, bill).await);
+        }
         shelf::take_back(&*self.shelf, &mut state).await;
         let request = view::request(Purpose::Gather, &state, context, Arc::clone(&self.tools), ToolChoice::Auto);
         let on_card = view::situation(&state, context).on_card;

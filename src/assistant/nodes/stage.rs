@@ -176,6 +176,7 @@ impl ActionKind for FakeAction {
                 parameters: json!({ "experiment": name, "status": "enrollmentComplete" }),
                 label: "Undo: stop it again".into(),
             }),
+            scope: Scope::default(),
         })
     }
 
@@ -285,7 +286,7 @@ impl Stage {
 
     pub(super) async fn says(&mut self, text: &str) -> Told {
         self.now = Timestamp(self.now.0 + 1_000);
-        self.state.begin_turn(&Said { by: "ana".into(), text: text.to_owned(), at: self.now });
+        self.state.begin_turn(&Said { by: "ana".into(), text: text.to_owned(), at: self.now, wish: None });
         self.follow(self.graph.start(), None).await
     }
 
@@ -346,8 +347,9 @@ fn thread() -> ThreadId {
 }
 
 fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
-    let Proposal { parameters, preconditions, card, undo } = ask.proposal.clone();
-    let policy = Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true };
+    let Proposal { parameters, preconditions, card, undo, scope } = ask.proposal.clone();
+    let policy =
+        Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true, ..Policy::default() };
     ActionRecord {
         format: ActionRecord::FORMAT,
         id: format!("A{}", now.0).as_str().into(),
@@ -374,5 +376,9 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         interrupted_at: None,
         outcome: None,
         undo,
+        scope,
+        edits: Vec::new(),
+        origin: None,
+        replaced_by: None,
     }
 }

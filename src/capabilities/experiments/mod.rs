@@ -22,6 +22,7 @@ pub mod period;
 pub mod points;
 pub mod replies;
 pub mod rules;
+mod scope;
 pub mod setup;
 pub mod summary;
 pub mod testing;

@@ -5,9 +5,9 @@ use serde_json::json;
 use crate::{
     graph::{
         action::{ActionRecord, Decision, IllegalMove, Status, Verdict},
-        store::{ActionChange, AuditKind, Changes, Mail, Outbound, Outgoing, Seq, TimerChange},
+        store::{ActionChange, AuditKind, Changes, Mail, Seq, TimerChange},
     },
-    ids::{CommitId, Nonce},
+    ids::CommitId,
 };
 
 /// The write that makes `decision` count, and the record after it.
@@ -40,15 +40,9 @@ pub fn decide(
         decision.by.clone(),
         json!({ "verdict": decision.verdict, "status": to, "digest": record.digest }),
     ));
-    changes.outbox.push(Outgoing {
-        slot: Some(record.slot.clone()),
-        nonce: Nonce::fresh(),
-        progress: false,
-        not_before: decision.at,
-        body: Outbound::Card { card: decided.card.clone(), state: decided.card_state() },
-    });
+    changes.outbox.push(decided.redrawn(decision.at));
     if to != Status::Pending {
-        changes.timers.push(TimerChange::Clear { key: record.expiry_timer() });
+        changes.timers.extend(record.timers().map(|key| TimerChange::Clear { key }));
         changes.mail.push(Mail::Decided { action: record.id.clone(), approval: record.approval.clone(), decision });
     }
     changes.actions.push(ActionChange { expected: Some(record.revision), record: decided.clone() });

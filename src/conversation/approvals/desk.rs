@@ -235,6 +235,7 @@ impl Approvals {
             text: typed.text.clone(),
             ts: typed.ts.clone(),
             addressed: typed.addressed,
+            wish: None,
         });
         changes.desk_acks.push(seq);
         self.store.apply(&changes).await?;

@@ -2,14 +2,17 @@
 
 use crate::{
     config,
-    graph::action::{ActionKind, ActionRecord, Approver, Policy},
+    graph::{
+        action::{ActionRecord, Approver, Policy},
+        engine::Matter,
+    },
     ids::UserId,
 };
 
 /// The policy for an action, as configured now. Typed consent is for what can be undone.
-pub fn policy_for(settings: &config::Approvals, kind: &dyn ActionKind, irreversible: bool) -> Policy {
-    let rule = settings.actions.get(kind.name());
-    let own = if irreversible { settings.own_irreversible } else { settings.own_request };
+pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
+    let rule = settings.actions.get(matter.action);
+    let own = if matter.irreversible { settings.own_irreversible } else { settings.own_request };
     Policy {
         approvers: rule
             .and_then(|rule| rule.approvers.as_ref())
@@ -19,7 +22,9 @@ pub fn policy_for(settings: &config::Approvals, kind: &dyn ActionKind, irreversi
             .collect(),
         own_request: rule.and_then(|rule| rule.own_request).unwrap_or(own),
         needed: rule.and_then(|rule| rule.needed).unwrap_or(settings.needed),
-        typed: !irreversible,
+        typed: !matter.irreversible,
+        escalation: None,
+        because: None,
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{clock::Timestamp, ids::UserId};
 
 /// Who may decide about an action. Part of its digest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Any of these may decide. Empty: nobody may.
     pub approvers: Vec<Approver>,
@@ -15,6 +15,21 @@ pub struct Policy {
     pub needed: u32,
     /// Whether a typed “yes” counts; irreversible actions need the button.
     pub typed: bool,
+    /// Who may decide besides, once nobody did for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Escalation>,
+    /// Why it is stricter than usual, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+}
+
+/// Who may decide besides, once a card has been open for some time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Escalation {
+    /// Any of these.
+    pub approvers: Vec<Approver>,
+    /// How long after the request, in milliseconds.
+    pub after_ms: u64,
 }
 
 /// A person or a set of people in a [`Policy`].

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ActionRecord, ErrorKind, Outcome, Portions, Undo};
+use super::{ActionRecord, ErrorKind, Outcome, Portions, Scope, Undo};
 use crate::reply::{Card, Reply, Text};
 
 /// A validated change, ready for its card.
@@ -20,6 +20,9 @@ pub struct Proposal {
     pub card: Card,
     /// What would put things back.
     pub undo: Option<Undo>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Scope::is_empty")]
+    pub scope: Scope,
 }
 
 /// Why a change cannot be proposed.

@@ -12,13 +12,17 @@ mod kind;
 mod outcome;
 mod portions;
 mod record;
+mod scope;
 mod status;
+mod wish;
 
 pub use self::{
-    decision::{Approver, Decision, Policy, Verdict},
+    decision::{Approver, Decision, Escalation, Policy, Verdict},
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
     outcome::{ErrorKind, Outcome},
     portions::{Portion, Portions, Progress},
-    record::{ActionRecord, Undo, digest_of},
+    record::{ActionRecord, Edit, Replacement, Undo, digest_of},
+    scope::Scope,
     status::{IllegalMove, Status},
+    wish::Wish,
 };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Decision, IllegalMove, Outcome, Policy, Progress, Status, Verdict};
+use super::{Decision, IllegalMove, Outcome, Policy, Progress, Scope, Status, Verdict};
 use crate::{
     clock::Timestamp,
     graph::{
@@ -11,7 +11,7 @@ use crate::{
         store::{AuditDraft, AuditKind},
     },
     ids::{ActionId, ApprovalId, RunId, Slot, ThreadId, UserId},
-    reply::Card,
+    reply::{Card, Fact},
 };
 
 /// A change in the outside world. The version of its stored shape is [`ActionRecord::FORMAT`].
@@ -74,6 +74,40 @@ pub struct ActionRecord {
     /// The action that would put things back, as name and parameters; worked out before execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Scope::is_empty")]
+    pub scope: Scope,
+    /// Who changed it on its way here, in order. Each change made a new record with a new key; this is the last of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<Edit>,
+    /// The key that the thread waits for, if it is not this record's: that of the version before the first edit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<ApprovalId>,
+    /// The record that took this one's place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<Replacement>,
+}
+
+/// What took the place of a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replacement {
+    /// The new record.
+    pub action: ActionId,
+    /// The message its card is on.
+    pub slot: Slot,
+}
+
+/// A change of a request by a person, before it was decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// Who.
+    pub by: UserId,
+    /// When.
+    pub at: Timestamp,
+    /// The version before.
+    pub from: ActionId,
+    /// What is different on the card.
+    pub changed: Vec<Fact>,
 }
 
 /// The action that puts things back.
@@ -111,6 +145,36 @@ impl ActionRecord {
     /// The key of the timer that lets the card expire.
     pub fn expiry_timer(&self) -> String {
         format!("expire:{}", self.id)
+    }
+
+    /// The key of the timer that reminds of the card.
+    pub fn reminder_timer(&self) -> String {
+        format!("remind:{}", self.id)
+    }
+
+    /// The key of the timer that brings more people in.
+    pub fn escalation_timer(&self) -> String {
+        format!("escalate:{}", self.id)
+    }
+
+    /// The keys of all timers that an open card has.
+    pub fn timers(&self) -> [String; 3] {
+        [self.expiry_timer(), self.reminder_timer(), self.escalation_timer()]
+    }
+
+    /// The key under which the thread waits for the decision: that of the first version.
+    pub fn question(&self) -> &ApprovalId {
+        self.origin.as_ref().unwrap_or(&self.approval)
+    }
+
+    /// Counts the versions of the request, from 1.
+    pub fn edition(&self) -> usize {
+        self.edits.len() + 1
+    }
+
+    /// Whether this person asked for it, or changed what was asked for: it is their request.
+    pub fn is_request_of(&self, person: &UserId) -> bool {
+        self.requested_by == *person || self.edits.iter().any(|edit| edit.by == *person)
     }
 
     /// An event about this action, for the record.

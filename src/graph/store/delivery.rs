@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Seq;
 use crate::{
     clock::Timestamp,
-    graph::action::Decision,
+    graph::action::{Decision, Wish},
     ids::{ActionId, ApprovalId, DedupKey, MessageTs, Partition, ThreadId, UserId, WorkerId},
 };
 
@@ -63,6 +63,9 @@ pub enum Mail {
         /// Whether it was said to the bot: by a mention, in a direct message, with a button.
         #[serde(default = "addressed", skip_serializing_if = "bool::clone")]
         addressed: bool,
+        /// What is wanted, where no words have to be understood.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wish: Option<Wish>,
     },
     /// An action of this thread was decided.
     Decided {

@@ -115,8 +115,8 @@ impl Bench {
 
 fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
     let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1700000000.000100".into() };
-    let policy = Policy { approvers: Vec::new(), own_request: true, needed: 1, typed: true };
-    let Proposal { parameters, preconditions, card, undo } = proposal;
+    let policy = Policy { approvers: Vec::new(), own_request: true, needed: 1, typed: true, ..Policy::default() };
+    let Proposal { parameters, preconditions, card, undo, scope } = proposal;
     ActionRecord {
         format: ActionRecord::FORMAT,
         id: "A1".into(),
@@ -143,6 +143,10 @@ fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
         interrupted_at: None,
         outcome: None,
         undo,
+        scope,
+        edits: Vec::new(),
+        origin: None,
+        replaced_by: None,
     }
 }
 

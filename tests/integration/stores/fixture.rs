@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     clock::Timestamp,
     graph::{
-        action::{ActionRecord, Approver, Policy, Status, digest_of},
+        action::{ActionRecord, Approver, Policy, Scope, Status, digest_of},
         store::{
             Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Ingested, Letter,
             Mail, Outbound, Outgoing, StepRecord, Store,
@@ -123,7 +123,7 @@ pub(crate) fn delivery(
 
 /// What ana said.
 pub(crate) fn said(text: &str) -> Mail {
-    Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1700000000.000100".into(), addressed: true }
+    Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1700000000.000100".into(), addressed: true, wish: None }
 }
 
 /// The words of letters.
@@ -178,7 +178,8 @@ pub(crate) fn event(detail: &str) -> AuditDraft {
 pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> ActionRecord {
     let parameters = json!({ "experiment": name, "status": "enrolling" });
     let preconditions = json!({ "status": "inactive" });
-    let policy = Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true };
+    let policy =
+        Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true, ..Policy::default() };
     let digest = digest_of("update_experiment_status", 1, &parameters, &preconditions, &policy);
     ActionRecord {
         format: ActionRecord::FORMAT,
@@ -206,6 +207,10 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         interrupted_at: None,
         outcome: None,
         undo: None,
+        scope: Scope::default(),
+        edits: Vec::new(),
+        origin: None,
+        replaced_by: None,
     }
 }
 

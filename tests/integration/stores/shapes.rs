@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, fmt::Debug};
 
 use countersign::{
     assistant::state::AgentState,
+    clock::Timestamp,
     conversation::entry::Entry,
     graph::{
         action::ActionRecord,
@@ -34,6 +35,8 @@ impl State for Anything {
         self.0 = turn;
         Ok(())
     }
+
+    fn superseded(&mut self, _: &ActionRecord, _: Timestamp) {}
 }
 
 /// Reads a file, and writes it again.

@@ -12,6 +12,7 @@ use crate::{
     capabilities::experiments::{access, lookup, replies::outcomes},
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
+        Scope,
     },
     reply::{Card, Text},
     services::upgrade::{
@@ -82,7 +83,14 @@ impl ActionKind for GetAssignments {
             None => access::context(&contexts, context, says)?.0.to_owned(),
         };
         let card = card(&user, &context);
-        Ok(Proposal { parameters: json!(Question { user, context }), preconditions: json!({}), card, undo: None })
+        let scope = Scope::default().in_context(&*context);
+        Ok(Proposal {
+            parameters: json!(Question { user, context }),
+            preconditions: json!({}),
+            card,
+            undo: None,
+            scope,
+        })
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {

@@ -181,7 +181,8 @@ impl ActionKind for CreateExperiment {
         plan.stratification_factor = stratified::factor(&self.0, &all, algorithm, factor).await?;
         let others = Surroundings::of(all, None);
         let card = plan.card(known, &defaults, &others);
-        Ok(Proposal { parameters: json!(plan), preconditions: json!({}), card, undo: None })
+        let scope = plan.scope();
+        Ok(Proposal { parameters: json!(plan), preconditions: json!({}), card, undo: None, scope })
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {

@@ -12,7 +12,7 @@ use crate::{
     capabilities::experiments::{
         access,
         replies::{answers, outcomes},
-        rules,
+        rules, scope,
     },
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
@@ -75,6 +75,7 @@ impl ActionKind for DeleteExperiment {
             preconditions: what_was_shown(&experiment),
             card: card(&experiment, enrolled),
             undo: None,
+            scope: scope::of(&experiment),
         })
     }
 

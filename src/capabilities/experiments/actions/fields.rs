@@ -14,7 +14,8 @@ use super::{
     moment,
 };
 use crate::{
-    capabilities::experiments::{given::GivenPayload, replies::answers, rules, summary},
+    capabilities::experiments::{given::GivenPayload, replies::answers, rules, scope, summary},
+    graph::action::Scope,
     services::upgrade::{
         experiment::{Ending, ExperimentId, View},
         lists::Side,
@@ -67,6 +68,17 @@ pub(super) struct Changes {
 }
 
 impl Changes {
+    /// What they are about.
+    pub(super) fn scope(&self, experiment: &View) -> Scope {
+        let conditions = self.conditions.iter().flatten();
+        let scope =
+            conditions.fold(scope::of(experiment), |scope, condition| scope.measure(scope::WEIGHT, condition.weight));
+        match &self.end_on {
+            Some(end) => scope.measure(scope::END, &**end),
+            None => scope,
+        }
+    }
+
     /// What they change.
     pub(super) fn fields(&self) -> impl Iterator<Item = Field> {
         Field::ALL.into_iter().filter(|field| field.after(self).is_some())

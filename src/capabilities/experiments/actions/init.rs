@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use super::{done, ended_badly, fact, given, missing, stored};
 use crate::{
     capabilities::experiments::{access, given::GivenGroups, replies::outcomes},
-    graph::action::{ActionKind, ActionRecord, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
+    graph::action::{
+        ActionKind, ActionRecord, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
+    },
     reply::{Card, Text},
     services::upgrade::{client::UpgradeClient, participants::Introduction},
 };
@@ -92,7 +94,8 @@ impl ActionKind for InitUser {
             asked.working_group.map(|groups| groups.into_iter().map(|(asked, id)| (kind(asked), id)).collect());
         let introduced = Introduced { user, group, working_group, context };
         let card = card(&introduced, &known);
-        Ok(Proposal { parameters: json!(introduced), preconditions: json!({}), card, undo: None })
+        let scope = introduced.context.iter().fold(Scope::default(), |scope, context| scope.in_context(context));
+        Ok(Proposal { parameters: json!(introduced), preconditions: json!({}), card, undo: None, scope })
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {

@@ -18,6 +18,7 @@ use crate::{
     capabilities::experiments::{
         access, lookup, points,
         replies::{outcomes, refusals},
+        scope,
     },
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
@@ -126,7 +127,8 @@ impl ActionKind for MarkDecisionPoint {
         let owner_id = owner.as_ref().map(|owner| owner.id);
         let visit = Visit { user, site, target, condition, experiment: owner_id, status: status.to_owned() };
         let card = card(&visit, owner.as_ref());
-        Ok(Proposal { parameters: json!(visit), preconditions: json!({}), card, undo: None })
+        let scope = owner.as_ref().map(scope::people_in).unwrap_or_default();
+        Ok(Proposal { parameters: json!(visit), preconditions: json!({}), card, undo: None, scope })
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {

@@ -19,8 +19,9 @@ use crate::{
     capabilities::experiments::{
         given::GivenPayload,
         replies::{answers, cautions},
-        rules, summary,
+        rules, scope, summary,
     },
+    graph::action::Scope,
     reply::{Card, Text},
     services::upgrade::{
         context::ContextMetadata,
@@ -80,6 +81,21 @@ fn keep() -> String {
 }
 
 impl Plan {
+    /// What it is about. A second experiment of the same name is taken for another version of the request.
+    pub(super) fn scope(&self) -> Scope {
+        let mut scope = Scope::of(format!("new experiment:{}", self.name.trim().to_lowercase()))
+            .in_context(&*self.context)
+            .of_experiment(&*self.name);
+        for condition in &self.conditions {
+            scope = scope.measure(scope::WEIGHT, condition.weight);
+        }
+        let moments = [(scope::START, &self.start_on), (scope::END, &self.end_on)];
+        moments.into_iter().fold(scope, |scope, (measure, moment)| match moment {
+            Some(moment) => scope.measure(measure, &**moment),
+            None => scope,
+        })
+    }
+
     fn members(&self, side: Side) -> &Members {
         match side {
             Side::Inclusion => &self.inclusion,

@@ -16,6 +16,7 @@ use crate::{
         lookup,
         replies::{outcomes, refusals},
         rules::{self, Objection},
+        scope,
     },
     clock::Timestamp,
     graph::action::{ActionRecord, ErrorKind, Performed, PrepareError, Probed, Proposal},
@@ -168,6 +169,7 @@ pub(super) async fn propose(client: &UpgradeClient, views: Vec<View>, to: Status
         preconditions: json!({ "statuses": statuses }),
         card: card(&fit, to, &left_out, shared),
         undo: None,
+        scope: scope::all(&fit).measure(scope::STATUS, json!(to)),
     })
 }
 

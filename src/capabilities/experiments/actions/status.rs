@@ -20,7 +20,7 @@ use crate::{
         given::OneOrMany,
         replies::{answers, cautions, outcomes, refusals},
         rules::{self, Objection},
-        summary,
+        scope, summary,
     },
     clock::Clock,
     graph::action::{
@@ -177,6 +177,9 @@ impl ActionKind for UpdateStatus {
             preconditions: facts_that_count(&experiment, to),
             card: card(&experiment, to, start_on.as_deref(), enrolled, warnings),
             undo: undo(&experiment, to),
+            scope: start_on.iter().fold(scope::of(&experiment).measure(scope::STATUS, json!(to)), |scope, start| {
+                scope.measure(scope::START, &**start)
+            }),
         })
     }
 

@@ -77,6 +77,7 @@ impl ActionKind for UpdateExperiment {
             preconditions: what_was_shown(&changes, &experiment),
             card: card(&changes, &experiment, warnings),
             undo: undo(&changes, &experiment),
+            scope: changes.scope(&experiment),
             parameters: json!(changes),
         })
     }

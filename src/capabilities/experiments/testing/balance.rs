@@ -18,6 +18,7 @@ use crate::{
         actions::{failed, given, in_flight, stored, unread},
         points,
         replies::testing as words,
+        scope,
     },
     clock::Clock,
     graph::action::{
@@ -158,7 +159,8 @@ impl ActionKind for TestBalance {
             conditions: conditions.collect(),
         };
         let card = words::card(&test, enrolled);
-        Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None })
+        let scope = scope::simulated(&view, users);
+        Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None, scope })
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {

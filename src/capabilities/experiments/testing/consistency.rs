@@ -25,10 +25,12 @@ use crate::{
         points,
         replies::{consistency as words, refusals, testing},
         rules::{self, Objection},
+        scope,
     },
     clock::Clock,
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Portion, Portions, PrepareError, Progress, Proposal, Refusal,
+        Scope,
     },
     ids::UserId,
     reply::{Reply, Text},
@@ -180,7 +182,9 @@ impl ActionKind for TestConsistency {
             return Err(access::refused(ErrorKind::Execution, reply));
         }
         let card = words::card(&test, enrolled.map(|enrolled| enrolled.users));
-        Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None })
+        let users = u32::try_from(test.visitors.len()).unwrap_or(u32::MAX);
+        let scope = Scope { targets: scope::of(&view).targets, ..scope::simulated(&view, users) };
+        Ok(Proposal { preconditions: state_of(&view), parameters: json!(test), card, undo: None, scope })
     }
 
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {

@@ -18,6 +18,7 @@ use crate::{
         given::GivenGroups,
         points,
         replies::{refusals, testing as words},
+        scope,
     },
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal,
@@ -121,7 +122,8 @@ impl ActionKind for SimulateJourney {
             working_group: asked.working_group,
         };
         let card = words::journey_card(&journey, &view);
-        Ok(Proposal { parameters: json!(journey), preconditions: json!({}), card, undo: None })
+        let scope = scope::simulated(&view, 1);
+        Ok(Proposal { parameters: json!(journey), preconditions: json!({}), card, undo: None, scope })
     }
 
     async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {

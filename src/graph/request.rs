@@ -1,0 +1,182 @@
+//! A request for a decision: what is written when its card is put out, and when another one takes its place.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{
+    action::{
+        ActionKind, ActionRecord, Decision, Edit, IllegalMove, Policy, Proposal, Replacement, Status, Verdict,
+        digest_of,
+    },
+    store::{ActionChange, AuditKind, Changes, Outbound, Outgoing, TimerChange},
+};
+use crate::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId, Nonce, RunId, Slot, ThreadId, UserId},
+    reply::Text,
+};
+
+/// How long a card is open, and when it is spoken of again.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// How long it is open.
+    pub open_for: Duration,
+    /// How long before the end somebody is reminded; zero: never. At most half of the time it is open.
+    pub remind_before: Duration,
+}
+
+/// What a record is made of, besides fresh keys.
+#[expect(missing_debug_implementations, reason = "a kind of action has none")]
+pub struct Request<'a> {
+    /// Where it was asked for.
+    pub thread: &'a ThreadId,
+    /// By which run.
+    pub run: RunId,
+    /// What kind of change it is.
+    pub kind: &'a dyn ActionKind,
+    /// What exactly.
+    pub proposal: Proposal,
+    /// Who asked.
+    pub requested_by: UserId,
+    /// When.
+    pub at: Timestamp,
+    /// Who may decide.
+    pub policy: Policy,
+    /// The message its card will be on.
+    pub slot: Slot,
+    /// How long it is open.
+    pub times: Times,
+}
+
+impl Request<'_> {
+    /// The record, waiting for a decision under a fresh key.
+    pub fn into_record(self) -> ActionRecord {
+        let Self { thread, run, kind, proposal, requested_by, at, policy, slot, times } = self;
+        let Proposal { parameters, preconditions, card, undo, scope } = proposal;
+        let mut record = ActionRecord {
+            format: ActionRecord::FORMAT,
+            id: ActionId::fresh(),
+            approval: ApprovalId::new(thread, rand::random()),
+            thread: thread.clone(),
+            run,
+            name: kind.name().to_owned(),
+            action_version: kind.version(),
+            digest: digest_of(kind.name(), kind.version(), &parameters, &preconditions, &policy),
+            parameters,
+            preconditions,
+            policy,
+            status: Status::Pending,
+            revision: 1,
+            card,
+            slot,
+            requested_by,
+            requested_at: at,
+            expires_at: at + times.open_for,
+            decisions: Vec::new(),
+            intent_at: None,
+            progress: None,
+            progress_at: None,
+            interrupted_at: None,
+            outcome: None,
+            undo,
+            scope,
+            edits: Vec::new(),
+            origin: None,
+            replaced_by: None,
+        };
+        if record.is_out_of_reach() {
+            record.card.warnings.push(Text::from(
+                "Another person has to approve this, and nobody else can read a direct message. Ask me in a channel.",
+            ));
+        }
+        record
+    }
+}
+
+impl ActionRecord {
+    /// Puts the card out: the record, its timers, what the audit says of it, the message.
+    pub fn put_out(self, changes: &mut Changes, times: &Times) {
+        let (asked_by, at) = match self.edits.last() {
+            Some(Edit { by, at, .. }) => (by.clone(), *at),
+            None => (self.requested_by.clone(), self.requested_at),
+        };
+        let timer = |key: String, due: Timestamp, kind: &str| TimerChange::Set {
+            key,
+            due,
+            entry: json!({ "kind": kind, "approval": self.approval }),
+        };
+        changes.timers.push(timer(self.expiry_timer(), self.expires_at, "expire"));
+        let open_for = self.expires_at.since(at);
+        let before = times.remind_before.min(open_for / 2);
+        if !before.is_zero() {
+            changes.timers.push(timer(self.reminder_timer(), at + (open_for - before), "remind"));
+        }
+        if let Some(escalation) = &self.policy.escalation {
+            let due = self.requested_at + Duration::from_millis(escalation.after_ms);
+            if due < self.expires_at {
+                changes.timers.push(timer(self.escalation_timer(), due, "escalate"));
+            }
+        }
+        let asked = match self.edits.last() {
+            Some(edit) => {
+                json!({ "action": self.name, "title": self.card.title, "edited": edit.changed, "from": edit.from })
+            }
+            None => json!({ "action": self.name, "title": self.card.title }),
+        };
+        changes.audit.push(self.event(AuditKind::Asked, at, Some(asked_by), asked));
+        changes.audit.push(self.event(
+            AuditKind::Shown,
+            at,
+            None,
+            json!({
+                "edition": self.edition(),
+                "digest": self.digest,
+                "parameters": self.parameters,
+                "preconditions": self.preconditions,
+                "policy": self.policy,
+            }),
+        ));
+        changes.outbox.push(self.redrawn(at));
+        changes.actions.push(ActionChange { expected: None, record: self });
+    }
+
+    /// Takes the card in, since another one takes its place. Returns the record as it is then.
+    ///
+    /// # Errors
+    ///
+    /// [`IllegalMove`] if it is not open any more.
+    pub fn give_way(
+        &self,
+        changes: &mut Changes,
+        to: Replacement,
+        by: Option<UserId>,
+        at: Timestamp,
+    ) -> Result<Self, IllegalMove> {
+        let mut older = self.moved(Status::Superseded)?;
+        let decision = Decision { by, at, verdict: Verdict::Superseded };
+        changes.audit.push(older.event(
+            AuditKind::Decided,
+            at,
+            decision.by.clone(),
+            json!({ "verdict": decision.verdict, "status": older.status, "digest": older.digest, "replaced_by": to.action }),
+        ));
+        older.decisions.push(decision);
+        older.replaced_by = Some(to);
+        changes.timers.extend(older.timers().map(|key| TimerChange::Clear { key }));
+        changes.outbox.push(older.redrawn(at));
+        changes.actions.push(ActionChange { expected: Some(self.revision), record: older.clone() });
+        Ok(older)
+    }
+
+    /// The card as it stands, to be sent in place of what its message says now.
+    pub fn redrawn(&self, at: Timestamp) -> Outgoing {
+        Outgoing {
+            slot: Some(self.slot.clone()),
+            nonce: Nonce::fresh(),
+            progress: false,
+            not_before: at,
+            body: Outbound::Card { card: self.card.clone(), state: self.card_state() },
+        }
+    }
+}
