@@ -66,8 +66,7 @@ fn markdown(text: &str) {
     for sign in ["://", "www.", "mailto:", "javascript:", "](", "]:"] {
         let definition = sign == "]:"; // only with an address behind it
         let found = lower.match_indices(sign).any(|(at, _)| {
-            !definition
-                || lower[at + 2..].trim_start().split_whitespace().next().is_some_and(|to| to.contains([':', '/']))
+            !definition || lower[at + 2..].split_whitespace().next().is_some_and(|to| to.contains([':', '/']))
         });
         assert!(!found, "`{sign}` outside of code in {text}\nshown: {shown}");
     }
