@@ -25,6 +25,7 @@ use crate::{
         outbox::{self, Sender},
         presence::Presence,
         rating::Ratings,
+        render,
         stopping::Stopping,
         sweeper::Sweeper,
         workers::{self, Workers},
@@ -101,6 +102,7 @@ impl Bot {
         let account = who_are_we(&slack).await?;
         let us = account.identity;
         let links = Links::new(store.clone(), account.url);
+        let missing = slack.missing_scopes().clone();
 
         let (model, rules) = parts::models(config)?;
         let (model, pulse) = watched(model, &clock);
@@ -123,6 +125,7 @@ impl Bot {
                 remind_before: config.approvals.remind_before,
                 step_timeout: config.workers.step_timeout,
                 status_after: config.workers.status_after,
+                portions: render::portions,
                 ..Settings::default()
             },
             stopping: stop.clone(),
@@ -140,6 +143,7 @@ impl Bot {
             clock: clock.clone(),
             name: name.clone(),
             seats: senders,
+            rate_limits: config.slack.rate_limits,
             tasks: tasks.clone(),
         });
         let workers = Workers::new(workers::Parts {
@@ -203,7 +207,7 @@ impl Bot {
             Ingress::Socket(socket) => Some(socket.health()),
             Ingress::Http => None,
         };
-        let router = http::router(store.clone(), health).merge(events);
+        let router = http::router(store.clone(), health, missing).merge(events);
         let every = config.workers.sweep_every;
         let retention = Retention::new(store.clone(), clock.clone(), &config.record);
         let sweeper =

@@ -6,17 +6,25 @@ use std::{
     sync::Arc,
 };
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use url::Url;
 
 use super::{parts, stdout::told};
 use crate::{
     clock::SystemClock,
     config::{Config, SlackMode, StoreKind},
     model::{Message, Purpose, Request, ToolChoice},
-    services::upgrade::{error::Error, sign_in::SignIn},
+    services::{
+        http,
+        upgrade::{error::Error, sign_in::SignIn},
+    },
     slack::{client::SlackClient, refusal::Refusal},
     store::sqlite::OpenError,
 };
+
+/// The app as it should be made; the other one differs only in how events come in.
+const MANIFEST: &str = include_str!("../../deploy/slack-manifest.socket.json");
 
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +39,7 @@ pub struct Line {
 pub async fn run(config: &Config) -> Vec<Line> {
     vec![
         Line { what: "slack", result: slack(config).await },
+        Line { what: "scopes", result: scopes(config).await },
         Line { what: "events", result: events(config).await },
         Line { what: "store", result: store(config).await },
         Line { what: "model", result: model(config).await },
@@ -56,6 +65,31 @@ async fn slack(config: &Config) -> Result<String, String> {
     let account =
         client.auth_test().await.map_err(|error| format!("{error} (SLACK_API_URL is {})", config.slack.api_url))?;
     Ok(format!("{} ({}), as {}", account.team_name, account.team, account.identity.user))
+}
+
+/// Whether the app may do all that the manifest in `deploy/` asks for. Slack tells it in a header of every answer.
+async fn scopes(config: &Config) -> Result<String, String> {
+    let token = config.slack.bot_token.as_ref().ok_or("SLACK_BOT_TOKEN is not set")?;
+    let base = config.slack.api_url.trim_end_matches('/');
+    let url: Url = format!("{base}/auth.test").parse().map_err(|_| format!("`{base}` is no address"))?;
+    let client = http::client(&url, config.slack.timeout).map_err(|error| error.to_string())?;
+    let answer = client.post(url).bearer_auth(token.expose_secret()).send().await;
+    let answer = answer.map_err(|_| format!("Slack does not answer (SLACK_API_URL is {})", config.slack.api_url))?;
+    let granted = answer.headers().get("x-oauth-scopes").and_then(|granted| granted.to_str().ok()).unwrap_or_default();
+    let granted: Vec<&str> = granted.split(',').map(str::trim).filter(|scope| !scope.is_empty()).collect();
+    if granted.is_empty() {
+        return Err("Slack names none for this token".to_owned());
+    }
+    let manifest: Value = serde_json::from_str(MANIFEST).expect("a test reads it too");
+    let wanted = manifest["oauth_config"]["scopes"]["bot"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let missing: Vec<&str> = wanted.filter(|scope| !granted.contains(scope)).collect();
+    if missing.is_empty() {
+        return Ok(format!("{}, all that are needed", granted.len()));
+    }
+    Err(format!(
+        "the app lacks {}; add what is missing under OAuth & Permissions, then install the app again",
+        missing.join(", ")
+    ))
 }
 
 async fn events(config: &Config) -> Result<String, String> {

@@ -8,27 +8,32 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::telemetry;
-use crate::{graph::store::Store, slack::socket_health::SocketHealth};
+use crate::{
+    graph::store::Store,
+    slack::{missing_scopes::MissingScopes, socket_health::SocketHealth},
+};
 
 /// Whether the way in is open.
 pub type Health = watch::Receiver<SocketHealth>;
 
-/// `/healthz`: the process runs. `/readyz`: store and Slack answer. `/metrics`: for Prometheus.
-pub fn router(store: Arc<dyn Store>, slack: Option<Health>) -> Router {
+/// `/healthz`: the process runs. `/readyz`: store and Slack answer; scopes that turned out to be missing are named there,
+/// and the bot is ready all the same for everything else. `/metrics`: for Prometheus.
+pub fn router(store: Arc<dyn Store>, slack: Option<Health>, missing: Arc<MissingScopes>) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/metrics", get(async || telemetry::metrics()))
         .route("/readyz", get(ready))
-        .with_state(Ready { store, slack })
+        .with_state(Ready { store, slack, missing })
 }
 
 #[derive(Clone)]
 struct Ready {
     store: Arc<dyn Store>,
     slack: Option<Health>,
+    missing: Arc<MissingScopes>,
 }
 
-async fn ready(State(Ready { store, slack }): State<Ready>) -> (StatusCode, Json<Value>) {
+async fn ready(State(Ready { store, slack, missing }): State<Ready>) -> (StatusCode, Json<Value>) {
     let store = match store.durability().await {
         Ok(durability) => Ok(durability.name),
         Err(error) => Err(error.to_string()),
@@ -43,5 +48,10 @@ async fn ready(State(Ready { store, slack }): State<Ready>) -> (StatusCode, Json
         Ok(what) => json!({ "ok": true, "what": what }),
         Err(what) => json!({ "ok": false, "what": what }),
     };
-    (status, Json(json!({ "ready": status == StatusCode::OK, "store": tell(store), "slack": tell(slack) })))
+    let mut told = json!({ "ready": status == StatusCode::OK, "store": tell(store), "slack": tell(slack) });
+    let missing = missing.told();
+    if !missing.is_empty() {
+        told["missing_scopes"] = json!(missing);
+    }
+    (status, Json(told))
 }

@@ -16,6 +16,9 @@ pub struct Slack {
     /// How long a call may take, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
+    /// Whether our messages keep to Slack's limits by themselves. Without, they go out as fast as Slack takes them: right
+    /// for a stand-in that counts nothing.
+    pub rate_limits: bool,
     /// How many Socket Mode connections are kept; 2 lose nothing when one is refreshed. At most 10.
     pub connections: u32,
     /// Whether Slack's own line under a thread says what is being done, where the workspace has it.

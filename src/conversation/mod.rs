@@ -6,7 +6,7 @@
 //! | [`workers`] | leases threads and lets the engine advance them |
 //! | [`desk`] | answers what cannot wait for a thread: clicks, typed consent, commands, expiry |
 //! | [`approvals`] | decides whether a click counts, and makes it count once |
-//! | [`outbox`] | sends what was said, once, in order |
+//! | [`outbox`], [`pacing`] | sends what was said, once, in order, and no faster than Slack takes it |
 //! | [`render`] | draws replies and cards as Block Kit |
 //! | [`presence`] | what Slack itself shows while it works |
 //! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |
@@ -32,6 +32,7 @@ pub mod modals;
 pub mod notebook;
 pub mod order;
 pub mod outbox;
+pub mod pacing;
 pub mod presence;
 pub mod rating;
 pub mod render;

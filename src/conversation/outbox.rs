@@ -2,6 +2,9 @@
 //!
 //! Slack has no idempotency key. Each post carries a random one in its metadata; when an attempt has no known end, the
 //! thread is searched for it before anything is posted again. Edits and deletions can simply be repeated.
+//!
+//! Before a message goes, [`super::pacing`] is asked whether Slack would take it now. If not, it goes back into the
+//! outbox, untried, and the sender turns to somebody else; the next sweep after its time takes it up.
 
 use std::{
     collections::HashMap,
@@ -12,7 +15,12 @@ use std::{
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::{links::Links, presence::Presence, render};
+use super::{
+    links::Links,
+    pacing::{Candidate, Method, Pacing, Turn},
+    presence::Presence,
+    render,
+};
 use crate::{
     clock::{Clock, Timestamp},
     graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, Store},
@@ -57,6 +65,8 @@ pub struct Parts {
     pub name: WorkerId,
     /// How many messages are sent at a time.
     pub seats: usize,
+    /// Whether Slack's limits are kept.
+    pub rate_limits: bool,
     /// What is going on, for draining.
     pub tasks: TaskTracker,
 }
@@ -67,6 +77,7 @@ struct Inner {
     presence: Presence,
     clock: Arc<dyn Clock>,
     name: WorkerId,
+    pacing: Option<Pacing>,
     seats: Arc<Semaphore>,
     tasks: TaskTracker,
     links: Links,
@@ -77,9 +88,10 @@ struct Inner {
 impl Sender {
     /// Sends with these parts.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, slack, presence, links, clock, name, seats, tasks } = parts;
+        let Parts { store, slack, presence, links, clock, name, seats, rate_limits, tasks } = parts;
         let (seats, direct) = (Arc::new(Semaphore::new(seats)), Mutex::default());
-        Self(Arc::new(Inner { store, slack, presence, clock, name, seats, tasks, links, direct }))
+        let pacing = rate_limits.then(Pacing::default);
+        Self(Arc::new(Inner { store, slack, presence, clock, name, pacing, seats, tasks, links, direct }))
     }
 
     /// Sends what a thread has to say now.
@@ -140,16 +152,31 @@ impl Sender {
     }
 
     async fn send(&self, claimed: Claimed) {
-        let attempt = tokio::time::timeout(self.0.slack.timeout() * ATTEMPT, self.attempt(&claimed));
-        let sent = match attempt.await.unwrap_or(Err(Error::NoAnswer("too slow"))) {
+        let sent = match self.turn(&claimed) {
+            Turn::Go => self.send_now(&claimed).await,
+            Turn::Wait(until) => Sent::Deferred(until),
+        };
+        if let Err(error) = self.0.store.finish_outbox(&claimed.thread, claimed.seq, &sent).await {
+            tracing::warn!(error = %error, "Cannot record that a message was sent; it will be looked for");
+        }
+    }
+
+    /// Whether Slack would take it now.
+    fn turn(&self, claimed: &Claimed) -> Turn {
+        let (Some(pacing), Some(method)) = (&self.0.pacing, method(claimed)) else { return Turn::Go };
+        let message = claimed.posted.as_ref().map(|posted| &posted.ts);
+        let candidate = Candidate { method, thread: &claimed.thread, message, progress: claimed.outgoing.progress };
+        pacing.turn(&candidate, self.0.clock.now())
+    }
+
+    async fn send_now(&self, claimed: &Claimed) -> Sent {
+        let attempt = tokio::time::timeout(self.0.slack.timeout() * ATTEMPT, self.attempt(claimed));
+        match attempt.await.unwrap_or(Err(Error::NoAnswer("too slow"))) {
             Ok(posted) => {
                 self.0.presence.said(&claimed.thread, &claimed.outgoing.body).await;
                 Sent::Delivered(posted)
             }
-            Err(error) => self.after(&claimed, &error),
-        };
-        if let Err(error) = self.0.store.finish_outbox(&claimed.thread, claimed.seq, &sent).await {
-            tracing::warn!(error = %error, "Cannot record that a message was sent; it will be looked for");
+            Err(error) => self.after(claimed, &error),
         }
     }
 
@@ -271,7 +298,13 @@ impl Sender {
             return Sent::Dropped;
         }
         match error {
-            Error::RateLimited { retry_after } => Sent::Retry(now + *retry_after),
+            Error::RateLimited { retry_after } => {
+                let until = now + *retry_after;
+                if let (Some(pacing), Some(method)) = (&self.0.pacing, method(claimed)) {
+                    pacing.asked_to_wait(method, &claimed.thread.channel, until);
+                }
+                Sent::Deferred(until) // nothing was done
+            }
             Error::NoAnswer(_) | Error::NotSent | Error::Decode => {
                 tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = %error, "Slack did not answer");
                 Sent::Retry(wait(now, claimed.attempts))
@@ -280,11 +313,22 @@ impl Sender {
                 tracing::error!(error = %error, "Slack does not accept our token");
                 Sent::Retry(now + LONGEST_WAIT)
             }
-            Error::Gone { .. } | Error::Refused { .. } | Error::MissingScope { .. } => {
+            Error::MissingScope { .. } => Sent::Dropped, // the client names the scope, once
+            Error::Gone { .. } | Error::Refused { .. } => {
                 tracing::error!(thread.id = %claimed.thread, error = %error, "Slack refuses a message, so it is dropped");
                 Sent::Dropped
             }
         }
+    }
+}
+
+/// What sending it asks of Slack; nothing if nothing.
+fn method(claimed: &Claimed) -> Option<Method> {
+    match (&claimed.outgoing.body, &claimed.posted) {
+        (Outbound::File { .. }, _) => Some(Method::Upload),
+        (Outbound::Remove, posted) => posted.as_ref().map(|_| Method::Delete),
+        (_, Some(_)) => Some(Method::Update),
+        (_, None) => Some(Method::Post),
     }
 }
 

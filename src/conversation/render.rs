@@ -2,13 +2,14 @@
 //!
 //! [`reply()`], [`card()`] and [`status()`] turn the plain data of [`crate::reply`] into a [`Message`] that Slack accepts,
 //! whatever the data holds: everything is escaped ([`spans`]), and every limit is kept ([`canvas`]). What does not fit is
-//! left out at the end, and the message says so.
+//! left out at the end, and the message says so; [`portions()`] divides a long answer before that.
 //!
 //! This module decides nothing and looks nothing up; the same data always gives the same message.
 
 mod canvas;
 mod card;
 mod notice;
+mod portions;
 mod reply;
 mod spans;
 mod table;
@@ -68,6 +69,11 @@ pub const SAY: &str = "say:";
 /// An answer, or something that only one person sees.
 pub fn reply(reply: &Reply) -> Message {
     reply::draw(reply)
+}
+
+/// A long answer as one reply for each message that it becomes.
+pub fn portions(reply: Reply) -> Vec<Reply> {
+    portions::of(reply)
 }
 
 /// The card of an action, as it stands.

@@ -66,6 +66,8 @@ pub struct Settings {
     pub attempts: u32,
     /// The wait before the first repetition; half as long again before each further one.
     pub retry_delay: Duration,
+    /// Divides an answer that is too long for one message into several, in order.
+    pub portions: fn(Reply) -> Vec<Reply>,
 }
 
 impl Default for Settings {
@@ -79,6 +81,7 @@ impl Default for Settings {
             status_again: Duration::from_secs(90),
             attempts: 3,
             retry_delay: Duration::from_millis(500),
+            portions: |reply| vec![reply],
         }
     }
 }

@@ -174,7 +174,7 @@ impl<S: State> Engine<S> {
         Ok(if then == Then::Keep { Held::Yes } else { Held::No })
     }
 
-    /// Says something in the next message of the run; its files follow it.
+    /// Says something in the next message of the run, or in several if it is long; its files follow it.
     pub(super) async fn say(
         &self,
         session: &mut Session<S>,
@@ -182,13 +182,15 @@ impl<S: State> Engine<S> {
         mut reply: Reply,
     ) -> Result<(), Error> {
         let now = self.clock.now();
-        let slot = session.checkpoint.voice.slot();
-        session.checkpoint.voice.said += 1;
         let files = std::mem::take(&mut reply.files);
         let mut words = AuditDraft::words(&reply.words());
         words["run"] = json!(session.checkpoint.run);
         changes.audit.push(AuditDraft::new(AuditKind::Answered, now, None, words));
-        changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
+        for reply in (self.settings.portions)(reply) {
+            let slot = session.checkpoint.voice.slot();
+            session.checkpoint.voice.said += 1;
+            changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
+        }
         for Attachment { name, title, bytes } in files {
             let hash = self.store.put_blob(&bytes, None).await?;
             let detail = json!({ "name": name, "title": title, "hash": hash, "bytes": bytes.len() });

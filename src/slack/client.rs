@@ -23,7 +23,7 @@ use tracing::Span;
 use url::Url;
 
 pub use super::client_error::Error;
-use super::{Identity, blocks::Message, field};
+use super::{Identity, blocks::Message, field, missing_scopes::MissingScopes};
 use crate::{
     clock::Timestamp,
     ids::{ChannelId, MessageTs, Nonce, TeamId, UserId},
@@ -47,6 +47,7 @@ pub struct SlackClient {
     library: Arc<Library<Connector>>,
     token: SlackApiToken,
     timeout: Duration,
+    missing: Arc<MissingScopes>,
 }
 
 /// Where a token leads, from `auth.test`.
@@ -104,12 +105,17 @@ impl SlackClient {
     pub fn new(api_url: &str, token: &SecretString, timeout: Duration) -> io::Result<Self> {
         let library = Arc::new(Library::new(connector(api_url)?));
         let token = SlackApiToken::new(SlackApiTokenValue(token.expose_secret().to_owned()));
-        Ok(Self { library, token, timeout })
+        Ok(Self { library, token, timeout, missing: Arc::default() })
     }
 
     /// How long a call takes at most.
     pub fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// What the app turned out to lack, in all clones of this client.
+    pub fn missing_scopes(&self) -> &Arc<MissingScopes> {
+        &self.missing
     }
 
     /// What the library keeps for all calls: for Socket Mode, which is its own.
@@ -386,6 +392,9 @@ impl SlackClient {
             is_sensitive_url: false,
         };
         let result = self.within(make(context)).await;
+        if let Err(Error::MissingScope { needed }) = &result {
+            self.missing.note(needed, method);
+        }
         let ended = match &result {
             Ok(_) => "ok",
             Err(Error::RateLimited { .. }) => "rate_limited",

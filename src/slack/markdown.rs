@@ -1,26 +1,47 @@
 //! A model's Markdown, made harmless for a `markdown` block.
 //!
-//! Slack draws Markdown there, but it also understands its own tokens. So `<!…>`, `<@…>` and `<#…>` are broken, and a
-//! link whose words are an address must lead to that address. What is only formatting stays.
+//! Slack draws Markdown there, but it also understands its own tokens, and makes a link of whatever looks like one. What a
+//! model writes it may have read in an experiment's name, so nothing of it can be followed by a click: `<!…>`, `<@…>` and
+//! `<#…>` are broken, and every address stands as code, also that of a link, beside its words ([`addresses`]). What is only
+//! formatting stays.
 
-use super::mrkdwn::{cut, is_visible, length, web_address};
+mod addresses;
+mod divide;
+
+pub use divide::divide;
+
+use super::mrkdwn::{is_visible, length};
 
 /// The most that fits into the markdown blocks of one message.
 pub const LIMIT: usize = 12_000;
 
-/// The text without broadcasts, mentions and forged links, at most `limit` long (see [`LIMIT`]).
-pub fn sanitise(markdown: &str, limit: usize) -> String {
-    let visible: String = markdown.chars().filter(|c| is_visible(*c)).take(4 * limit).collect();
-    let text = without_reference_links(&without_forged_links(&without_tokens(&visible)));
-    let text = without_tokens(&text); // a link that was taken out may have brought the halves of a token together
-    let text = text.trim();
+/// The text without broadcasts, mentions and links. What is far beyond a message is not looked at.
+pub fn harmless(markdown: &str) -> String {
+    let visible: String = markdown.chars().filter(|c| is_visible(*c)).take(8 * LIMIT).collect();
+    let text = without_reference_links(&addresses::as_code(&without_tokens(&visible)));
+    let text = without_tokens(&text); // what was taken out may have brought the halves of a token together
+    text.trim().to_owned()
+}
+
+/// A harmless text cut to `limit`, with a code block that is open closed.
+pub fn cut(text: &str, limit: usize) -> String {
     if length(text) <= limit {
         return text.to_owned();
     }
     const CLOSED: &str = "\n```";
-    let kept = cut(text, limit.saturating_sub(length(CLOSED)));
-    let open_fence = kept.lines().filter(|line| line.trim_start().starts_with("```")).count() % 2 == 1;
-    if open_fence { kept + CLOSED } else { kept }
+    let mut kept = super::mrkdwn::cut(text, limit.saturating_sub(length(CLOSED)));
+    if divide::open_fence(&kept.lines().collect::<Vec<_>>()).is_some() {
+        return kept + CLOSED;
+    }
+    // Half a code span is none, and what it held would be a link.
+    let last_line = kept.rfind('\n').map_or(0, |at| at + 1);
+    while addresses::as_code(&kept[last_line..]) != kept[last_line..]
+        && let Some(at) = kept.rfind('`').filter(|at| *at >= last_line)
+    {
+        kept.truncate(at);
+        kept.push('…');
+    }
+    kept
 }
 
 /// The words without their formatting, for notifications, where nothing of it is drawn. Not made harmless.
@@ -96,39 +117,6 @@ fn is_labelled_link(text: &str) -> bool {
     text[scheme..].starts_with(':') && inside().contains('|')
 }
 
-/// Rewrites `[words](address)` where it would lead elsewhere than it says, or nowhere that a browser goes.
-fn without_forged_links(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(open) = rest.find('[') {
-        out.push_str(&rest[..open]);
-        rest = &rest[open..];
-        match Link::at_start_of(rest) {
-            Some(link) => {
-                // The words may hold a link themselves.
-                let words = without_forged_links(link.words);
-                match web_address(link.target) {
-                    Some(target) if claims_another_host(link.words, &target) => {
-                        while out.ends_with('!') {
-                            out.pop();
-                        }
-                        out.push_str(&target);
-                    }
-                    Some(_) => out.push_str(&format!("[{words}]({})", link.inside)),
-                    None => out.push_str(&words),
-                }
-                rest = &rest[link.length..];
-            }
-            None => {
-                out.push('[');
-                rest = &rest[1..];
-            }
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
 /// Makes definitions of reference links (`[1]: https://…`) into text, so that `[words][1]` leads nowhere.
 fn without_reference_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -145,8 +133,6 @@ fn without_reference_links(text: &str) -> String {
 /// An inline link in Markdown.
 struct Link<'a> {
     words: &'a str,
-    /// All between the parentheses, with a title if there is one.
-    inside: &'a str,
     /// The address alone.
     target: &'a str,
     /// How many bytes it takes.
@@ -168,7 +154,7 @@ impl<'a> Link<'a> {
             Some(bracketed) => bracketed.split('>').next().unwrap_or_default(),
             None => trimmed.split_whitespace().next().unwrap_or_default(),
         };
-        Some(Self { words: &text[1..words_end], inside, target, length: words_end + 1 + inside_end + 1 })
+        Some(Self { words: &text[1..words_end], target, length: words_end + 1 + inside_end + 1 })
     }
 }
 
@@ -193,31 +179,6 @@ fn closing(text: &str, open: u8, close: u8) -> Option<usize> {
     None
 }
 
-/// Whether the words of a link name a host, and not the one that it leads to.
-fn claims_another_host(words: &str, target: &str) -> bool {
-    let leads_to = host(target.split("://").nth(1).unwrap_or(target));
-    let bare: String = words.chars().filter(|c| !"*_~`[]()\\<>\"'".contains(*c)).collect();
-    bare.split_whitespace().any(|word| {
-        let (is_address, claimed) = match word.split_once("://") {
-            Some((_, rest)) => (true, host(rest)),
-            None => {
-                let claimed = host(word);
-                let last = claimed.rsplit_once('.').map(|(_, last)| last).unwrap_or_default();
-                let looks = last.len() >= 2 && last.chars().all(char::is_alphabetic);
-                (looks, claimed)
-            }
-        };
-        is_address && claimed.trim_start_matches("www.") != leads_to.trim_start_matches("www.")
-    })
-}
-
-/// The host at the beginning of an address without its scheme.
-fn host(address: &str) -> String {
-    let authority = address.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    host.split(':').next().unwrap_or_default().trim_matches(['.', ',']).to_lowercase()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -231,22 +192,22 @@ mod tests {
             ("a <!channel> b <@U1> <#C1|x>", "a ‹!channel> b ‹@U1> ‹#C1|x>"),
             ("<!<!here>channel>", "‹!‹!here>channel>"),
             ("<\u{200b}!here>", "‹!here>"),
-            ("[the page](https://e.io/a)", "[the page](https://e.io/a)"),
-            ("[e.io](https://e.io/a \"title\")", "[e.io](https://e.io/a \"title\")"),
-            ("[https://a.io](https://b.io/x)", "https://b.io/x"),
-            ("[**a.io**](<https://b.io/x>)", "https://b.io/x"),
-            ("![a.io](https://b.io/x)", "https://b.io/x"),
-            ("[a.io@b](https://b.io/x)", "[a.io@b](https://b.io/x)"),
-            ("[click](javascript:alert(1))", "click"),
-            ("[[https://a.io](https://b.io)](https://a.io)", "https://a.io/"),
-            ("[[https://a.io](https://b.io)", "[https://b.io/"),
-            ("<https://b.io|https://a.io>", "‹https://b.io|https://a.io>"),
-            ("<https://e.io>", "<https://e.io>"),
-            ("[a.io][1]\n\n[1]: https://b.io", "[a.io][1]\n\n[1] : https://b.io"),
+            ("[the page](https://e.io/a)", "the page (`https://e.io/a`)"),
+            ("[e.io](https://e.io/a \"title\")", "`e.io` (`https://e.io/a`)"),
+            ("[https://a.io](https://b.io/x)", "`https://a.io` (`https://b.io/x`)"),
+            ("[**a.io**](<https://b.io/x>)", "**`a.io`** (`https://b.io/x`)"),
+            ("![chart](https://b.io/x)", "chart (`https://b.io/x`)"),
+            ("[click](javascript:alert(1))", "click (`javascript:alert(1)`)"),
+            ("[[https://a.io](https://b.io)](https://a.io)", "`https://a.io` (`https://b.io`) (`https://a.io`)"),
+            ("<https://b.io|https://a.io>", "‹`https://b.io`|`https://a.io`>"),
+            ("see <https://e.io>.", "see `https://e.io`."),
+            ("see https://e.io/a_b, www.e.io and ana@e.io!", "see `https://e.io/a_b`, `www.e.io` and `ana@e.io`!"),
+            ("[a.io][1]\n\n[1]: https://b.io", "[`a.io`][1]\n\n[1] : `https://b.io`"),
             ("array[0]: 1 and [x", "array[0]: 1 and [x"),
             ("[[<]()!everyone>", "[‹!everyone>"),
+            ("version 2.5, e.g. 3.1 or assign-prog.v2", "version 2.5, e.g. 3.1 or assign-prog.v2"),
         ] {
-            assert_eq!(sanitise(written, LIMIT), kept, "{written}");
+            assert_eq!(harmless(written), kept, "{written}");
         }
     }
 
@@ -267,16 +228,19 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_with_its_fence_closed() {
-        let text = sanitise(&format!("see\n```\n{}", "x".repeat(100)), 50);
+        let text = cut(&harmless(&format!("see\n```\n{}", "x".repeat(100))), 50);
         assert!(text.ends_with("…\n```"), "{text}");
         assert!(length(&text) <= 50);
+        assert_eq!(cut(&harmless("see https://e.io/a/long/path and more words"), 20), "see …");
+        let inline = format!("```no block``` {}", "x".repeat(100));
+        assert_eq!(cut(&harmless(&inline), 30), format!("```no block``` {}…", "x".repeat(10)), "nothing to close");
     }
 
     proptest! {
         #[test]
         fn no_text_gets_a_mention_through(text in any::<String>(), odd in "[<>@!#|\\[\\]():/a-z \n`]{0,120}") {
             for text in [text, odd] {
-                let kept = sanitise(&text, 100);
+                let kept = cut(&harmless(&text), 100);
                 for token in ["<!", "<@", "<#"] {
                     prop_assert!(!kept.contains(token), "{kept}");
                 }

@@ -20,6 +20,7 @@ pub mod ingress_http;
 pub mod ingress_socket;
 pub mod interaction;
 pub mod markdown;
+pub mod missing_scopes;
 pub mod mrkdwn;
 pub mod plain;
 pub mod refusal;

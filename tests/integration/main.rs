@@ -9,6 +9,7 @@ mod dialogues;
 mod durability;
 mod engine;
 mod evaluation;
+mod manners;
 mod notebook;
 mod page;
 mod stores;

@@ -92,6 +92,7 @@ macro_rules! store_suite {
                     a_message_waits_for_its_time,
                     a_slot_remembers_where_it_was_posted,
                     a_retry_waits_and_counts,
+                    what_was_deferred_was_not_tried,
                     a_dropped_message_is_gone,
                     a_void_claim_counts_as_an_attempt,
                     a_late_report_does_not_disturb_the_next_claim,

@@ -21,12 +21,13 @@ pub(super) struct Canvas {
     places: usize,
     room: usize,
     left_out: usize,
+    complete: bool,
 }
 
 impl Canvas {
     /// Keeps some places, and room for some characters, for what must be there at the end.
     pub(super) fn keeping(places: usize, characters: usize) -> Self {
-        Self { blocks: Vec::new(), places: BLOCKS - places, room: ROOM - characters, left_out: 0 }
+        Self { blocks: Vec::new(), places: BLOCKS - places, room: ROOM - characters, left_out: 0, complete: true }
     }
 
     /// How many characters still fit.
@@ -41,13 +42,29 @@ impl Canvas {
             self.room -= characters;
             self.blocks.push(block);
         } else {
-            self.left_out += things;
+            self.leave_out(things);
         }
     }
 
     /// Notes that something does not fit.
     pub(super) fn leave_out(&mut self, things: usize) {
         self.left_out += things;
+        self.complete &= things == 0;
+    }
+
+    /// Notes that something would fit nowhere, however much room there was.
+    pub(super) fn leave_out_anyway(&mut self, things: usize) {
+        self.left_out += things;
+    }
+
+    /// Whether all that might fit elsewhere is there.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Notes that the end of something is missing where it stands, and says so itself.
+    pub(super) fn is_cut(&mut self) {
+        self.complete = false;
     }
 
     /// Adds lines of mrkdwn, each at most [`TEXT`] long, in as few blocks as they need.

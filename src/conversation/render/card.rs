@@ -27,10 +27,11 @@ const LONG: usize = 700;
 
 pub(super) fn draw(card: &Card, state: &CardState) -> Message {
     let mut canvas = Canvas::keeping(6, 4000); // everything below the notes: sentences, small print, buttons
-    let title = Mrkdwn::new(TEXT).bold(&card.title);
-    let mut is_cut = title.is_cut();
+    let short = spans::with_short_quotes(&card.title);
+    let title = Mrkdwn::new(TEXT).bold(&short);
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
     canvas.lines(&[title], blocks::section);
+    let mut is_cut = short != card.title;
     let facts = card.facts.iter().map(|fact| shortened_fact(fact, &mut is_cut)).collect::<Vec<_>>();
     canvas.lines(&facts.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section);
     let warnings = card.warnings.iter().flat_map(|warning| {
@@ -175,8 +176,7 @@ fn shortened(text: &Text, most: usize) -> (Text, bool) {
 
 /// The title with what is added to it, for notifications.
 fn fallback_with(title: &str, more: Mrkdwn) -> String {
-    let title: String = title.chars().take(200).collect();
-    format!("{}{}", fallback(&title), more.finish())
+    format!("{}{}", fallback(&spans::with_short_quotes(title)), more.finish())
 }
 
 /// A fact on its own line, or more if it is long.

@@ -12,22 +12,13 @@ use crate::{
     reply::{Choice, Part, Reply, Text},
     slack::{
         blocks::{self, ACTIONS, FIELD, FIELDS, HEADER, Message, TEXT, VALUE},
-        markdown::{self, sanitise},
+        markdown::{self, harmless},
         mrkdwn::{Mrkdwn, length},
     },
 };
 
 pub(super) fn draw(reply: &Reply) -> Message {
-    let mut canvas = Canvas::keeping(3, 100); // what is missing, the buttons, and whether it helped
-    let mut tables = 0;
-    for part in &reply.parts {
-        if canvas.left_out() > 0 {
-            canvas.leave_out(1); // full: nothing after it would be drawn
-            continue;
-        }
-        draw_part(&mut canvas, part, &mut tables);
-        canvas.settle();
-    }
+    let mut canvas = painted(&reply.parts);
     let shown: Vec<_> = reply.choices.iter().filter(|choice| can_be_said(choice)).take(ACTIONS).collect();
     let missing = canvas.left_out() + reply.choices.len() - shown.len();
     if missing > 0 {
@@ -46,6 +37,25 @@ pub(super) fn draw(reply: &Reply) -> Message {
         canvas.add_kept(blocks::feedback(RATE, ("This helped", &yes), ("This did not help", &no)));
     }
     Message { text: notice::words(reply), blocks: canvas.finish() }
+}
+
+/// Whether all of it would be in one message.
+pub(super) fn fits(parts: &[Part]) -> bool {
+    painted(parts).is_complete()
+}
+
+fn painted(parts: &[Part]) -> Canvas {
+    let mut canvas = Canvas::keeping(3, 100); // what is missing, the buttons, and whether it helped
+    let mut tables = 0;
+    for part in parts {
+        if canvas.left_out() > 0 {
+            canvas.leave_out(1); // full: nothing after it would be drawn
+            continue;
+        }
+        draw_part(&mut canvas, part, &mut tables);
+        canvas.settle();
+    }
+    canvas
 }
 
 /// Whether a button can carry it. Half of what is said would be something else.
@@ -74,11 +84,16 @@ fn draw_part(canvas: &mut Canvas, part: &Part, tables: &mut usize) {
         }
         Part::Markdown(text) => {
             let room = canvas.room().min(markdown::LIMIT);
-            let text = sanitise(text, room);
-            match text.is_empty() {
-                true if room < GO_ON => canvas.leave_out(1),
-                true => {}
-                false => canvas.add(blocks::markdown(&text), length(&text), 1),
+            let whole = harmless(text);
+            if whole.is_empty() {
+                return;
+            }
+            if length(&whole) > room {
+                canvas.is_cut();
+            }
+            match markdown::cut(&whole, room) {
+                text if text.is_empty() || (room < GO_ON && length(&whole) > room) => canvas.leave_out(1),
+                text => canvas.add(blocks::markdown(&text), length(&text), 1),
             }
         }
         Part::Code(code) => canvas.code(code),
@@ -91,7 +106,7 @@ fn draw_part(canvas: &mut Canvas, part: &Part, tables: &mut usize) {
 }
 
 fn point(text: &Text) -> String {
-    spans::write(Mrkdwn::new(TEXT).raw("• "), text).finish()
+    spans::write(Mrkdwn::new(TEXT).raw("• "), &spans::with_short_names(text)).finish()
 }
 
 fn draw_facts(canvas: &mut Canvas, facts: &[(String, Text)]) {

@@ -58,6 +58,35 @@ pub(super) fn one_line(text: &Text) -> Text {
     )
 }
 
+/// The longest name that is shown in a title or a list.
+const NAME: usize = 80;
+
+/// The text with names no longer than is good in a list.
+pub(super) fn with_short_names(text: &Text) -> Text {
+    let short = |span: &Span| match span {
+        Span::Bold(name) => Span::Bold(cut(name, NAME)),
+        other => other.clone(),
+    };
+    Text(text.0.iter().map(short).collect())
+}
+
+/// A title with the names in it, which stand in quotation marks, no longer than is good in a title.
+pub(super) fn with_short_quotes(title: &str) -> String {
+    let mut out = String::with_capacity(title.len());
+    let mut rest = title;
+    while let Some((before, after)) = rest.split_once('“') {
+        out.push_str(before);
+        out.push('“');
+        // A name may hold quotation marks itself: the last one ends it, if there is but one name.
+        let end = if after.contains('“') { after.find('”') } else { after.rfind('”') };
+        let name = &after[..end.unwrap_or(after.len())];
+        out.push_str(&cut(name, NAME));
+        rest = &after[name.len()..];
+    }
+    out.push_str(rest);
+    cut(&out, 3 * NAME)
+}
+
 /// The text with its plain words in bold.
 pub(super) fn in_bold(text: Text) -> Text {
     Text(

@@ -45,7 +45,7 @@ fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
         canvas.add(blocks::table(&drawn), characters, shown.max(1));
     }
     canvas.leave_out(rows.len() - shown);
-    canvas.leave_out(columns.len() - width);
+    canvas.leave_out_anyway(columns.len() - width);
 }
 
 fn draw_lines(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {

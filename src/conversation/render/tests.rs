@@ -234,7 +234,7 @@ fn a_reply_draws_each_part() {
     ```
     let a = ˋ*b*ˋ;
     ```
-    md: **fine** ‹!here> https://b.io/
+    md: **fine** ‹!here> `a.io` (`https://b.io`)
     (Ask me to list experiments.)
     [Start Math Hints say:0=start Math Hints] [Stop say:1=stop]
     "#);

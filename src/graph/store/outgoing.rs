@@ -99,6 +99,9 @@ pub enum Sent {
     Delivered(Option<Posted>),
     /// Again at this time; the attempt counts.
     Retry(Timestamp),
+    /// It was not tried: Slack was not asked, or did nothing. Not before this time, and the attempt does not count, so
+    /// that progress can still give way to something newer.
+    Deferred(Timestamp),
     /// It cannot be sent, ever.
     Dropped,
 }

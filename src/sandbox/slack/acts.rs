@@ -180,7 +180,7 @@ impl Server {
 
     /// Submits a modal and does what the app answers. True if it closed.
     pub(super) async fn submit(self: &Arc<Self>, user: &UserId, view_id: &str, given: &Value) -> Result<bool, Error> {
-        let payload = {
+        let (payload, blocks) = {
             let mut world = self.world();
             let view = world.views.get_mut(view_id).filter(|view| view.open && view.user == *user);
             let view = view.ok_or_else(|| Error::Nothing(format!("view `{view_id}`")))?;
@@ -190,22 +190,23 @@ impl Server {
                 return Err(Error::Refused(missing));
             }
             let view = view.clone();
-            self.submitted(&mut world, user, &view)
+            (self.submitted(&mut world, user, &view), view.blocks().to_vec())
         };
         let answer = self.ask_app(Kind::Interaction, "view_submission", payload).await?.unwrap_or_default();
         let content = || answer["view"].clone();
         match answer["response_action"].as_str() {
             Some("errors") => {
+                self.acknowledged_well(super::check::errors(&answer["errors"], &blocks));
                 let errors = answer["errors"].as_object().into_iter().flatten();
                 Err(Error::Refused(errors.map(|(block, text)| (block.clone(), text_of(text))).collect()))
             }
             Some("update") => {
-                let valid = super::check::view(&answer["view"], "modal").is_ok();
+                let valid = self.acknowledged_well(super::check::view(&answer["view"], "modal"));
                 valid.then(|| self.update_view(view_id, content())).flatten().ok_or(Error::Unanswered)?;
                 Ok(false)
             }
             Some("push") => {
-                let valid = super::check::view(&answer["view"], "modal").is_ok();
+                let valid = self.acknowledged_well(super::check::view(&answer["view"], "modal"));
                 valid.then(|| self.push_view(user, content())).flatten().ok_or(Error::Unanswered)?;
                 Ok(false)
             }
@@ -218,6 +219,13 @@ impl Server {
                 Ok(true)
             }
         }
+    }
+
+    /// Whether what the app put into its acknowledgement can be shown; noted if not.
+    fn acknowledged_well(&self, checked: Result<(), super::check::Problem>) -> bool {
+        let well = checked.is_ok();
+        self.remark("view_submission", checked);
+        well
     }
 
     pub(super) fn close(self: &Arc<Self>, user: &UserId, view_id: &str) -> Result<(), Error> {

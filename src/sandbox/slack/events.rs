@@ -111,7 +111,11 @@ fn heard(message: &Message, world: &World) -> Option<Channel> {
 }
 
 fn channel_type(channel: &Channel) -> &'static str {
-    if channel.is_im() { "im" } else { "channel" }
+    match channel {
+        channel if channel.is_im() => "im",
+        channel if channel.private => "group",
+        _ => "channel",
+    }
 }
 
 fn client_msg_id(message: &Message) -> String {

@@ -55,6 +55,19 @@ pub struct Attempt {
     pub payload: Value,
 }
 
+/// Something the app sent that Slack cannot show, or that is bad manners: a fault of the app, whatever else goes wrong.
+#[derive(Clone, Debug, Serialize)]
+pub struct Complaint {
+    /// When it arrived.
+    pub at: Timestamp,
+    /// How it was sent: such as `chat.postMessage`, `response_url`, or `view_submission` for an acknowledgement.
+    pub method: String,
+    /// Slack's name for what is wrong, or `bad_manners` for what it takes all the same.
+    pub error: String,
+    /// What is wrong and where.
+    pub reason: String,
+}
+
 /// Everything that was recorded.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Recorded {
@@ -62,6 +75,8 @@ pub struct Recorded {
     pub calls: VecDeque<Call>,
     /// What the app was told, in the order in which attempts ended.
     pub deliveries: VecDeque<Attempt>,
+    /// What the app should not have sent.
+    pub complaints: Vec<Complaint>,
 }
 
 /// The book itself.
@@ -98,6 +113,27 @@ impl Ledger {
     /// The attempts of one kind, oldest first.
     pub fn deliveries(&self, kind: &str) -> Vec<Attempt> {
         self.recorded().deliveries.iter().filter(|attempt| attempt.kind == kind).cloned().collect()
+    }
+
+    /// What the app should not have sent, oldest first.
+    pub fn complaints(&self) -> Vec<Complaint> {
+        self.recorded().complaints.clone()
+    }
+
+    pub(super) fn complain(&self, at: Timestamp, method: &str, error: &str, reason: &str) {
+        let (method, error, reason) = (method.to_owned(), error.to_owned(), reason.to_owned());
+        let complaint = Complaint { at, method, error, reason };
+        self.write("complaint", &complaint);
+        tracing::warn!(
+            "The app sent what it should not: {} {}: {}",
+            complaint.method,
+            complaint.error,
+            complaint.reason
+        );
+        let mut recorded = self.recorded();
+        if recorded.complaints.len() < KEPT {
+            recorded.complaints.push(complaint);
+        }
     }
 
     pub(super) fn called(&self, call: Call) {

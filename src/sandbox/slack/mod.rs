@@ -16,7 +16,7 @@
 mod acts;
 mod agent;
 pub mod broadcast;
-mod check;
+pub mod check;
 mod delivery;
 mod events;
 pub mod faults;
@@ -28,6 +28,7 @@ pub mod people;
 mod persistence;
 mod response_url;
 mod sandbox_api;
+pub mod scopes;
 mod server;
 mod socket;
 mod start;
@@ -80,8 +81,9 @@ pub struct Options {
 }
 
 /// What a bot like ours asks for when it is installed.
-const SCOPES: [&str; 13] = [
+const SCOPES: [&str; 15] = [
     "app_mentions:read",
+    "assistant:write",
     "channels:history",
     "channels:read",
     "chat:write",
@@ -90,6 +92,7 @@ const SCOPES: [&str; 13] = [
     "groups:history",
     "groups:read",
     "im:history",
+    "im:read",
     "im:write",
     "reactions:write",
     "usergroups:read",

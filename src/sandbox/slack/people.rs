@@ -12,9 +12,9 @@ use super::{
     Error, SandboxSlack,
     acts::Pressed,
     broadcast::Change,
-    world::{World, message::Message},
+    world::{Channel, World, message::Message},
 };
-use crate::ids::{MessageTs, UserId};
+use crate::ids::{ChannelId, MessageTs, UserId};
 
 /// How often a wait looks again when nothing in the world has changed: the ledger may have.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -150,6 +150,26 @@ impl SandboxSlack {
     /// Has somebody look at the app's Home tab.
     pub fn opens_home(&self, user: &str) {
         self.server.open_home(&self.user(user));
+    }
+
+    /// Has somebody found a private channel with the app and some others in it. Only they know of it.
+    pub fn founds_private_channel(&self, user: &str, name: &str, others: &[&str]) -> ChannelId {
+        let members = std::iter::once(user).chain(others.iter().copied()).map(|name| self.user(name));
+        let members: Vec<UserId> = members.collect();
+        let mut world = self.server.world();
+        let id = ChannelId::new(world.next_id("G"));
+        let members = members.into_iter().chain([world.app.user.clone()]).collect();
+        let (name, topic) = (name.to_owned(), String::new());
+        world.channels.push(Channel {
+            id: id.clone(),
+            name,
+            topic,
+            with: None,
+            members,
+            archived: false,
+            private: true,
+        });
+        id
     }
 
     /// What was said in a channel outside threads and can be seen by all, oldest first.

@@ -32,7 +32,10 @@ pub(super) async fn receive(
     Json(body): Json<Value>,
 ) -> Response {
     let at = server.now();
-    let answer = answer(&server, &id, &body);
+    let answer = answer(&server, &id, &body).inspect_err(|refusal| server.complain_about("response_url", refusal));
+    if answer.is_ok() && body["delete_original"] != true {
+        server.remark("response_url", check::spoken(&body));
+    }
     let (status, answer) = match answer {
         Ok(answer) => (StatusCode::OK, answer),
         Err(refusal) if refusal.error == "used_url" || refusal.error == "expired_url" => {
@@ -96,11 +99,12 @@ impl Server {
     pub(super) fn show_answer(self: &Arc<Self>, user: &UserId, channel: &ChannelId, answer: &Value) {
         match blocks(answer) {
             Ok(blocks) if !blocks.is_empty() || !text_of(&answer["text"]).is_empty() => {
+                self.remark("command", check::spoken(answer));
                 self.post(draft(self, user, channel, answer, blocks));
             }
             Ok(_) => {}
             Err(refusal) => {
-                tracing::warn!(error = refusal.error, "The answer to a command was not shown: {}", refusal.body());
+                self.complain_about("command", &refusal);
             }
         }
     }

@@ -49,6 +49,7 @@ pub(super) async fn finish(store: &RedisStore, thread: &ThreadId, seq: Seq, sent
     let (what, detail) = match sent {
         Sent::Delivered(posted) => ("delivered", posted.as_ref().map(json::write).unwrap_or_default()),
         Sent::Retry(at) => ("retry", at.millis().to_string()),
+        Sent::Deferred(at) => ("deferred", at.millis().to_string()),
         Sent::Dropped => ("dropped", String::new()),
     };
     let call =

@@ -198,11 +198,18 @@ pub(super) fn finish(
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let Some((slot, removes)) = entry else { return Ok(()) };
-    if let Sent::Retry(at) = sent {
-        connection.prepare_cached("UPDATE outbox SET not_before = ?2 WHERE id = ?1")?.execute([id, at.0])?;
-    } else {
-        connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([id])?;
-    }
+    match sent {
+        Sent::Retry(at) => {
+            connection.prepare_cached("UPDATE outbox SET not_before = ?2 WHERE id = ?1")?.execute([id, at.0])?
+        }
+        Sent::Deferred(at) => {
+            const SQL: &str = "UPDATE outbox SET not_before = ?2, attempts = max(attempts - 1, 0) WHERE id = ?1";
+            connection.prepare_cached(SQL)?.execute([id, at.0])?
+        }
+        Sent::Delivered(_) | Sent::Dropped => {
+            connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([id])?
+        }
+    };
     match (slot, sent) {
         (Some(slot), Sent::Delivered(_)) if removes => {
             const SQL: &str = "DELETE FROM slots WHERE thread = ?1 AND slot = ?2";

@@ -16,7 +16,7 @@ mod notebook;
 mod presence;
 mod rails;
 mod restarts;
-mod scripted;
+pub(crate) mod scripted;
 mod search;
 mod several;
 mod shortcuts;

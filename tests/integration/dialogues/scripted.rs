@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::bot::{Setup, TestBot};
 
 /// A bot that has a model, and the model.
-pub(super) async fn bot_with_model() -> (TestBot, SandboxModel) {
+pub(crate) async fn bot_with_model() -> (TestBot, SandboxModel) {
     let model = SandboxModel::start(0).await.unwrap();
     let (url, key) = (model.url(), model.api_key());
     let settings = Box::new(move |config: &mut countersign::config::Config| {
@@ -22,7 +22,7 @@ pub(super) async fn bot_with_model() -> (TestBot, SandboxModel) {
 }
 
 /// What every dialogue ends with.
-pub(super) async fn finish(bot: TestBot, model: SandboxModel) {
+pub(crate) async fn finish(bot: TestBot, model: SandboxModel) {
     bot.finish().await;
     assert_eq!(model.violations(), Vec::<String>::new());
     assert_eq!(model.unscripted(), 0, "the model was asked more often than expected");
@@ -30,8 +30,14 @@ pub(super) async fn finish(bot: TestBot, model: SandboxModel) {
 }
 
 /// The model finds that something has to be looked up or changed.
-pub(super) fn needs_info(model: &SandboxModel) {
+pub(crate) fn needs_info(model: &SandboxModel) {
     model.will_call("analyze_user_request", analysis("needs_info"));
+}
+
+/// The model answers without looking anything up.
+pub(crate) fn answers_at_once(model: &SandboxModel, words: &str) {
+    model.will_call("analyze_user_request", analysis("direct_answer"));
+    model.will_say(words);
 }
 
 fn analysis(intent: &str) -> Value {
@@ -164,7 +170,7 @@ async fn words_of_the_model_mention_nobody_and_forge_no_link() {
     model.will_say("Hello <!channel> and <@U0AAAAAAAAA>, see <https://example.com|your bank>.");
 
     let mut thread = bot.user("ana").says("hello there, how do you do?").await;
-    assert_snapshot!(thread.heard(), @"Hello ‹!channel> and ‹@U0AAAAAAAAA>, see ‹https://example.com|your bank>.");
+    assert_snapshot!(thread.heard(), @"Hello ‹!channel> and ‹@U0AAAAAAAAA>, see ‹`https://example.com`|your bank>.");
     finish(bot, model).await;
 }
 

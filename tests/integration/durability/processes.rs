@@ -122,7 +122,11 @@ fn check(settings: &HashMap<String, String>) {
     let said = String::from_utf8(output.stdout).unwrap();
     let names: Vec<_> =
         said.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect();
-    assert_eq!(names, ["ok slack", "ok events", "ok store", "ok model", "ok upgrade", "ok actions"], "{said}");
+    assert_eq!(
+        names,
+        ["ok slack", "ok scopes", "ok events", "ok store", "ok model", "ok upgrade", "ok actions"],
+        "{said}"
+    );
     assert!(output.status.success(), "{said}");
 }
 

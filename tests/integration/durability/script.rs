@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tokio::{task::JoinHandle, time::Instant};
 
 use super::process::{Process, serve};
-use crate::support::bot::eventually;
+use crate::support::bot::{eventually, well_mannered};
 
 /// How long a dialogue may take, its interruption included. Generous: many run at a time.
 const DIALOGUE: Duration = Duration::from_secs(60);
@@ -68,6 +68,14 @@ pub(super) struct Ended {
     pub(super) crashed: bool,
 }
 
+impl Drop for World {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            well_mannered(&self.slack);
+        }
+    }
+}
+
 impl World {
     /// `redis`: where to keep threads, else in a file.
     pub(super) async fn start(redis: Option<String>) -> Self {
@@ -105,6 +113,7 @@ impl World {
             ("PORT", "0"),
             ("COUNTERSIGN__SLACK__TIMEOUT", "1s"),
             ("COUNTERSIGN__SLACK__CONNECTIONS", "1"),
+            ("COUNTERSIGN__SLACK__RATE_LIMITS", "false"),
             ("COUNTERSIGN__UPGRADE__TIMEOUT", "1s"),
             ("COUNTERSIGN__WORKERS__LEASE", "1s"),
             ("COUNTERSIGN__WORKERS__SWEEP_EVERY", "50ms"),

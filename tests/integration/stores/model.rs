@@ -285,6 +285,11 @@ impl Thread {
             self.outbox[at].outgoing.not_before = *time;
             return;
         }
+        if let Sent::Deferred(time) = sent {
+            self.outbox[at].outgoing.not_before = *time;
+            self.outbox[at].attempts = self.outbox[at].attempts.saturating_sub(1);
+            return;
+        }
         let outgoing = self.outbox.remove(at).outgoing;
         match (outgoing.slot, sent) {
             (Some(slot), Sent::Delivered(_)) if outgoing.body == Outbound::Remove => drop(self.slots.remove(&slot)),

@@ -112,6 +112,19 @@ pub(crate) async fn a_retry_waits_and_counts(f: impl Fixture) {
     );
 }
 
+pub(crate) async fn what_was_deferred_was_not_tried(f: impl Fixture) {
+    f.says(&thread(1), [progress("turn:1", "working")]).await;
+    let first = f.claim_one().await.unwrap();
+    let later = f.now() + Duration::from_secs(3);
+    f.store().finish_outbox(&thread(1), first.seq, &Sent::Deferred(later)).await.unwrap();
+    assert_eq!(f.claim(10).await, [], "it is not time yet");
+    let again = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
+    assert_eq!(again[0].attempts, 0, "{again:?}");
+    f.store().finish_outbox(&thread(1), first.seq, &Sent::Deferred(later)).await.unwrap();
+    f.says(&thread(1), [reply("turn:1", "final")]).await;
+    assert_eq!(drained(&f).await, ["final"], "progress gives way");
+}
+
 pub(crate) async fn a_dropped_message_is_gone(f: impl Fixture) {
     f.says(&thread(1), [reply("turn:1", "one"), reply("", "two")]).await;
     let first = f.claim_one().await.unwrap();

@@ -220,6 +220,8 @@ impl<'a, F: Fixture> World<'a, F> {
                     1 => Sent::Retry(self.now),
                     2 => Sent::Dropped,
                     3 => Sent::Delivered(None),
+                    4 => Sent::Deferred(self.now + Duration::from_secs(60)),
+                    5 => Sent::Deferred(self.now),
                     _ => Sent::Delivered(Some(Posted { channel: "C1".into(), ts: self.name().as_str().into() })),
                 };
                 store.finish_outbox(&claimed.thread, claimed.seq, &sent).await.unwrap();

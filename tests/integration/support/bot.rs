@@ -1,6 +1,13 @@
 //! [`TestBot`]: the production bot in this process, a workspace and a platform to talk to, and a clock to push.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use countersign::{
     app::Bot,
@@ -23,10 +30,6 @@ use super::thread::{Thread, normalised};
 /// How long anything may take before a test gives up. Nothing waits for this long unless something is broken.
 pub(crate) const BOUND: Duration = Duration::from_secs(30);
 
-/// What Slack says to a message or view that it cannot show.
-const UNREADABLE: [&str; 6] =
-    ["invalid_blocks", "invalid_blocks_format", "msg_too_long", "no_text", "invalid_arguments", "view_too_large"];
-
 /// The bot with its surroundings.
 pub(crate) struct TestBot {
     pub(crate) slack: SandboxSlack,
@@ -36,10 +39,13 @@ pub(crate) struct TestBot {
     /// Holds the store's file; gone with the bot.
     _folder: TempDir,
     running: Option<Running>,
+    /// Whether the test provokes what Slack objects to.
+    provoking: AtomicBool,
 }
 
 struct Running {
     store: Arc<dyn Store>,
+    address: SocketAddr,
     stop: CancellationToken,
     task: JoinHandle<anyhow::Result<()>>,
 }
@@ -71,7 +77,11 @@ impl TestBot {
         rustls::crypto::ring::default_provider().install_default().ok();
         let folder = tempfile::tempdir().unwrap();
         let clock = ManualClock::default();
-        let slack = SandboxSlack::start(setup.slack).await.unwrap();
+        let mut options = setup.slack;
+        if options.scopes == slack::Options::default().scopes {
+            options.scopes = manifest_scopes();
+        }
+        let slack = SandboxSlack::start(options).await.unwrap();
         let upgrade = SandboxUpgrade::start(setup.upgrade).await.unwrap();
         let mut config = Config::load(None, &Default::default()).unwrap();
         config.server.port = 0;
@@ -82,6 +92,8 @@ impl TestBot {
         config.slack.signing_secret = Some(SecretString::from(slack.signing_secret()));
         config.upgrade.api_url = upgrade.url();
         config.upgrade.timeout = Duration::from_secs(2);
+        // The workspace counts nothing unless a test wants it; pacing has tests of its own.
+        config.slack.rate_limits = false;
         config.store.kind = Some(StoreKind::Sqlite);
         config.store.path = folder.path().join("threads.sqlite");
         config.workers.sweep_every = Duration::from_millis(50);
@@ -91,7 +103,8 @@ impl TestBot {
         // What is being done is told by a message, which a test can read in the thread.
         config.slack.native_status = false;
         (setup.settings)(&mut config);
-        let mut bot = Self { slack, upgrade, clock, config, _folder: folder, running: None };
+        let mut bot =
+            Self { slack, upgrade, clock, config, _folder: folder, running: None, provoking: AtomicBool::new(false) };
         bot.run().await;
         bot
     }
@@ -101,12 +114,12 @@ impl TestBot {
         assert!(self.running.is_none(), "it runs already");
         let stop = CancellationToken::new();
         let bot = self.open(&stop).await;
-        let store = bot.store();
+        let (store, address) = (bot.store(), bot.address().unwrap());
         if self.config.slack_mode() == SlackMode::Http {
-            self.slack.point_at(&format!("http://{}", bot.address().unwrap()));
+            self.slack.point_at(&format!("http://{address}"));
         }
         let task = tokio::spawn(bot.run(stop.clone()));
-        self.running = Some(Running { store, stop, task });
+        self.running = Some(Running { store, address, stop, task });
         if self.config.slack_mode() == SlackMode::Socket {
             eventually("a socket", || self.slack.sockets() > 0).await;
         }
@@ -126,7 +139,7 @@ impl TestBot {
 
     /// Ends the bot as SIGTERM does: the step in hand is saved.
     pub(crate) async fn stop(&mut self) {
-        let Running { store, stop, task } = self.running.take().expect("it runs");
+        let Running { store, stop, task, .. } = self.running.take().expect("it runs");
         stop.cancel();
         tokio::time::timeout(BOUND, task).await.expect("it drains in time").unwrap().unwrap();
         // A socket's last task ends a moment later; a process would be gone, and its lock on the file with it.
@@ -141,6 +154,16 @@ impl TestBot {
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         self.running.as_ref().expect("it runs").store.clone()
+    }
+
+    /// Where health and metrics are.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.running.as_ref().expect("it runs").address
+    }
+
+    /// This test is about something that Slack objects to.
+    pub(crate) fn expects_complaints(&self) {
+        self.provoking.store(true, Ordering::SeqCst);
     }
 
     /// A person of the workspace: `ana`, `bo` or `cy`.
@@ -189,20 +212,40 @@ impl TestBot {
         .await;
     }
 
-    /// Part of every test: nothing is left to do, and the platform saw no request it refused to read.
+    /// Part of every test: nothing is left to do. What was sent is looked at when the bot is dropped.
     pub(crate) async fn finish(mut self) {
         self.settled().await;
         self.stop().await;
-        let refused: Vec<_> = self
-            .slack
-            .recorded()
-            .calls
-            .iter()
-            .filter(|call| call.answer["error"].as_str().is_some_and(|error| UNREADABLE.contains(&error)))
-            .map(|call| format!("{}: {}", call.method, call.answer))
-            .collect();
-        assert!(refused.is_empty(), "Slack would not show this: {refused:?}");
     }
+}
+
+/// Whatever a test is about: nothing that was sent may be more than Slack shows, or call everybody, or need a scope that
+/// the manifest does not ask for.
+impl Drop for TestBot {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && !self.provoking.load(Ordering::SeqCst) {
+            well_mannered(&self.slack);
+        }
+    }
+}
+
+/// Fails if the app sent anything that it should not have.
+pub(crate) fn well_mannered(slack: &SandboxSlack) {
+    let complaints: Vec<_> = slack
+        .ledger()
+        .complaints()
+        .into_iter()
+        .map(|complaint| format!("{} {}: {}", complaint.method, complaint.error, complaint.reason))
+        .collect();
+    assert!(complaints.is_empty(), "Slack would object:\n{}", complaints.join("\n"));
+}
+
+/// What an app is allowed to do that was made from our manifest.
+pub(crate) fn manifest_scopes() -> Vec<String> {
+    let manifest = std::fs::read_to_string("deploy/slack-manifest.socket.json").unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let scopes = manifest["oauth_config"]["scopes"]["bot"].as_array().unwrap();
+    scopes.iter().map(|scope| scope.as_str().unwrap().to_owned()).collect()
 }
 
 /// Somebody who writes and presses.

@@ -9,11 +9,14 @@ import { known, user } from './store.js';
 /** Slack escapes these three and no others. */
 export const unescape = (text) => text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 
-/** The text as nodes. */
-export function mrkdwn(text) {
+/**
+ * The text as nodes. Bare addresses become links, as in Slack, but not in a `verbatim` text object: there Slack changes
+ * nothing that is plain.
+ */
+export function mrkdwn(text, linking = true) {
   return text.split(/```\n?([\s\S]*?)\n?```/g).flatMap((piece, index) => {
     if (index % 2) return [h('pre', { class: 'code-block' }, h('code', {}, plainTokens(piece)))];
-    return paragraphs(piece, index > 0);
+    return paragraphs(piece, index > 0, linking);
   });
 }
 
@@ -23,7 +26,7 @@ export function plainText(text) {
 }
 
 // A line that begins with > is quoted; neighbours share one quote.
-function paragraphs(text, afterFence) {
+function paragraphs(text, afterFence, linking) {
   const groups = [];
   for (const line of (afterFence ? text.replace(/^\n/, '') : text).split('\n')) {
     const quoted = /^(?:>|&gt;) ?(.*)$/.exec(line);
@@ -33,7 +36,7 @@ function paragraphs(text, afterFence) {
     else groups.push({ quoted: Boolean(quoted), lines: [content] });
   }
   return groups.flatMap(({ quoted, lines }) => {
-    const nodes = inline(lines.join('\n'));
+    const nodes = inline(lines.join('\n'), linking);
     return quoted ? [h('blockquote', {}, nodes)] : nodes;
   });
 }
@@ -41,15 +44,15 @@ function paragraphs(text, afterFence) {
 const MARKS = { '*': 'strong', _: 'em', '~': 's' };
 const isWord = (character) => character !== undefined && /[\p{L}\p{N}]/u.test(character);
 
-function inline(text) {
+function inline(text, linking) {
   const nodes = [];
   let plain = '';
   const flush = () => {
-    if (plain) nodes.push(...words(plain));
+    if (plain) nodes.push(...(linking ? words(plain) : withEmoji(unescape(plain))));
     plain = '';
   };
   for (let at = 0; at < text.length;) {
-    const [node, end] = special(text, at) ?? [];
+    const [node, end] = special(text, at, linking) ?? [];
     if (node) {
       flush();
       nodes.push(node);
@@ -64,7 +67,7 @@ function inline(text) {
 }
 
 // The node that begins at `at`, and where it ends; nothing if there is only a letter.
-function special(text, at) {
+function special(text, at, linking) {
   const character = text[at];
   if (character === '<') {
     const end = text.indexOf('>', at);
@@ -78,7 +81,7 @@ function special(text, at) {
   }
   if (!MARKS[character] || isWord(text[at - 1]) || text[at - 1] === character) return null;
   const end = closing(text, at, character);
-  return end ? [h(MARKS[character], {}, inline(text.slice(at + 1, end))), end + 1] : null;
+  return end ? [h(MARKS[character], {}, inline(text.slice(at + 1, end), linking)), end + 1] : null;
 }
 
 // A mark closes on the same line, after something that is not a space, before something that is not a letter.

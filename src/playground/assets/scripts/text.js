@@ -9,5 +9,5 @@ export const wordsOf = (text) => (text?.type === 'mrkdwn' ? plainText(text.text)
 /** As nodes. */
 export function textObject(text) {
   if (!text) return [];
-  return text.type === 'mrkdwn' ? mrkdwn(text.text) : withEmoji(text.text ?? '', text.emoji !== false);
+  return text.type === 'mrkdwn' ? mrkdwn(text.text, !text.verbatim) : withEmoji(text.text ?? '', text.emoji !== false);
 }

@@ -12,6 +12,8 @@ use super::{
 const NAME: usize = 255;
 const MARKDOWN: usize = 12_000;
 const MESSAGE: usize = 50;
+/// Slack names no number for all blocks together; beside Markdown it has refused from 13,172 on.
+const TOGETHER: usize = 13_000;
 
 /// Where blocks stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,11 @@ pub(super) enum Surface {
 }
 
 /// The layout of a message.
-pub(in crate::sandbox::slack) fn message(blocks: &[Value]) -> Checked {
+///
+/// # Errors
+///
+/// The first problem, as Slack would name it.
+pub fn message(blocks: &[Value]) -> Checked {
     if blocks.len() > MESSAGE {
         return Err(problem("/blocks", format_args!("no more than {MESSAGE} items allowed")));
     }
@@ -44,7 +50,24 @@ pub(super) fn all(blocks: &[Value], surface: Surface) -> Checked {
         let reason = format!("markdown blocks hold {markdown} characters of {MARKDOWN}");
         return Err(Problem { error: "msg_blocks_too_long", reason });
     }
+    let together: usize = blocks.iter().map(words).sum();
+    if markdown > 0 && together > TOGETHER {
+        let reason = format!("blocks with Markdown among them hold {together} characters of {TOGETHER}");
+        return Err(Problem { error: "msg_blocks_too_long", reason });
+    }
     Ok(())
+}
+
+/// How many characters a block shows.
+fn words(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(words).sum(),
+        Value::Object(fields) => {
+            let own = fields.get("text").and_then(Value::as_str).map_or(0, |text| text.chars().count());
+            own + fields.values().map(words).sum::<usize>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
 }
 
 fn one(at: &str, block: &Value, surface: Surface) -> Checked {

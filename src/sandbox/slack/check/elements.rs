@@ -39,8 +39,14 @@ pub(super) fn element(at: &str, element: &Value, place: Place) -> Checked {
         "button" | "workflow_button" => button(at, element),
         "overflow" => options(at, element, 1, 5),
         "radio_buttons" | "checkboxes" => options(at, element, 1, 10),
-        "static_select" | "multi_static_select" => select(at, element),
+        "static_select" | "multi_static_select" => {
+            select(at, element)?;
+            initial(at, element)
+        }
         "plain_text_input" => input(at, element),
+        "number_input" if !element["is_decimal_allowed"].is_boolean() => {
+            Err(problem(&format!("{at}/is_decimal_allowed"), "missing required field"))
+        }
         "feedback_buttons" => {
             button(&format!("{at}/positive_button"), &element["positive_button"])?;
             button(&format!("{at}/negative_button"), &element["negative_button"])
@@ -124,6 +130,18 @@ fn select(at: &str, element: &Value) -> Checked {
         options(&at, group, 1, OPTIONS)?;
     }
     Ok(())
+}
+
+/// What is chosen at first is one of the options.
+fn initial(at: &str, element: &Value) -> Checked {
+    let grouped = element["option_groups"].as_array().into_iter().flatten();
+    let grouped = grouped.flat_map(|group| group["options"].as_array().into_iter().flatten());
+    let offered: Vec<&Value> = element["options"].as_array().into_iter().flatten().chain(grouped).collect();
+    let chosen = &element["initial_option"];
+    if chosen.is_null() || offered.iter().any(|option| option["value"] == chosen["value"]) {
+        return Ok(());
+    }
+    Err(problem(&format!("{at}/initial_option"), "is none of the options"))
 }
 
 fn options(at: &str, element: &Value, least: usize, most: usize) -> Checked {

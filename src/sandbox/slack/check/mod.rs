@@ -1,23 +1,28 @@
 //! The limits of Block Kit, all of them: what is over one is refused, as Slack refuses it.
 //!
 //! Counts are characters. `blocks` knows the kinds of blocks, `elements` what stands in them, `views` modals and Home
-//! tabs. A problem names the error and where it is, as a JSON pointer.
+//! tabs. A problem names the error and where it is, as a JSON pointer. `manners` knows what Slack takes and we should not
+//! send all the same.
 
 mod blocks;
 mod elements;
+mod manners;
 mod text;
 mod views;
 
-pub(super) use blocks::message;
-pub(super) use views::view;
+pub use blocks::message;
+pub use views::view;
+
+pub(super) use manners::{quiet, renewed, spoken};
+pub(super) use views::errors;
 
 /// Why something is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
+pub struct Problem {
     /// Slack's name for it.
-    pub(super) error: &'static str,
+    pub error: &'static str,
     /// Words and a JSON pointer.
-    pub(super) reason: String,
+    pub reason: String,
 }
 
 /// What a check comes to.

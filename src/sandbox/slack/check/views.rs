@@ -12,7 +12,11 @@ use super::{
 const LARGEST: usize = 250_000;
 
 /// A view of a kind, `modal` or `home`.
-pub(in crate::sandbox::slack) fn view(view: &Value, kind: &str) -> Checked {
+///
+/// # Errors
+///
+/// The first problem, as Slack would name it.
+pub fn view(view: &Value, kind: &str) -> Checked {
     if view.to_string().len() > LARGEST {
         return Err(Problem { error: "view_too_large", reason: "no more than 250 kB are allowed".to_owned() });
     }
@@ -38,4 +42,20 @@ fn content(view: &Value, kind: &str) -> Checked {
         return Err(problem("/view/submit", "an input block needs submit"));
     }
     all(blocks, Surface::Modal)
+}
+
+/// The `errors` of an acknowledged submission: a text for each of some fields of the view, and for nothing else.
+pub(in crate::sandbox::slack) fn errors(errors: &Value, blocks: &[Value]) -> Checked {
+    let unfit = |reason: String| Problem { error: "invalid_arguments", reason };
+    let Some(errors) = errors.as_object().filter(|errors| !errors.is_empty()) else {
+        return Err(unfit("`errors` names no field [json-pointer:/errors]".to_owned()));
+    };
+    for (field, words) in errors {
+        let is_field = blocks.iter().any(|block| block["type"] == "input" && block["block_id"] == field.as_str());
+        if !is_field {
+            return Err(unfit(format!("no input block is called \"{field}\" [json-pointer:/errors/{field}]")));
+        }
+        super::text::needed_string(&format!("/errors/{field}"), words, 2_000)?;
+    }
+    Ok(())
 }

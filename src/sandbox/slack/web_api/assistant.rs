@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{Answer, Refusal, args::Args, chat::place};
-use crate::sandbox::slack::{interactions::root_of, server::Server};
+use crate::sandbox::slack::{check, interactions::root_of, server::Server};
 
 const MOST_LOADING_MESSAGES: usize = 10;
 const MOST_PROMPTS: usize = 4;
@@ -21,7 +21,10 @@ pub(super) fn set_status(server: &Arc<Server>, args: &Args) -> Answer {
             "must provide no more than 10 items [json-pointer:/loading_messages]",
         ));
     }
-    let status = args.text("status").ok_or_else(|| Refusal::of("invalid_arguments"))?;
+    let status = args
+        .text("status")
+        .ok_or_else(|| Refusal::because("invalid_arguments", "missing required field [json-pointer:/status]"))?;
+    server.remark("assistant.threads.setStatus", check::spoken(&json!({ "text": status })));
     server.status(&channel, &root, &status);
     Ok(json!({}))
 }

@@ -24,6 +24,7 @@ const MARKDOWN_TEXT: usize = 12_000;
 pub(super) fn post_message(server: &Arc<Server>, args: &Args) -> Answer {
     let channel = place(server, &args.needed("channel")?, true)?;
     let draft = draft(server, args, channel)?;
+    server.remark("chat.postMessage", check::spoken(&args.recorded()));
     let message = server.post(draft);
     let world = server.world();
     Ok(
@@ -40,6 +41,9 @@ pub(super) fn update(server: &Arc<Server>, args: &Args) -> Answer {
         return Err(Refusal::of("msg_too_long"));
     }
     let metadata = metadata(args)?;
+    server.remark("chat.update", check::spoken(&args.recorded()));
+    let before = server.world().message(&channel, &ts).map(|message| message.blocks.clone()).unwrap_or_default();
+    server.remark("chat.update", check::renewed(&before, &blocks));
     let edit = Edit { text, blocks, metadata };
     let message = server.edit(&channel, &ts, edit).ok_or_else(|| Refusal::of("message_not_found"))?;
     let world = server.world();
@@ -64,6 +68,7 @@ pub(super) fn post_ephemeral(server: &Arc<Server>, args: &Args) -> Answer {
         return Err(Refusal::of("user_not_in_channel"));
     }
     let draft = Draft { ephemeral_to: Some(user), ..draft(server, args, channel)? };
+    server.remark("chat.postEphemeral", check::spoken(&args.recorded()));
     Ok(json!({ "message_ts": server.post(draft).ts }))
 }
 

@@ -37,21 +37,3 @@ pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
         _ => Err(Refusal::of("unknown_method")),
     }
 }
-
-/// Which scope a method needs.
-pub(super) fn scope(method: &str) -> Option<&'static str> {
-    Some(match method {
-        "assistant.threads.setStatus" | "chat.postMessage" | "chat.update" | "chat.delete" | "chat.postEphemeral" => {
-            "chat:write"
-        }
-        "agents.sessions.setStatus" | "assistant.threads.setSuggestedPrompts" => "assistant:write",
-        "conversations.replies" | "conversations.history" => "channels:history",
-        "conversations.open" => "im:write",
-        "files.getUploadURLExternal" | "files.completeUploadExternal" => "files:write",
-        "reactions.add" => "reactions:write",
-        "usergroups.users.list" => "usergroups:read",
-        "users.info" | "users.list" => "users:read",
-        "conversations.info" | "conversations.members" => "channels:read",
-        _ => return None,
-    })
-}

@@ -14,8 +14,10 @@ use serde_json::{Value, json};
 use super::{Refusal, args::Args, dispatch};
 use crate::sandbox::slack::{
     SandboxSlack,
+    check::Problem,
     faults::{Faults, Loss},
     ledger::Call,
+    scopes,
     server::{Server, locked},
 };
 
@@ -55,12 +57,14 @@ pub(in crate::sandbox::slack) async fn call(
     }
     let answer = match trouble.error {
         Some(error) => Err(Refusal::of(&error)),
-        None => args.and_then(|mut args| {
-            let token = args.take_token();
-            allowed(&method, &headers, token)?;
-            permitted(&server, &method)?;
-            dispatch::call(&server, &method, &args)
-        }),
+        None => args
+            .and_then(|mut args| {
+                let token = args.take_token();
+                allowed(&method, &headers, token)?;
+                permitted(&server, &method, &recorded)?;
+                dispatch::call(&server, &method, &args)
+            })
+            .inspect_err(|refusal| server.complain_about(&method, refusal)),
     };
     let answer = match answer {
         Ok(mut answer) => {
@@ -76,10 +80,30 @@ pub(in crate::sandbox::slack) async fn call(
     }
 }
 
+impl Server {
+    /// Notes that something could not be shown, if what was sent is the reason.
+    pub(in crate::sandbox::slack) fn complain_about(&self, method: &str, refusal: &Refusal) {
+        if let Some(reason) = refusal.fault_of_payload() {
+            self.ledger.complain(self.now(), method, &refusal.error, &reason);
+        }
+    }
+
+    /// Notes what is taken all the same.
+    pub(in crate::sandbox::slack) fn remark(&self, method: &str, checked: Result<(), Problem>) {
+        if let Err(problem) = checked {
+            self.ledger.complain(self.now(), method, problem.error, &problem.reason);
+        }
+    }
+}
+
 /// Whether the app was given the scope that a method needs.
-fn permitted(server: &Server, method: &str) -> Result<(), Refusal> {
+fn permitted(server: &Server, method: &str, args: &Value) -> Result<(), Refusal> {
     let provided = &server.options.scopes;
-    match dispatch::scope(method).filter(|needed| !provided.iter().any(|scope| scope == needed)) {
+    let scope = {
+        let world = server.world();
+        scopes::of_method(method, scopes::named(args).and_then(|name| world.channel(name)))
+    };
+    match scope.filter(|needed| !provided.iter().any(|scope| scope == needed)) {
         None => Ok(()),
         Some(needed) => {
             let mut refusal = Refusal::of("missing_scope");

@@ -13,6 +13,7 @@ use super::{Answer, Refusal, args::Args, chat::place};
 use crate::{
     ids::MessageTs,
     sandbox::slack::{
+        check,
         interactions::root_of,
         server::Server,
         timeline::Draft,
@@ -93,6 +94,7 @@ pub(super) fn complete_upload(server: &Arc<Server>, args: &Args) -> Answer {
     };
     if let Some(channel) = channel {
         let text = args.text("initial_comment").unwrap_or_default();
+        server.remark("files.completeUploadExternal", check::spoken(&json!({ "text": text })));
         server.post(Draft { thread, files: ids, ..Draft::new(channel, bot, text) });
     }
     Ok(json!({ "files": shown }))

@@ -43,6 +43,24 @@ impl Refusal {
         refusal
     }
 
+    /// What is wrong with what was sent, if that is why it was refused.
+    pub(super) fn fault_of_payload(&self) -> Option<String> {
+        const UNFIT: [&str; 8] = [
+            "invalid_blocks_format",
+            "invalid_metadata_format",
+            "json_not_object",
+            "markdown_text_conflict",
+            "missing_scope",
+            "msg_too_long",
+            "no_text",
+            "too_many_attachments",
+        ];
+        match &self.more.get("errors") {
+            Some(reasons) => Some(reasons.to_string()),
+            None => UNFIT.contains(&self.error.as_str()).then(|| self.body().to_string()),
+        }
+    }
+
     pub(super) fn body(&self) -> Value {
         let mut body = self.more.clone();
         body.insert("ok".to_owned(), json!(false));

@@ -13,14 +13,14 @@ use crate::{
 const TRIGGER_LIVES: Duration = Duration::from_secs(3);
 
 pub(super) fn open(server: &Arc<Server>, args: &Args) -> Answer {
-    let content = content(args, "modal")?;
+    let content = content(server, args, "modal")?;
     unique(server, &content, None)?;
     let user = exchange(server, args)?;
     Ok(json!({ "view": server.open_view(&user, content) }))
 }
 
 pub(super) fn push(server: &Arc<Server>, args: &Args) -> Answer {
-    let content = content(args, "modal")?;
+    let content = content(server, args, "modal")?;
     unique(server, &content, None)?;
     let user = exchange(server, args)?;
     if server.world().stacks.get(&user).is_none_or(Vec::is_empty) {
@@ -31,7 +31,7 @@ pub(super) fn push(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn update(server: &Arc<Server>, args: &Args) -> Answer {
-    let content = content(args, "modal")?;
+    let content = content(server, args, "modal")?;
     let id = {
         let world = server.world();
         let wanted = |view: &&crate::sandbox::slack::world::view::View| match args.text("view_id") {
@@ -51,7 +51,7 @@ pub(super) fn update(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 pub(super) fn publish(server: &Arc<Server>, args: &Args) -> Answer {
-    let content = content(args, "home")?;
+    let content = content(server, args, "home")?;
     let user = args.user("user_id")?;
     {
         let world = server.world();
@@ -66,10 +66,11 @@ pub(super) fn publish(server: &Arc<Server>, args: &Args) -> Answer {
     Ok(json!({ "view": server.publish_home(&user, content) }))
 }
 
-fn content(args: &Args, kind: &str) -> Result<Value, Refusal> {
+fn content(server: &Server, args: &Args, kind: &str) -> Result<Value, Refusal> {
     let view =
         args.json("view").ok_or_else(|| Refusal::because("invalid_arguments", "missing required field: view"))?;
     check::view(&view, kind)?;
+    server.remark("views", check::quiet("", &view["blocks"]));
     Ok(view)
 }
 

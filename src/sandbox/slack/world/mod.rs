@@ -114,6 +114,9 @@ pub struct Channel {
     pub members: Vec<UserId>,
     /// Whether it takes no more messages.
     pub archived: bool,
+    /// Whether only its members know of it. A direct message is not meant.
+    #[serde(default)]
+    pub private: bool,
 }
 
 impl Channel {

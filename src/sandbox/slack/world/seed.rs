@@ -68,5 +68,13 @@ fn user(id: &str, name: &str, real_name: &str, color: &str, is_bot: bool) -> Use
 }
 
 fn channel(id: &str, name: &str, topic: &str, members: Vec<UserId>) -> Channel {
-    Channel { id: id.into(), name: name.to_owned(), topic: topic.to_owned(), with: None, members, archived: false }
+    Channel {
+        id: id.into(),
+        name: name.to_owned(),
+        topic: topic.to_owned(),
+        with: None,
+        members,
+        archived: false,
+        private: false,
+    }
 }

@@ -1,4 +1,4 @@
--- Records what became of a message. ARGV: thread, position, what ('delivered', 'retry', 'dropped'),
+-- Records what became of a message. ARGV: thread, position, what ('delivered', 'retry', 'deferred', 'dropped'),
 -- where it is ('' if that is not known) or when to try again.
 local thread, seq, what, detail = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local raw = redis.call('HGET', OUTBOX_META, seq)
@@ -10,6 +10,11 @@ local entry = cjson.decode(raw)
 if what == 'retry' then
   entry.seq = seq
   entry.not_before = tonumber(detail)
+  write_outgoing(entry)
+elseif what == 'deferred' then
+  entry.seq = seq
+  entry.not_before = tonumber(detail)
+  entry.attempts = math.max(entry.attempts - 1, 0)
   write_outgoing(entry)
 else
   remove_outgoing(seq)

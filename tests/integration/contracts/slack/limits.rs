@@ -151,6 +151,21 @@ async fn too_little_and_what_does_not_belong_are_refused_too() {
         ("unknown status", json!([{ "type": "task_card", "title": "t", "status": "lost" }]), "invalid_blocks"),
         ("same block id", json!([same, same]), "invalid_blocks"),
         ("same action id", json!([{ "type": "actions", "elements": [twice, twice] }]), "invalid_blocks"),
+        (
+            "a number without its kind",
+            json!([{ "type": "input", "label": plain(1), "element": { "type": "number_input" } }]),
+            "invalid_blocks",
+        ),
+        (
+            "a first choice that is none",
+            select(json!({ "initial_option": { "text": plain(1), "value": "elsewhere" } })),
+            "invalid_blocks",
+        ),
+        (
+            "much beside Markdown",
+            json!([{ "type": "markdown", "text": words(11_000) }, section(2_001)]),
+            "msg_blocks_too_long",
+        ),
         ("two tables", json!(vec![json!({ "type": "table", "rows": [[plain(1)]] }); 2]), "invalid_attachments"),
         ("markdown", json!(vec![json!({ "type": "markdown", "text": words(6_001) }); 2]), "msg_blocks_too_long"),
     ] {
@@ -197,4 +212,73 @@ async fn every_limit_of_a_view_holds_to_the_character() {
     let home = json!({ "type": "home", "blocks": vec![json!({ "type": "divider" }); 101] });
     let published = call(&slack, "views.publish", json!({ "user_id": "U1", "view": home })).await;
     assert_eq!(published["error"], "invalid_arguments");
+}
+
+/// What Slack takes and nobody should send, and what is refused: all of it is noted, whichever way it came.
+#[tokio::test]
+async fn whatever_is_sent_is_looked_at() {
+    let slack = SandboxSlack::start(quick()).await.unwrap();
+    let mut noted = 0;
+    let mut one_more = |what: &str| {
+        let complaints = slack.ledger().complaints();
+        assert_eq!(complaints.len(), noted + 1, "{what}: {complaints:?}");
+        noted += 1;
+        complaints[noted - 1].error.clone()
+    };
+    let fine = call(&slack, "chat.postMessage", json!({ "channel": "C1", "text": "x", "blocks": [section(1)] })).await;
+    let ts = fine["ts"].clone();
+    let actions = |label: &str| {
+        json!([{ "type": "actions", "block_id": "a", "elements": [
+        { "type": "button", "action_id": "b", "text": { "type": "plain_text", "text": label } }] }])
+    };
+    for (method, body, error) in [
+        ("chat.postMessage", json!({ "channel": "C1", "text": words(4_001) }), "bad_manners"),
+        ("chat.postMessage", json!({ "channel": "C1", "blocks": [section(1)] }), "bad_manners"),
+        ("chat.postMessage", json!({ "channel": "C1", "text": "<!here>" }), "bad_manners"),
+        ("chat.postMessage", json!({ "channel": "C1" }), "no_text"),
+        ("chat.postMessage", json!({ "channel": "C1", "text": "x", "blocks": [section(0)] }), "invalid_blocks"),
+        (
+            "chat.postMessage",
+            json!({ "channel": "C1", "text": "x", "attachments": vec![json!({}); 101] }),
+            "too_many_attachments",
+        ),
+        ("chat.update", json!({ "channel": "C1", "ts": ts, "text": words(4_001) }), "msg_too_long"),
+        (
+            "chat.update",
+            json!({ "channel": "C1", "ts": ts, "text": "x", "blocks": [section(3_001)] }),
+            "invalid_blocks",
+        ),
+        ("chat.postEphemeral", json!({ "channel": "C1", "user": "U1", "blocks": [section(1)] }), "bad_manners"),
+        (
+            "chat.postEphemeral",
+            json!({ "channel": "C1", "user": "U1", "text": "x", "blocks": [section(0)] }),
+            "invalid_blocks",
+        ),
+        (
+            "views.publish",
+            json!({ "user_id": "U1", "view": { "type": "home", "blocks": [section(3_001)] } }),
+            "invalid_arguments",
+        ),
+        (
+            "views.publish",
+            json!({ "user_id": "U1", "view": { "type": "home", "blocks": [
+                { "type": "section", "text": { "type": "mrkdwn", "text": "<!channel>" } }] } }),
+            "bad_manners",
+        ),
+        (
+            "assistant.threads.setStatus",
+            json!({ "channel_id": "C1", "thread_ts": ts, "status": "x", "loading_messages": vec!["x"; 11] }),
+            "invalid_arguments",
+        ),
+    ] {
+        call(&slack, method, body).await;
+        assert_eq!(one_more(method), error, "{method}");
+    }
+    let post = json!({ "channel": "C1", "text": "x", "blocks": actions("Start") });
+    let asked = call(&slack, "chat.postMessage", post).await["ts"].clone();
+    let edit = json!({ "channel": "C1", "ts": asked, "text": "x", "blocks": actions("Start") });
+    call(&slack, "chat.update", edit).await;
+    let edit = json!({ "channel": "C1", "ts": asked, "text": "x", "blocks": actions("Stop") });
+    call(&slack, "chat.update", edit).await;
+    assert_eq!(one_more("a block that became another"), "bad_manners");
 }

@@ -1,0 +1,319 @@
+//! Keeps our messages below Slack's limits, so that nobody has to be told to wait.
+//!
+//! Each channel has its own line: a few posts at once, then one a second. Edits and deletions have a line for the whole
+//! workspace, as Slack counts them. Whoever comes too early is told when to come again, and keeps that place; nobody
+//! waits inside, so a full line holds up no sender and no other channel. Answers and cards may use a line to its end;
+//! progress uses only its first part, gives way to everybody who has a place, and goes out at most every 3 s for each
+//! message.
+//!
+//! Where Slack asks to wait all the same, it is believed, for that method in that channel.
+//!
+//! The design we did not take: to sleep until it is our turn. A sleeping sender keeps a seat and a claim that others
+//! need, and progress that sleeps is out of date when it wakes.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Mutex,
+    time::Duration,
+};
+
+use crate::{
+    clock::Timestamp,
+    ids::{ChannelId, MessageTs, ThreadId},
+};
+
+/// How far apart the progress edits of one message are at least.
+const PROGRESS_EVERY: Duration = Duration::from_secs(3);
+
+/// How long a place is kept for whoever does not come.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// More lines than this are looked through for empty ones.
+const LINES: usize = 1_000;
+
+/// What a message does in Slack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// `chat.postMessage`
+    Post,
+    /// `chat.update`
+    Update,
+    /// `chat.delete`
+    Delete,
+    /// `files.*`
+    Upload,
+}
+
+/// A message that wants to go.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// What it does.
+    pub method: Method,
+    /// Whose it is: a thread has one message on its way at a time.
+    pub thread: &'a ThreadId,
+    /// The message that it changes.
+    pub message: Option<&'a MessageTs>,
+    /// Whether it only tells of progress.
+    pub progress: bool,
+}
+
+/// Whether a message may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Now.
+    Go,
+    /// At this time, and its place is kept.
+    Wait(Timestamp),
+}
+
+/// How much of something is taken in how long.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    calls: usize,
+    within: Duration,
+    /// How many of them progress may use.
+    progress: usize,
+}
+
+impl Method {
+    fn limit(self) -> Limit {
+        // A little more time than Slack says: the calls do not arrive as evenly as they leave.
+        let (calls, within, progress) = match self {
+            Self::Post => (5, Duration::from_millis(5_250), 2),
+            Self::Update | Self::Delete => (50, Duration::from_secs(63), 30),
+            Self::Upload => (100, Duration::from_secs(63), 0),
+        };
+        Limit { calls, within, progress }
+    }
+}
+
+/// Who is counted together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    method: Method,
+    /// Nothing: the whole workspace.
+    channel: Option<ChannelId>,
+}
+
+/// The times of the latest calls and of the next ones, oldest first.
+#[derive(Debug, Default)]
+struct Line {
+    times: VecDeque<(Timestamp, Option<ThreadId>)>,
+}
+
+impl Line {
+    /// Forgets what no longer counts, and places that nobody took.
+    fn tidy(&mut self, limit: Limit, now: Timestamp) {
+        self.times.retain(|(at, kept)| match kept {
+            None => *at + limit.within > now,
+            Some(_) => *at + KEPT > now,
+        });
+    }
+
+    /// When one more may go, if `calls` of them may go within the time.
+    fn free_at(&self, calls: usize, within: Duration, now: Timestamp) -> Timestamp {
+        match self.times.len().checked_sub(calls) {
+            Some(at) => (self.times[at].0 + within).max(now),
+            None => now,
+        }
+    }
+
+    fn turn(&mut self, candidate: &Candidate<'_>, limit: Limit, now: Timestamp) -> Turn {
+        self.tidy(limit, now);
+        if candidate.progress {
+            let waiting = self.times.iter().filter_map(|(at, kept)| kept.as_ref().map(|_| *at)).max();
+            let free = self.free_at(limit.progress.max(1), limit.within, now);
+            let at = waiting.map_or(free, |last| free.max(last + Duration::from_secs(1)));
+            if at > now {
+                return Turn::Wait(at);
+            }
+            self.times.push_back((now, None));
+            return Turn::Go;
+        }
+        let place = self.times.iter().position(|(_, kept)| kept.as_ref() == Some(candidate.thread));
+        if let Some(place) = place {
+            let at = self.times[place].0;
+            if at > now {
+                return Turn::Wait(at);
+            }
+            self.times[place] = (now, None);
+            self.times.make_contiguous().sort_by_key(|(at, _)| *at); // it came late
+            return Turn::Go;
+        }
+        let at = self.free_at(limit.calls, limit.within, now);
+        if at > now {
+            self.times.push_back((at, Some(candidate.thread.clone())));
+            return Turn::Wait(at);
+        }
+        self.times.push_back((now, None));
+        Turn::Go
+    }
+}
+
+/// All lines of one workspace. Each process has its own; Slack has the last word.
+#[derive(Debug, Default)]
+pub struct Pacing {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    lines: HashMap<Key, Line>,
+    /// Until when Slack asked to wait.
+    asked_to_wait: HashMap<(Method, ChannelId), Timestamp>,
+    /// When each message last told of progress.
+    progress: HashMap<(ChannelId, MessageTs), Timestamp>,
+}
+
+impl Pacing {
+    /// Whether a message may go. If it may, it is counted.
+    pub fn turn(&self, candidate: &Candidate<'_>, now: Timestamp) -> Turn {
+        let mut inner = self.inner.lock().expect("no holder panics");
+        let channel = &candidate.thread.channel;
+        inner.asked_to_wait.retain(|_, until| *until > now);
+        if let Some(until) = inner.asked_to_wait.get(&(candidate.method, channel.clone())) {
+            return Turn::Wait(*until);
+        }
+        if let Some(until) = inner.progress_again_at(candidate, now) {
+            return Turn::Wait(until);
+        }
+        let by_channel = candidate.method == Method::Post;
+        let key = Key { method: candidate.method, channel: by_channel.then(|| channel.clone()) };
+        let limit = candidate.method.limit();
+        if inner.lines.len() >= LINES && !inner.lines.contains_key(&key) {
+            inner.lines.retain(|key, line| {
+                line.tidy(key.method.limit(), now);
+                !line.times.is_empty()
+            });
+        }
+        let turn = inner.lines.entry(key).or_default().turn(candidate, limit, now);
+        if let (Turn::Go, true, Some(message)) = (turn, candidate.progress, candidate.message) {
+            inner.progress.insert((channel.clone(), message.clone()), now);
+        }
+        turn
+    }
+
+    /// Slack asked to wait, for this method in this channel.
+    pub fn asked_to_wait(&self, method: Method, channel: &ChannelId, until: Timestamp) {
+        let mut inner = self.inner.lock().expect("no holder panics");
+        let known = inner.asked_to_wait.entry((method, channel.clone())).or_insert(until);
+        *known = until.max(*known);
+    }
+}
+
+impl Inner {
+    /// When the message may tell of progress again; nothing if now.
+    fn progress_again_at(&mut self, candidate: &Candidate<'_>, now: Timestamp) -> Option<Timestamp> {
+        if !candidate.progress {
+            return None;
+        }
+        self.progress.retain(|_, at| *at + PROGRESS_EVERY > now);
+        let last = self.progress.get(&(candidate.thread.channel.clone(), candidate.message?.clone()))?;
+        Some(*last + PROGRESS_EVERY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(channel: &str, root: u32) -> ThreadId {
+        ThreadId { team: "T1".into(), channel: channel.into(), root: format!("{root}.0").as_str().into() }
+    }
+
+    fn post(thread: &ThreadId) -> Candidate<'_> {
+        Candidate { method: Method::Post, thread, message: None, progress: false }
+    }
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp(1_000_000 + millis)
+    }
+
+    #[test]
+    fn a_short_burst_goes_out_at_once_and_then_one_a_second() {
+        let pacing = Pacing::default();
+        let turns: Vec<_> = (0..12).map(|n| pacing.turn(&post(&thread("C1", n)), at(0))).collect();
+        assert!(turns[..5].iter().all(|turn| *turn == Turn::Go), "{turns:?}");
+        assert!(turns[5..10].iter().all(|turn| *turn == Turn::Wait(at(5_250))), "{turns:?}");
+        assert!(turns[10..].iter().all(|turn| *turn == Turn::Wait(at(10_500))), "{turns:?}");
+        assert_eq!(pacing.turn(&post(&thread("C2", 0)), at(0)), Turn::Go, "another channel has its own line");
+    }
+
+    #[test]
+    fn never_more_than_slack_takes_in_any_five_seconds() {
+        let pacing = Pacing::default();
+        let threads: Vec<_> = (0..40).map(|n| thread("C1", n)).collect();
+        let mut waiting: Vec<(Timestamp, usize)> = (0..40).map(|n| (at(0), n)).collect();
+        let mut sent = Vec::new();
+        for millis in (0..60_000).step_by(250) {
+            for (due, n) in std::mem::take(&mut waiting) {
+                match (due <= at(millis)).then(|| pacing.turn(&post(&threads[n]), at(millis))) {
+                    Some(Turn::Go) => sent.push((at(millis), n)),
+                    Some(Turn::Wait(until)) => waiting.push((until, n)),
+                    None => waiting.push((due, n)),
+                }
+            }
+        }
+        assert_eq!(sent.iter().map(|(_, n)| *n).collect::<Vec<_>>(), (0..40).collect::<Vec<_>>(), "in order");
+        for six in sent.windows(6) {
+            assert!(six[5].0.since(six[0].0) >= Duration::from_secs(5), "{six:?}");
+        }
+        let last = sent.last().unwrap().0;
+        assert!(last <= at(38_000), "about one a second: {last:?}");
+    }
+
+    #[test]
+    fn a_place_is_kept_for_the_thread_that_has_it() {
+        let pacing = Pacing::default();
+        for n in 0..5 {
+            pacing.turn(&post(&thread("C1", n)), at(0));
+        }
+        let (first, second) = (thread("C1", 5), thread("C1", 6));
+        let Turn::Wait(due) = pacing.turn(&post(&first), at(100)) else { panic!("the line is full") };
+        assert_eq!(pacing.turn(&post(&first), at(200)), Turn::Wait(due), "asked again too early");
+        (0..4).for_each(|_| assert!(pacing.turn(&post(&second), at(300)) != Turn::Go));
+        assert_eq!(pacing.turn(&post(&first), due), Turn::Go);
+    }
+
+    #[test]
+    fn progress_gives_way_and_is_rare() {
+        let pacing = Pacing::default();
+        let (busy, other) = (thread("C1", 1), thread("C1", 2));
+        let message = MessageTs::from("9.0");
+        let edit = Candidate { method: Method::Update, thread: &busy, message: Some(&message), progress: true };
+        assert_eq!(pacing.turn(&edit, at(0)), Turn::Go);
+        assert_eq!(pacing.turn(&edit, at(1_000)), Turn::Wait(at(3_000)));
+        let outcome = Candidate { progress: false, ..edit };
+        assert_eq!(pacing.turn(&outcome, at(1_100)), Turn::Go, "what is no progress does not wait for it");
+        assert_eq!(pacing.turn(&edit, at(3_000)), Turn::Go);
+
+        let status = Candidate { method: Method::Post, thread: &busy, message: None, progress: true };
+        assert_eq!(pacing.turn(&status, at(3_000)), Turn::Go);
+        assert_eq!(pacing.turn(&status, at(3_000)), Turn::Go);
+        assert_eq!(pacing.turn(&status, at(3_000)), Turn::Wait(at(8_250)), "the rest is for answers");
+        assert_eq!(pacing.turn(&post(&other), at(3_000)), Turn::Go);
+    }
+
+    #[test]
+    fn slack_is_obeyed_for_that_method_in_that_channel() {
+        let pacing = Pacing::default();
+        let here = thread("C1", 1);
+        pacing.asked_to_wait(Method::Post, &"C1".into(), at(7_000));
+        pacing.asked_to_wait(Method::Post, &"C1".into(), at(2_000));
+        assert_eq!(pacing.turn(&post(&here), at(0)), Turn::Wait(at(7_000)));
+        let message = MessageTs::from("9.0");
+        let edit = Candidate { method: Method::Update, thread: &here, message: Some(&message), progress: false };
+        assert_eq!(pacing.turn(&edit, at(0)), Turn::Go);
+        assert_eq!(pacing.turn(&post(&thread("C2", 1)), at(0)), Turn::Go);
+        assert_eq!(pacing.turn(&post(&here), at(7_000)), Turn::Go);
+    }
+
+    #[test]
+    fn a_place_that_nobody_takes_is_given_up() {
+        let pacing = Pacing::default();
+        for n in 0..10 {
+            pacing.turn(&post(&thread("C1", n)), at(0));
+        }
+        assert_eq!(pacing.turn(&post(&thread("C1", 20)), at(30_000)), Turn::Go);
+    }
+}

@@ -1,0 +1,115 @@
+//! What Slack takes, and a good app does not send: found here so that tests fail over it.
+
+use serde_json::Value;
+
+use super::{Checked, Problem};
+
+/// Longer texts are taken, but Slack recommends less.
+const TEXT: usize = 4_000;
+
+/// What nobody may say to everybody.
+const BROADCASTS: [&str; 4] = ["<!channel", "<!here", "<!everyone", "<!subteam"];
+
+fn bad(words: impl std::fmt::Display) -> Problem {
+    Problem { error: "bad_manners", reason: words.to_string() }
+}
+
+/// The words that stand for a layout: there, not too long, and to nobody in particular. `body` is what was sent.
+pub(in crate::sandbox::slack) fn spoken(body: &Value) -> Checked {
+    let text = body["text"].as_str().unwrap_or_default();
+    let blocks = body["blocks"].as_array().map_or(0, Vec::len);
+    if blocks > 0 && text.trim().is_empty() {
+        return Err(bad("a layout without `text`: notifications and screen readers have nothing to say"));
+    }
+    let length = text.chars().count();
+    if length > TEXT {
+        return Err(bad(format_args!("`text` has {length} characters; Slack recommends at most {TEXT}")));
+    }
+    quiet("", body)
+}
+
+/// No text in it calls everybody. Words in which nothing is parsed may say what they like.
+pub(in crate::sandbox::slack) fn quiet(at: &str, value: &Value) -> Checked {
+    match value {
+        Value::String(text) => match BROADCASTS.iter().find(|token| text.contains(**token)) {
+            Some(token) => Err(bad(format_args!("`{token}` calls everybody [json-pointer:{at}]"))),
+            None => Ok(()),
+        },
+        Value::Array(items) => items.iter().enumerate().try_for_each(|(n, item)| quiet(&format!("{at}/{n}"), item)),
+        Value::Object(fields) => {
+            let unparsed = matches!(value["type"].as_str(), Some("plain_text" | "raw_text" | "text"));
+            let parsed = |name: &str| !unparsed && !matches!(name, "value" | "private_metadata" | "metadata");
+            fields
+                .iter()
+                .filter(|(name, _)| parsed(name))
+                .try_for_each(|(name, item)| quiet(&format!("{at}/{name}"), item))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+    }
+}
+
+/// A block that changed in an edit has another `block_id` than before: clients keep what they know by its id.
+pub(in crate::sandbox::slack) fn renewed(before: &[Value], after: &[Value]) -> Checked {
+    for (n, block) in after.iter().enumerate() {
+        let Some(id) = block["block_id"].as_str().filter(|id| !id.is_empty()) else { continue };
+        let changed = before.iter().any(|older| older["block_id"] == id && !same(older, block));
+        if changed {
+            return Err(bad(format_args!(
+                "block_id \"{id}\" stands for something else now [json-pointer:/blocks/{n}]"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two layouts are the same but for the names that Slack gave out.
+fn same(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            after.iter().all(|(name, value)| before.get(name).is_some_and(|older| same(older, value)))
+        }
+        (Value::Array(before), Value::Array(after)) => {
+            before.len() == after.len() && before.iter().zip(after).all(|(before, after)| same(before, after))
+        }
+        (before, after) => before == after,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_layout_needs_words_and_calls_nobody() {
+        let section = |text: &str| json!([{ "type": "section", "text": { "type": "mrkdwn", "text": text } }]);
+        for (body, fine) in [
+            (json!({ "text": "hello", "blocks": section("hello") }), true),
+            (json!({ "text": "hello" }), true),
+            (json!({ "blocks": section("hello") }), false),
+            (json!({ "text": "x".repeat(4_001) }), false),
+            (json!({ "text": "<!here> hello" }), false),
+            (json!({ "text": "hello", "blocks": section("<!subteam^S1> hello") }), false),
+            (json!({ "text": "hello", "blocks": [{ "type": "markdown", "text": "<!channel>" }] }), false),
+            (
+                json!({ "text": "hello", "blocks": [{ "type": "header", "text": { "type": "plain_text", "text": "<!here>" } }] }),
+                true,
+            ),
+        ] {
+            assert_eq!(spoken(&body).is_ok(), fine, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_changes_gets_a_new_name() {
+        let button =
+            |id: &str, label: &str| json!({ "type": "actions", "block_id": id, "elements": [{ "text": label }] });
+        let mut shown = button("card:1", "Start");
+        shown["elements"][0]["action_id"] = json!("given out by Slack");
+        assert_eq!(renewed(&[shown.clone()], &[button("card:1", "Start")]), Ok(()));
+        assert_eq!(renewed(&[shown.clone()], &[button("card:2", "Stop")]), Ok(()));
+        let reason = renewed(&[shown], &[button("card:1", "Stop")]).unwrap_err().reason;
+        assert_eq!(reason, "block_id \"card:1\" stands for something else now [json-pointer:/blocks/0]");
+    }
+}

@@ -1,0 +1,98 @@
+//! Which permission of the app each call and each delivery needs: what Slack's documentation says, as one table.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{
+    ledger::{Attempt, Call, Recorded},
+    world::{Channel, World},
+};
+
+/// The scope that a method needs in a channel; none for what every app may do, and for what does not exist.
+pub fn of_method(method: &str, channel: Option<&Channel>) -> Option<&'static str> {
+    Some(match method {
+        "assistant.threads.setStatus"
+        | "chat.postMessage"
+        | "chat.update"
+        | "chat.delete"
+        | "chat.postEphemeral"
+        | "chat.startStream"
+        | "chat.appendStream"
+        | "chat.stopStream" => "chat:write",
+        "conversations.replies" | "conversations.history" => by_kind(channel, HISTORY),
+        "conversations.info" | "conversations.members" => by_kind(channel, READ),
+        "conversations.open" => "im:write",
+        "files.getUploadURLExternal" | "files.completeUploadExternal" => "files:write",
+        "reactions.add" => "reactions:write",
+        "usergroups.users.list" | "usergroups.list" => "usergroups:read",
+        "users.info" | "users.list" => "users:read",
+        "agents.sessions.setStatus" | "assistant.threads.setSuggestedPrompts" | "assistant.threads.setTitle" => {
+            "assistant:write"
+        }
+        _ => return None,
+    })
+}
+
+/// The scope that a delivery needs; none for what every app hears.
+pub fn of_delivery(attempt: &Attempt) -> Option<&'static str> {
+    let event = &attempt.payload["event"];
+    Some(match (attempt.kind.as_str(), event["type"].as_str().unwrap_or(attempt.about.as_str())) {
+        ("command", _) | ("interaction", "shortcut" | "message_action") => "commands",
+        ("event", "app_mention") => "app_mentions:read",
+        ("event", "message") => match event["channel_type"].as_str() {
+            Some("im") => HISTORY.im,
+            Some("group") => HISTORY.group,
+            _ => HISTORY.channel,
+        },
+        ("event", "agent_session_stopped" | "app_context_changed" | "assistant_thread_started") => "assistant:write",
+        _ => return None,
+    })
+}
+
+/// The event as a manifest names it, such as `message.channels`.
+pub fn name_of_event(attempt: &Attempt) -> Option<String> {
+    let event = &attempt.payload["event"];
+    let kind = event["type"].as_str()?;
+    Some(match (kind, event["channel_type"].as_str()) {
+        ("message", Some("im")) => "message.im".to_owned(),
+        ("message", Some("group")) => "message.groups".to_owned(),
+        ("message", _) => "message.channels".to_owned(),
+        (kind, _) => kind.to_owned(),
+    })
+}
+
+/// All scopes that were needed for what crossed the wire.
+pub fn needed(recorded: &Recorded, world: &World) -> BTreeSet<String> {
+    let calls = recorded.calls.iter().filter_map(|call| of_method(&call.method, place(call, world)));
+    let deliveries = recorded.deliveries.iter().filter_map(of_delivery);
+    calls.chain(deliveries).map(str::to_owned).collect()
+}
+
+/// The channel that a call is about.
+fn place<'a>(call: &Call, world: &'a World) -> Option<&'a Channel> {
+    named(&call.body).and_then(|name| world.channel(name))
+}
+
+/// What a call names as its channel.
+pub(super) fn named(body: &Value) -> Option<&str> {
+    body["channel"].as_str().or(body["channel_id"].as_str())
+}
+
+/// One permission, for each kind of conversation.
+struct Kinds {
+    channel: &'static str,
+    group: &'static str,
+    im: &'static str,
+}
+
+const HISTORY: Kinds = Kinds { channel: "channels:history", group: "groups:history", im: "im:history" };
+const READ: Kinds = Kinds { channel: "channels:read", group: "groups:read", im: "im:read" };
+
+fn by_kind(channel: Option<&Channel>, kinds: Kinds) -> &'static str {
+    match channel {
+        Some(channel) if channel.is_im() => kinds.im,
+        Some(channel) if channel.private => kinds.group,
+        _ => kinds.channel,
+    }
+}

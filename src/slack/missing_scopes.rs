@@ -1,0 +1,53 @@
+//! Which permissions the app turned out to lack: named once each in the log, and for as long as the process runs in
+//! `/readyz`.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+/// What the app lacks, and for which call that was found out first.
+#[derive(Debug, Default)]
+pub struct MissingScopes {
+    found: Mutex<BTreeMap<String, &'static str>>,
+}
+
+impl MissingScopes {
+    /// Slack refused `method` for want of `scope`. Logged the first time.
+    pub(super) fn note(&self, scope: &str, method: &'static str) {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if found.contains_key(scope) {
+            return;
+        }
+        found.insert(scope.to_owned(), method);
+        tracing::error!(
+            scope,
+            method,
+            "The Slack app lacks a scope: add it under OAuth & Permissions (or take the manifest in deploy/), then install \
+             the app again"
+        );
+    }
+
+    /// A line for each scope that is missing: `files:write (for files.getUploadURLExternal)`.
+    pub fn told(&self) -> Vec<String> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.iter().map(|(scope, method)| format!("{scope} (for {method})")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_scope_is_named_once() {
+        let missing = MissingScopes::default();
+        missing.note("files:write", "files.getUploadURLExternal");
+        missing.note("files:write", "files.completeUploadExternal");
+        missing.note("im:write", "conversations.open");
+        assert_eq!(
+            missing.told(),
+            ["files:write (for files.getUploadURLExternal)", "im:write (for conversations.open)"]
+        );
+    }
+}

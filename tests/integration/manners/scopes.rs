@@ -1,0 +1,185 @@
+//! What the app asks to be allowed in its manifest: all that it needs, and nothing else.
+//!
+//! One day in the life of the bot, in which it does everything it can do. What crossed the wire needs some scopes and
+//! events; the manifests must ask for exactly these. A call that the day forgets is found as well: whatever the client can
+//! call must be permitted, unless nothing uses it.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use countersign::{
+    config::Config,
+    sandbox::slack::{faults::Fault, faults::Loss, scopes},
+};
+use serde_json::Value;
+
+use crate::support::bot::{Setup, TestBot, eventually, manifest_scopes};
+
+/// What the client can do and nothing uses, with the name of its function. No scope is asked for that.
+const UNUSED: [(&str, &str); 2] = [("conversations.members", ".is_member("), ("users.info", ".user_info(")];
+
+/// Does everything there is to do.
+async fn a_busy_day() -> TestBot {
+    let settings = Box::new(|config: &mut Config| {
+        config.approvals.approvers = vec!["requester".to_owned(), "S1".to_owned()]; // a user group
+        config.workers.status_after = Duration::from_millis(20);
+        config.slack.timeout = Duration::from_millis(500);
+    });
+    let bot = TestBot::with(Setup { settings, ..Setup::default() }).await;
+    // A channel: a mention, a card, a decision by somebody of a group, a file.
+    let thread = bot.user("ana").says("start Math Hints").await;
+    thread.clicks("bo", "Start experiment").await;
+    thread.says("ana", "list running experiments as raw JSON").await;
+    // A status line that comes and goes.
+    bot.upgrade.is_slow(Duration::from_millis(400));
+    thread.says("ana", "list experiments").await;
+    bot.upgrade.is_well();
+    // A post whose answer is lost: it is looked for.
+    bot.slack.inject(Fault::LoseAnswer { method: "chat.postMessage".into(), calls: 1, how: Loss::Closed });
+    thread.says("ana", "is UpGrade running?").await;
+    // Direct messages, a private channel, commands, the Home tab.
+    bot.user("bo").writes("is UpGrade running?").await;
+    let private = bot.slack.founds_private_channel("ana", "lab", &["bo"]);
+    let inside = bot.user("ana").says_in(private.as_str(), "@countersign is UpGrade running?").await;
+    inside.says("bo", "list experiments").await;
+    bot.user("ana").types("/upgrade status").await;
+    bot.user("ana").types("/countersign pending").await;
+    bot.user("ana").opens_home().await;
+    // Somebody who may not decide, told in private.
+    let other = bot.user("ana").says("stop Math Hints").await;
+    other.says("cy", "hello").await;
+    bot.settled().await;
+    bot
+}
+
+fn manifest(variant: &str) -> Value {
+    let text = std::fs::read_to_string(format!("deploy/slack-manifest.{variant}.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn strings(list: &Value) -> BTreeSet<String> {
+    list.as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect()
+}
+
+/// The production files, without the client and the stand-ins, that use a function.
+fn uses(function: &str) -> Vec<String> {
+    let files = rust_files("src").into_iter().filter(|path| !path.starts_with("src/sandbox"));
+    let files = files.filter(|path| *path != std::path::Path::new("src/slack/client.rs"));
+    files
+        .filter(|path| std::fs::read_to_string(path).unwrap().contains(function))
+        .map(|path| path.display().to_string())
+        .collect()
+}
+
+fn rust_files(folder: &str) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![std::path::PathBuf::from(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                _ if path.is_dir() => folders.push(path),
+                Some(kind) if kind == "rs" => found.push(path),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Every method of the Web API that the code names: `"chat.postMessage"` and the like, in the room that talks to Slack.
+fn methods_in_the_code() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for path in rust_files("src/slack") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            found.extend(line.split('"').skip(1).step_by(2).filter(|word| is_method(word)).map(str::to_owned));
+        }
+    }
+    found
+}
+
+fn is_method(word: &str) -> bool {
+    const FAMILIES: [&str; 14] = [
+        "agents",
+        "api",
+        "apps",
+        "assistant",
+        "auth",
+        "bookmarks",
+        "chat",
+        "conversations",
+        "files",
+        "pins",
+        "reactions",
+        "usergroups",
+        "users",
+        "views",
+    ];
+    let (family, rest) = word.split_once('.').unwrap_or((word, ""));
+    FAMILIES.contains(&family) && !rest.is_empty() && rest.chars().all(|c| c.is_ascii_alphabetic() || c == '.')
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_manifests_ask_for_what_is_needed_and_no_more() {
+    let bot = a_busy_day().await;
+    let recorded = bot.slack.recorded();
+    let needed = bot.slack.look(|world| scopes::needed(&recorded, world));
+    let events: BTreeSet<String> = recorded.deliveries.iter().filter_map(scopes::name_of_event).collect();
+    let called: BTreeSet<String> = recorded.calls.iter().map(|call| call.method.clone()).collect();
+    for variant in ["socket", "http"] {
+        let manifest = manifest(variant);
+        assert_eq!(strings(&manifest["oauth_config"]["scopes"]["bot"]), needed, "scopes in the {variant} manifest");
+        let subscribed = strings(&manifest["settings"]["event_subscriptions"]["bot_events"]);
+        assert_eq!(subscribed, events, "events in the {variant} manifest");
+    }
+    let allowed = manifest_scopes();
+    for method in methods_in_the_code().difference(&called) {
+        let unused = UNUSED.iter().find(|(name, _)| name == method);
+        if let Some((_, function)) = unused {
+            let users = uses(function);
+            assert!(users.is_empty(), "{users:?} call {method}: have the busy day do so, and take it off this list");
+            continue;
+        }
+        let permitted = scopes::of_method(method, None).is_none_or(|scope| allowed.iter().any(|one| one == scope));
+        assert!(permitted, "the client can call {method}: have the busy day do so, and add its scope to the manifests");
+    }
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_scope_is_named_once_and_everything_else_goes_on() {
+    let slack = countersign::sandbox::slack::Options {
+        scopes: manifest_scopes().into_iter().filter(|scope| scope != "files:write").collect(),
+        ..Default::default()
+    };
+    let bot = TestBot::with(Setup { slack, ..Setup::default() }).await;
+    let thread = bot.user("ana").says("list running experiments as raw JSON").await;
+    thread.says("ana", "list archived experiments as raw JSON").await;
+    let refused = bot.slack.recorded().calls.iter().filter(|call| call.answer["error"] == "missing_scope").count();
+    assert_eq!(refused, 2, "each file was tried");
+    let ready: Value = reqwest::get(format!("http://{}/readyz", bot.address())).await.unwrap().json().await.unwrap();
+    assert_eq!(ready["ready"], true);
+    assert_eq!(ready["missing_scopes"], serde_json::json!(["files:write (for files.getUploadURLExternal)"]));
+    thread.says("ana", "is UpGrade running?").await;
+    eventually("an answer", || thread.last().contains("6.5.0")).await;
+    bot.expects_complaints();
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_names_the_scopes_that_are_missing() {
+    let slack = countersign::sandbox::slack::Options {
+        scopes: manifest_scopes().into_iter().filter(|scope| !scope.ends_with(":history")).collect(),
+        ..Default::default()
+    };
+    let bot = TestBot::with(Setup { slack, ..Setup::default() }).await;
+    let lines = countersign::app::check::run(&bot.config).await;
+    let line = lines.into_iter().find(|line| line.what == "scopes").unwrap();
+    assert_eq!(
+        line.result.unwrap_err(),
+        "the app lacks channels:history, groups:history, im:history; add what is missing under OAuth & Permissions, then \
+         install the app again"
+    );
+    bot.finish().await;
+}
