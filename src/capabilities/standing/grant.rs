@@ -303,7 +303,8 @@ pub(super) mod tests {
             change(&mut record);
             grant().covers(&record, NOW)
         };
-        let cases: [(fn(&mut ActionRecord), Option<u64>, &str); 10] = [
+        type Case = (fn(&mut ActionRecord), Option<u64>, &'static str);
+        let cases: [Case; 10] = [
             (|_| {}, Some(50), "as granted"),
             (|r| r.parameters = json!({ "place": { "experiment": "2" } }), None, "another experiment of the same name"),
             (|r| r.name = "update_experiment_status".to_owned(), None, "another change"),

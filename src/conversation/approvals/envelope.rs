@@ -97,8 +97,13 @@ fn broken(envelope: &Envelope, scope: &Scope) -> Vec<String> {
     broken
 }
 
+/// A value as people write it: `70`, not `70.0`.
 fn word(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match (value.as_str(), value.as_f64()) {
+        (Some(words), _) => words.to_owned(),
+        (None, Some(number)) => number.to_string(),
+        (None, None) => value.to_string(),
+    }
 }
 
 fn day(value: &Value) -> String {
@@ -144,7 +149,7 @@ mod tests {
             ("weight", 9.996.into(), None),
             ("weight", 9.5.into(), Some("a weight of 9.5 %, at least 10 %")),
             ("weight", 90.into(), None),
-            ("weight", 95.into(), Some("a weight of 95 %, at most 90 %")),
+            ("weight", 95.0.into(), Some("a weight of 95 %, at most 90 %")),
             ("start", "2027-01-15T00:00:00.000Z".into(), None),
             (
                 "start",

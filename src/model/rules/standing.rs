@@ -175,10 +175,7 @@ mod tests {
                 ("revoke sa-1a2b3c", r#"revoke_standing_approval {"id":"sa-1a2b3c"}"#),
                 ("end the standing approval for Math Hints", r#"revoke_standing_approval {"id":"Math Hints"}"#),
                 ("revoke the standing approval", "revoke_standing_approval {}"),
-                (
-                    "stop Math Hints",
-                    r#"update_experiment_status {"experiment":"Math Hints","status":"enrollmentComplete"}"#,
-                ),
+                ("stop Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"stop"}"#),
                 ("simulate 50 users in Math Hints", r#"test_condition_balance {"experiment":"Math Hints","users":50}"#),
             ],
         );

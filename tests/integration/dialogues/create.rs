@@ -29,9 +29,9 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 245 control, 252 variant; 503 come to other experiments at the same point
+    *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
     By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -48,9 +48,9 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 245 control, 252 variant; 503 come to other experiments at the same point
+    *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
     By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Approved by @bo · ‹time›
@@ -98,7 +98,7 @@ async fn a_wish_in_one_breath_goes_straight_to_the_card() {
     *Assigned*  all of a group together, by classId
     *Consistency*  group
     *People on no list*  take part
-    *Of 100 new groups (classId)*  about 26 control, 19 variant; 55 come to other experiments at the same point
+    *Of 100 new groups (classId)*  about 36 control, 15 variant; 49 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 7. Everybody in a group gets the same, so how the users split depends on how large the groups are.
     By default: consistency group, people on no list take part, afterwards everyone keeps their condition.
@@ -183,7 +183,7 @@ async fn weights_that_do_not_add_up_are_explained() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 286 control, 211 variant; 503 come to other experiments at the same point
+    *Of 1,000 new users*  about 306 control, 198 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.

@@ -34,7 +34,7 @@ async fn a_factorial_experiment_in_one_breath() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 258 hints=none; feedback=later, 239 hints=none; feedback=now, 238 hints=text; feedback=later, 265 hints=text; feedback=now
+    *Of 1,000 new users*  about 252 hints=none; feedback=later, 245 hints=none; feedback=now, 246 hints=text; feedback=later, 257 hints=text; feedback=now
     *Same points*  no other live experiment
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
@@ -112,7 +112,7 @@ async fn factors_are_asked_for_and_checked() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 258 hints=none; feedback=now, 239 hints=none; feedback=later, 238 hints=text; feedback=now, 265 hints=text; feedback=later
+    *Of 1,000 new users*  about 252 hints=none; feedback=now, 245 hints=none; feedback=later, 246 hints=text; feedback=now, 257 hints=text; feedback=later
     *Same points*  no other live experiment
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
@@ -136,7 +136,7 @@ async fn factors_are_asked_for_and_checked() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 258 hints=none; feedback=now, 239 hints=none; feedback=later, 238 hints=text; feedback=now, 265 hints=text; feedback=later
+    *Of 1,000 new users*  about 252 hints=none; feedback=now, 245 hints=none; feedback=later, 246 hints=text; feedback=now, 257 hints=text; feedback=later
     *Same points*  no other live experiment
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
@@ -158,7 +158,7 @@ async fn factors_are_asked_for_and_checked() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 415 hints=none; feedback=now, 172 hints=none; feedback=later, 196 hints=text; feedback=now, 217 hints=text; feedback=later
+    *Of 1,000 new users*  about 402 hints=none; feedback=now, 193 hints=none; feedback=later, 199 hints=text; feedback=now, 206 hints=text; feedback=later
     *Same points*  no other live experiment
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
@@ -239,7 +239,7 @@ async fn factors_are_asked_for_and_checked() {
     assert_snapshot!(thread.heard(), @"
     *Update “Foo”?*
     *Conditions*  hints=none; feedback=now 40%, hints=none; feedback=later 20%, hints=text; feedback=now 20%, hints=text; feedback=later 20% → *hints=none; feedback=now 10%, hints=none; feedback=later 20%, hints=text; feedback=now 30%, hints=text; feedback=later 40%*
-    *Of 1,000 new users*  about 415 hints=none; feedback=now, 172 hints=none; feedback=later, 196 hints=text; feedback=now, 217 hints=text; feedback=later → *about 117 hints=none; feedback=now, 204 hints=none; feedback=later, 266 hints=text; feedback=now, 413 hints=text; feedback=later*
+    *Of 1,000 new users*  about 402 hints=none; feedback=now, 193 hints=none; feedback=later, 199 hints=text; feedback=now, 206 hints=text; feedback=later → *about 100 hints=none; feedback=now, 200 hints=none; feedback=later, 294 hints=text; feedback=now, 406 hints=text; feedback=later*
     *Enrolled*  nobody
     *Same points*  no other live experiment
     It is inactive in assign-prog.

@@ -86,7 +86,11 @@ async fn an_undo_leaves_alone_what_somebody_changed_since() {
     other.clicks("bo", "Update experiment").await;
     other.heard();
     thread.clicks("ana", "Undo: put it back").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    “*Math Hints*” was changed since, so I left it alone: undoing would undo that as well.
+    • *Conditions*: then control 70%, variant 30%, now control 60%, variant 40%
+    Tell me how it should be, and I make a card for that.
+    ");
     bot.finish().await;
 }
 
@@ -98,7 +102,19 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
     thread.clicks("bo", "Create experiment").await;
     thread.heard();
     thread.clicks("ana", "Undo: delete it again").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    *PERMANENTLY DELETE “Foo”?*
+    *Status*  inactive
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / area_model
+    *Id*  `‹id›`
+    *Enrolled*  nobody
+    *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
+    ⚠️ This cannot be undone. Nobody is enrolled.
+    Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
+    [Delete for good] [Keep it]
+    ");
     thread.clicks("bo", "Delete for good").await;
     thread.heard();
     assert!(bot.upgrade.experiment("Foo").is_none());

@@ -199,9 +199,9 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 245 control, 252 variant; 503 come to other experiments at the same point
+    *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
     By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
@@ -218,9 +218,9 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 245 control, 252 variant; 503 come to other experiments at the same point
+    *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
     By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
@@ -372,7 +372,7 @@ async fn a_correction_of_the_card_keeps_what_follows() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 328 control, 169 variant; 503 come to other experiments at the same point
+    *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 21.
     By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
@@ -389,7 +389,7 @@ async fn a_correction_of_the_card_keeps_what_follows() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 286 control, 211 variant; 503 come to other experiments at the same point
+    *Of 1,000 new users*  about 306 control, 198 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
     By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.

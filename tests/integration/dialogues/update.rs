@@ -46,7 +46,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     assert_snapshot!(thread.heard(), @"
     *Update “Lesson Video Hints”?*
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
-    *Of 1,000 new users*  about 364 control, 281 question-hint-default, 355 question-hint-tutorbot → *about 497 control, 238 question-hint-default, 265 question-hint-tutorbot*
+    *Of 1,000 new users*  about 340 control, 319 question-hint-default, 341 question-hint-tutorbot → *about 496 control, 247 question-hint-default, 257 question-hint-tutorbot*
     *Enrolled*  24 people
     *Same points*  no other live experiment
     ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
@@ -59,7 +59,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     assert_snapshot!(thread.heard(), @"
     *Update “Lesson Video Hints”?*
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
-    *Of 1,000 new users*  about 364 control, 281 question-hint-default, 355 question-hint-tutorbot → *about 497 control, 238 question-hint-default, 265 question-hint-tutorbot*
+    *Of 1,000 new users*  about 340 control, 319 question-hint-default, 341 question-hint-tutorbot → *about 496 control, 247 question-hint-default, 257 question-hint-tutorbot*
     *Enrolled*  24 people
     *Same points*  no other live experiment
     ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
@@ -80,7 +80,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     assert_snapshot!(thread.heard(), @"
     *Update “Lesson Video Hints”?*
     *Conditions*  control 50%, question-hint-default 25%, question-hint-tutorbot 25% → *control 34%, question-hint-default 33%, question-hint-tutorbot 33%*
-    *Of 1,000 new users*  about 497 control, 238 question-hint-default, 265 question-hint-tutorbot → *about 364 control, 281 question-hint-default, 355 question-hint-tutorbot*
+    *Of 1,000 new users*  about 496 control, 247 question-hint-default, 257 question-hint-tutorbot → *about 340 control, 319 question-hint-default, 341 question-hint-tutorbot*
     *Enrolled*  24 people
     *Same points*  no other live experiment
     ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.

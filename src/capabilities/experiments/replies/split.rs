@@ -159,12 +159,12 @@ mod tests {
     #[test]
     fn a_card_says_how_newcomers_split() {
         assert_snapshot!(card(&design("individual", [50.0, 50.0])), @"
-        Of 1,000 new users: about 497 control, 503 variant
-        The split is simulated with the platform's own draw: of 1,000 such users, each number stays within 31 of its weight 19 times in 20.
+        Of 1,000 new users: about 496 control, 504 variant
+        Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
         ");
         assert_snapshot!(card(&design("group", [70.0, 30.0])), @"
-        Of 100 new groups (classId): about 67 control, 33 variant
-        The split is simulated with the platform's own draw: of 100 such groups, each number stays within 9 of its weight 19 times in 20. Everybody in a group gets the same, so the users split as the groups are large.
+        Of 100 new groups (classId): about 71 control, 29 variant
+        Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 9. Everybody in a group gets the same, so how the users split depends on how large the groups are.
         ");
         assert_snapshot!(card(&design("within-subjects", [50.0, 50.0])), @"
         Expected split: none: everybody meets every condition, in random order
@@ -182,8 +182,8 @@ mod tests {
         let excluded = Named { users: vec!["u1".to_owned()], ..Named::default() };
         let busy = Design { rivals: 1, early_stay_out: true, excluded, ..design("individual", [50.0, 50.0]) };
         assert_snapshot!(card(&busy), @"
-        Of 1,000 new users: about 245 control, 252 variant; 503 come to other experiments at the same point
-        The split is simulated with the platform's own draw: of 497 such users, each number stays within 22 of its weight 19 times in 20. People on the exclusion list draw nothing. People who were at its decision points before the start draw nothing.
+        Of 1,000 new users: about 256 control, 248 variant; 496 come to other experiments at the same point
+        Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23. People on the exclusion list draw nothing. People who were at its decision points before the start draw nothing.
         ");
         assert_snapshot!(card(&Design { only_named: true, ..design("individual", [50.0, 50.0]) }), @"
         –
@@ -201,11 +201,11 @@ mod tests {
     fn a_change_stands_beside_what_was_before() {
         let (before, after) = (design("individual", [50.0, 50.0]), design("individual", [70.0, 30.0]));
         assert_snapshot!(told(changing(&before, &after), None), @"
-        Of 1,000 new users: about 497 control, 503 variant → about 667 control, 333 variant
+        Of 1,000 new users: about 496 control, 504 variant → about 689 control, 311 variant
         –
         ");
         assert_snapshot!(told(changing(&before, &design("group", [50.0, 50.0])), None), @"
-        Of 100 new groups (classId): about 41 control, 59 variant
+        Of 100 new groups (classId): about 52 control, 48 variant
         –
         ");
         assert_eq!(changing(&before, &before), None);
