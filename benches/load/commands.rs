@@ -98,7 +98,8 @@ fn record(number: usize) -> ActionRecord {
     };
     let by = |n: usize| UserId::new(format!("U{}", n % 50 + 1));
     let name = format!("Fractions {number}");
-    let (parameters, preconditions) = (json!({ "experiment": name, "status": "enrolling" }), json!({ "status": "inactive" }));
+    let (parameters, preconditions) =
+        (json!({ "experiment": name, "status": "enrolling" }), json!({ "status": "inactive" }));
     let policy =
         Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true, ..Policy::default() };
     let now = SystemClock.now();
@@ -218,7 +219,8 @@ async fn types(person: &Person, line: &str) -> anyhow::Result<Duration> {
 async fn opens_home(person: &Person) -> anyhow::Result<Duration> {
     let answered = person.slack.expects(ASKER);
     let ts = person.slack.fresh_ts();
-    let event: Value = json!({ "type": "app_home_opened", "user": ASKER, "channel": "D1", "tab": "home", "event_ts": ts });
+    let event: Value =
+        json!({ "type": "app_home_opened", "user": ASKER, "channel": "D1", "tab": "home", "event_ts": ts });
     let callback = json!({
         "token": "gone", "team_id": "T1", "api_app_id": "A1", "type": "event_callback", "event_id": format!("Ev{ts}"),
         "event_time": now(), "event": event,

@@ -235,7 +235,9 @@ async fn on_call(State(slack): State<Slack>, Path(method): Path<String>, body: B
             }
             Err(_) => json!({ "ok": false, "error": "invalid_arguments" }),
         },
-        "auth.test" => json!({ "ok": true, "url": "https://bench.slack.com/", "team": "Bench", "team_id": "T1", "user_id": BOT, "bot_id": "B1" }),
+        "auth.test" => {
+            json!({ "ok": true, "url": "https://bench.slack.com/", "team": "Bench", "team_id": "T1", "user_id": BOT, "bot_id": "B1" })
+        }
         "views.publish" => {
             let view: Value = serde_json::from_slice(&body).unwrap_or_default();
             slack.arrived(view["user_id"].as_str().unwrap_or_default());

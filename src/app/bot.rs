@@ -191,7 +191,8 @@ impl Bot {
         let router = http::router(store.clone(), health).merge(events);
         let every = config.workers.sweep_every;
         let retention = Retention::new(store.clone(), clock.clone(), &config.record);
-        let sweeper = Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, home, sender, retention, every };
+        let sweeper =
+            Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, home, sender, retention, every };
         Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, drain: config.workers.drain })
     }
 

@@ -161,7 +161,9 @@ impl QuickAnswers {
         let age = ago(self.clock.now(), fact.at);
         match fact.fresh {
             true => reply.hint(format!("Read from UpGrade {age}.")),
-            false => reply.hint(Text::from("UpGrade does not answer at the moment. This is from ").bold(age).plain(".")),
+            false => {
+                reply.hint(Text::from("UpGrade does not answer at the moment. This is from ").bold(age).plain("."))
+            }
         }
     }
 

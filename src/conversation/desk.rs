@@ -240,7 +240,8 @@ impl Desk {
         use client_error::Error::{Gone, Refused};
         let parts = &self.0;
         let ThreadId { channel, root, .. } = &asked.thread;
-        let told = parts.slack.post_ephemeral(channel, Some(root), &asked.by, &render::reply(&shortcuts::on_it())).await;
+        let told =
+            parts.slack.post_ephemeral(channel, Some(root), &asked.by, &render::reply(&shortcuts::on_it())).await;
         if let (Err(Gone { .. } | Refused { .. }), Some(url)) = (&told, &asked.response_url) {
             self.respond(url, &shortcuts::not_there()).await;
             return Ok(Answer::Nothing);

@@ -49,7 +49,11 @@ pub fn used(interaction: &Interaction, text: &str) -> Option<Shortcut> {
 pub fn window(shortcut: &Shortcut) -> Value {
     let quote = Mrkdwn::new(900).plain("About: ").italic(&cut(&shortcut.text.replace('\n', " "), 280)).finish();
     let around = json!([
-        shortcut.thread.team, shortcut.thread.channel, shortcut.thread.root, shortcut.message, shortcut.response_url,
+        shortcut.thread.team,
+        shortcut.thread.channel,
+        shortcut.thread.root,
+        shortcut.message,
+        shortcut.response_url,
     ]);
     let mut input = json!({ "type": "plain_text_input", "action_id": FIELD, "multiline": true, "max_length": LONGEST });
     let words = cut(shortcut.text.trim(), LONGEST);
@@ -78,7 +82,8 @@ pub fn window(shortcut: &Shortcut) -> Value {
 pub fn asked(view: &View, by: &UserId) -> Result<Asked, Value> {
     let wrong = |what: &str| json!({ "response_action": "errors", "errors": { FIELD: what } });
     let question = view.values.get(FIELD).and_then(|values| values.first()).map(|words| words.trim().to_owned());
-    let question = question.filter(|words| !words.is_empty()).ok_or_else(|| wrong("Please write what I shall look at."))?;
+    let question =
+        question.filter(|words| !words.is_empty()).ok_or_else(|| wrong("Please write what I shall look at."))?;
     type Around = (TeamId, ChannelId, MessageTs, MessageTs, Option<String>);
     let around: Result<Around, _> = serde_json::from_str(&view.private_metadata);
     let (team, channel, root, message, response_url) =
@@ -111,7 +116,8 @@ pub fn not_there() -> Reply {
 
 /// The window could not be opened.
 pub fn too_late() -> Reply {
-    Reply::text("That took me too long, so Slack did not let me open the window.").hint("Please use the shortcut again.")
+    Reply::text("That took me too long, so Slack did not let me open the window.")
+        .hint("Please use the shortcut again.")
 }
 
 /// The question arrived.

@@ -180,11 +180,7 @@ impl ActionRecord {
             nonce: Nonce::fresh(),
             progress: false,
             not_before: at,
-            body: Outbound::Direct {
-                to: person.clone(),
-                card: self.slot.clone(),
-                reply: Reply::text(text.clone()),
-            },
+            body: Outbound::Direct { to: person.clone(), card: self.slot.clone(), reply: Reply::text(text.clone()) },
         };
         self.told.iter().map(notice).collect()
     }

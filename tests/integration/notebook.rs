@@ -14,7 +14,7 @@ use countersign::{
     store::sqlite::SqliteStore,
 };
 use insta::assert_snapshot;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Always the same moment.
 #[derive(Debug)]

@@ -50,11 +50,7 @@ impl Records<'_> {
         Ok(replies::mine(lines, found.len() > LISTED, self.now))
     }
 
-    async fn lines(
-        &self,
-        records: &[ActionRecord],
-        line: impl Fn(&ActionRecord) -> Text,
-    ) -> Result<Vec<Text>, Error> {
+    async fn lines(&self, records: &[ActionRecord], line: impl Fn(&ActionRecord) -> Text) -> Result<Vec<Text>, Error> {
         let mut lines = Vec::new();
         for record in records.iter().take(LISTED) {
             lines.push(linked(line(record), self.links.card(record).await?, "open the card"));

@@ -38,7 +38,11 @@ pub fn waiting(record: &ActionRecord, now: Timestamp) -> Text {
         (needed, so_far) if needed > 1 => line.plain(format!(" · {so_far} of {needed} have approved")),
         _ => line,
     };
-    if now >= record.expires_at { line.plain(" · its time is over") } else { line.plain(" · open until ").moment(record.expires_at) }
+    if now >= record.expires_at {
+        line.plain(" · its time is over")
+    } else {
+        line.plain(" · open until ").moment(record.expires_at)
+    }
 }
 
 /// One of the latest: `Start “Math Hints” was done · asked by Ana …`
@@ -97,7 +101,11 @@ pub fn settings(settings: &Settings, platform: Option<&Fact>, now: Timestamp) ->
         Some(fact) => {
             let name = fact.answer["name"].as_str().unwrap_or("UpGrade");
             let version = fact.answer["version"].as_str().unwrap_or("unknown");
-            let age = format!(" ({}{})", if fact.fresh { "" } else { "it does not answer now; this is from " }, ago(now, fact.at));
+            let age = format!(
+                " ({}{})",
+                if fact.fresh { "" } else { "it does not answer now; this is from " },
+                ago(now, fact.at)
+            );
             Text::from(name).plain(", version ").code(version).plain(age)
         }
         None => Text::from("does not answer at the moment"),
@@ -162,7 +170,9 @@ pub fn wrong(command: &str, wrong: &Wrong) -> Reply {
         Wrong::Unknown { word, nearest } => {
             let text = Text::from("I don't know ").code(format!("{command} {word}")).plain(".");
             match nearest {
-                Some(known) => (text.plain(" Did you mean ").code(format!("{} {}", known.command, known.word)).plain("?"), known),
+                Some(known) => {
+                    (text.plain(" Did you mean ").code(format!("{} {}", known.command, known.word)).plain("?"), known)
+                }
                 None => return Reply::text(text).hint(Text::from("Try ").code(format!("{command} help")).plain(".")),
             }
         }
@@ -215,11 +225,17 @@ pub fn unavailable(error: &Error) -> Reply {
 /// What is running or waiting in a thread.
 pub fn status_here(records: Vec<Text>, asks: bool, last: Option<Text>) -> Reply {
     let reply = match (records.is_empty(), asks) {
-        (true, true) => Reply::text("I am waiting for the answer to my last question here. Nothing else is running or waiting."),
+        (true, true) => {
+            Reply::text("I am waiting for the answer to my last question here. Nothing else is running or waiting.")
+        }
         (true, false) => Reply::text("Nothing is running or waiting in this thread."),
         (false, asks) => {
             let reply = Reply::text("In this thread:").and(Part::List(records));
-            if asks { reply.and(Part::Text("I am also waiting for the answer to my last question.".into())) } else { reply }
+            if asks {
+                reply.and(Part::Text("I am also waiting for the answer to my last question.".into()))
+            } else {
+                reply
+            }
         }
     };
     match last {
@@ -231,7 +247,9 @@ pub fn status_here(records: Vec<Text>, asks: bool, last: Option<Text>) -> Reply 
 /// What somebody withdrew in a thread.
 pub fn cancelled_here(withdrawn: Vec<Text>, running: bool) -> Reply {
     match (withdrawn.as_slice(), running) {
-        ([], true) => Reply::text("What you asked for here is being done already. The Stop button on its card ends it, where it can be ended."),
+        ([], true) => Reply::text(
+            "What you asked for here is being done already. The Stop button on its card ends it, where it can be ended.",
+        ),
         ([], false) => Reply::text("Nothing that you asked for is waiting in this thread."),
         ([one], _) => Reply::text(Text::from("Withdrawn: ").join(one.clone()).plain(". Nothing was changed.")),
         (several, _) => Reply::text("Withdrawn, and nothing was changed:").and(Part::List(several.to_vec())),

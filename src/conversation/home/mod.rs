@@ -201,8 +201,11 @@ impl Home {
         if unless == Some(&*shown) {
             return Ok(());
         }
-        let health =
-            Health { platform: quick.health_lately(HEALTH_GOOD_FOR).await.ok(), model: quick.model(), now: clock.now() };
+        let health = Health {
+            platform: quick.health_lately(HEALTH_GOOD_FOR).await.ok(),
+            model: quick.model(),
+            now: clock.now(),
+        };
         let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_FOR).map(|(reply, _)| reply);
         match slack.publish_home(user, &view::draw(&content, &health, notice.as_ref())).await {
             Ok(()) => self.remember(user, shown),

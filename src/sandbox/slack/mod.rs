@@ -109,8 +109,16 @@ impl Default for Options {
             linger: Duration::from_secs(1),
             rate_limits: false,
             commands: vec![
-                Command::new("/upgrade", "Experiments on the platform", "status | list [context or status] | show <name> | pending | help"),
-                Command::new("/countersign", "What waits for you, and your runs", "pending | runs | mine | notebook [link] | settings | help"),
+                Command::new(
+                    "/upgrade",
+                    "Experiments on the platform",
+                    "status | list [context or status] | show <name> | pending | help",
+                ),
+                Command::new(
+                    "/countersign",
+                    "What waits for you, and your runs",
+                    "pending | runs | mine | notebook [link] | settings | help",
+                ),
             ],
             shortcuts: vec![
                 Shortcut::new("ask_about_message", "Ask about this message", ShortcutKind::Message),

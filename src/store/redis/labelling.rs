@@ -34,14 +34,12 @@ pub(super) async fn bring_up_to_date(link: &Link) -> Result<(), Error> {
 }
 
 async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
-    let index: Vec<String> =
-        link.command(cmd("ZRANGE").arg(Shelf::ActionIndex.of(partition)).arg(0).arg(-1)).await?;
+    let index: Vec<String> = link.command(cmd("ZRANGE").arg(Shelf::ActionIndex.of(partition)).arg(0).arg(-1)).await?;
     let names: Vec<&str> = index.iter().filter_map(|member| Some(member.split_once(' ')?.1)).collect();
     for names in names.chunks(BATCH) {
         let mut pipeline = redis::pipe();
         for name in names {
-            let (thread, id) =
-                keys::read_action(name).ok_or_else(|| json::corrupt(format!("the action `{name}`")))?;
+            let (thread, id) = keys::read_action(name).ok_or_else(|| json::corrupt(format!("the action `{name}`")))?;
             pipeline.hget(Drawer::Actions.of(&thread), id.as_str());
         }
         let records: Vec<Option<String>> = link.pipeline(&pipeline).await?;

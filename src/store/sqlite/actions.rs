@@ -159,7 +159,8 @@ pub(super) fn list_under(
     let mut select = connection.prepare_cached(sql)?;
     let mut found: Vec<(i64, i64, String)> = Vec::new();
     for label in labels {
-        let rows = select.query_map(params![label, statuses, most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let rows =
+            select.query_map(params![label, statuses, most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         for row in rows {
             found.push(row?);
         }

@@ -222,7 +222,10 @@ pub(crate) async fn an_action_is_found_under_its_labels(f: impl Fixture) {
     assert_eq!(found_under(&f, one(&bo), &[Status::Pending], 10).await, ["a5", "a4"]);
     assert_eq!(found_under(&f, one(&c2), &[], 10).await, ["a5", "a3", "a1"]);
     assert_eq!(found_under(&f, one(&Label::Within("T1".into(), "C".into())), &[], 10).await, [""; 0], "no prefix");
-    assert_eq!(found_under(&f, &[named.clone(), group.clone()], &[Status::Pending], 10).await, ["a3", "a2", "a1", "a0"]);
+    assert_eq!(
+        found_under(&f, &[named.clone(), group.clone()], &[Status::Pending], 10).await,
+        ["a3", "a2", "a1", "a0"]
+    );
     assert_eq!(found_under(&f, &[c2.clone(), ana.clone()], &[], 10).await, ["a5", "a3", "a2", "a1", "a0"], "each once");
     assert_eq!(found_under(&f, &[], &[], 10).await, [""; 0]);
 

@@ -244,7 +244,6 @@ impl<'a> Person<'a> {
 
     /// Looks at the Home tab: what it says once it is drawn again.
     pub(crate) async fn opens_home(self) -> String {
-        let user = self.bot.slack.user(self.name);
         let published = || self.bot.slack.ledger().calls("views.publish").len();
         let before = published();
         self.bot.slack.opens_home(self.name);
@@ -275,9 +274,10 @@ impl<'a> Person<'a> {
     /// What the bot wrote to this person directly, outside threads, as it stands now.
     pub(crate) fn direct_messages(self) -> String {
         let user = self.bot.slack.user(self.name);
-        let channel = self.bot.slack.look(|world| {
-            world.channels.iter().find(|c| c.with.as_ref() == Some(&user)).map(|c| c.id.to_string())
-        });
+        let channel = self
+            .bot
+            .slack
+            .look(|world| world.channels.iter().find(|c| c.with.as_ref() == Some(&user)).map(|c| c.id.to_string()));
         let all = self.bot.slack.messages(&channel.expect("everybody can be written to"));
         let ours: Vec<_> = all.iter().filter(|message| message.by_app && !message.deleted).collect();
         ours.iter().map(|message| self.bot.readable(&message.words())).collect::<Vec<_>>().join("\n---\n")
