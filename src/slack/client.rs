@@ -10,27 +10,29 @@
 
 use std::{fmt, future::Future, io, sync::Arc, time::Duration};
 
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde_json::{Value, json};
 use slack_morphism::{
     ClientResult, SlackApiToken, SlackApiTokenValue, SlackClient as Library, SlackClientApiCallContext,
-    SlackClientHttpConnector, hyper_tokio::SlackClientHyperConnector,
+    SlackClientHttpConnector,
 };
 use tracing::Span;
 use url::Url;
 
 pub use super::client_error::Error;
-use super::{Identity, blocks::Message, field, missing_scopes::MissingScopes};
+use super::{
+    Identity,
+    blocks::Message,
+    connector::{Connector, connector},
+    field,
+    missing_scopes::MissingScopes,
+    post::Post,
+};
 use crate::{
     clock::Timestamp,
     ids::{ChannelId, MessageTs, Nonce, TeamId, UserId},
 };
-
-/// The library's connector over TLS, or over plain HTTP to a stand-in.
-pub(super) type Connector = SlackClientHyperConnector<HttpsConnector<HttpConnector>>;
 
 /// The type of our messages' metadata.
 const METADATA: &str = "countersign";
@@ -412,64 +414,6 @@ impl SlackClient {
             Err(_) => Err(Error::NoAnswer("timeout")),
         }
     }
-}
-
-/// The fields of every call that posts.
-#[derive(Serialize)]
-struct Post<'a> {
-    channel: &'a ChannelId,
-    text: &'a str,
-    blocks: &'a [Value],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ts: Option<&'a MessageTs>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thread_ts: Option<&'a MessageTs>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<&'a UserId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unfurl_links: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unfurl_media: Option<bool>,
-}
-
-impl<'a> Post<'a> {
-    fn new(channel: &'a ChannelId, message: &'a Message) -> Self {
-        Self {
-            channel,
-            text: &message.text,
-            blocks: &message.blocks,
-            ts: None,
-            thread_ts: None,
-            user: None,
-            metadata: None,
-            unfurl_links: None,
-            unfurl_media: None,
-        }
-    }
-}
-
-/// A connector for the API at `api_url`; root certificates are read only if it needs them.
-fn connector(api_url: &str) -> io::Result<Connector> {
-    let mut http = HttpConnector::new();
-    http.enforce_http(false);
-    http.set_nodelay(true);
-    http.set_connect_timeout(Some(Duration::from_secs(5)));
-    let provider = rustls::crypto::ring::default_provider();
-    let builder = HttpsConnectorBuilder::new();
-    let https = if api_url.starts_with("https:") {
-        builder.with_provider_and_native_roots(provider)?.https_only()
-    } else {
-        let tls = rustls::ClientConfig::builder_with_provider(provider.into())
-            .with_safe_default_protocol_versions()
-            .expect("the provider has the default versions")
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        builder.with_tls_config(tls).https_or_http()
-    };
-    let https = https.enable_http1().enable_http2().wrap_connector(http);
-    Ok(Connector::with_connector(https).with_slack_api_url(api_url.trim_end_matches('/')))
 }
 
 /// The messages of a page.

@@ -43,6 +43,11 @@ pub struct Health {
     pub now: Timestamp,
 }
 
+/// How long ago, no closer than a minute: a tab is not drawn again for less.
+fn age(now: Timestamp, then: Timestamp) -> String {
+    if now.since(then).as_secs() < 60 { "just now".to_owned() } else { ago(now, then) }
+}
+
 /// The whole tab.
 pub fn draw(content: &Content, health: &Health, notice: Option<&Reply>) -> Value {
     let mut blocks = Vec::new();
@@ -179,7 +184,7 @@ fn about(health: &Health) -> Reply {
     let platform = match &health.platform {
         Some(fact) => {
             let version = fact.answer["version"].as_str().unwrap_or("unknown");
-            let age = ago(health.now, fact.at);
+            let age = age(health.now, fact.at);
             match fact.fresh {
                 true => Text::from("is running, version ").code(version).plain(format!(" ({age})")),
                 false => Text::from("does not answer; it did ").plain(age).plain(", version ").code(version),
@@ -191,11 +196,11 @@ fn about(health: &Health) -> Reply {
         None => Text::from("none; I understand the documented phrases"),
         Some(ModelHealth { name, last: None }) => Text::new().code(name).plain(", not asked since I started"),
         Some(ModelHealth { name, last: Some((at, true)) }) => {
-            Text::new().code(name).plain(format!(", answered {}", ago(health.now, *at)))
+            Text::new().code(name).plain(format!(", answered {}", age(health.now, *at)))
         }
         Some(ModelHealth { name, last: Some((at, false)) }) => {
             let since =
-                format!(", did not answer {}; I understand the documented phrases meanwhile", ago(health.now, *at));
+                format!(", did not answer {}; I understand the documented phrases meanwhile", age(health.now, *at));
             Text::new().code(name).plain(since)
         }
     };

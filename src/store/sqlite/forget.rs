@@ -58,6 +58,7 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
             connection.prepare_cached("DELETE FROM audit WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
             for sql in [
                 "DELETE FROM snapshots WHERE thread = ?1",
+                "DELETE FROM action_labels WHERE action IN (SELECT id FROM actions WHERE thread = ?1)",
                 "DELETE FROM actions WHERE thread = ?1",
                 "DELETE FROM slots WHERE thread = ?1",
                 "DELETE FROM timers WHERE thread = ?1",

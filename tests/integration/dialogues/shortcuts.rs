@@ -26,15 +26,22 @@ async fn somebody_asks_about_a_message() {
     bot.slack.uses_shortcut("bo", "ask_about_message", Some(("experiments", &thread.root))).await.unwrap();
     eventually("a window", || window(&bot, "bo").is_some()).await;
     let (id, words) = window(&bot, "bo").unwrap();
-    assert_snapshot!(words);
+    assert_snapshot!(words, @"
+    Ask about this message
+    About: _shall we start &lt;!channel&gt; &amp; ∗Math Hints*?_
+    ");
     let refused = bot.slack.submits("bo", &id, json!({ "question": "   " })).await;
     let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
-    assert_snapshot!(errors["question"]);
+    assert_snapshot!(errors["question"], @"Please write what I shall look at.");
     assert!(bot.slack.submits("bo", &id, json!({ "question": "is UpGrade running?" })).await.unwrap(), "it closes");
     eventually("an answer", || thread.messages().len() >= 2).await;
     bot.settled().await;
-    assert_snapshot!(thread.heard());
-    assert_snapshot!(thread.told("bo"));
+    assert_snapshot!(thread.heard(), @"
+    @bo asks about this message: _is UpGrade running?_
+    ---
+    UpGrade is running: *A/B Testing Backend*, version `6.5.0`.
+    ");
+    assert_snapshot!(thread.told("bo"), @"I am on it and answer in this thread.");
     assert!(window(&bot, "bo").is_none());
     bot.finish().await;
 }
@@ -48,7 +55,7 @@ async fn a_thread_is_exported_from_the_menu_of_a_message() {
     bot.slack.uses_shortcut("bo", "export_thread", Some(("experiments", &card))).await.unwrap();
     eventually("files", || files(&thread).len() == 2).await;
     bot.settled().await;
-    assert_snapshot!(thread.told("bo"));
+    assert_snapshot!(thread.told("bo"), @"The notebook of the thread is on its way into it: one file to read, one to check. · ‹open the thread›");
     bot.finish().await;
 }
 
@@ -56,13 +63,22 @@ async fn a_thread_is_exported_from_the_menu_of_a_message() {
 async fn a_notebook_is_had_by_command() {
     let bot = TestBot::start().await;
     let ana = bot.user("ana");
-    assert_snapshot!(ana.types("/countersign notebook").await);
-    assert_snapshot!(ana.types("/countersign notebook Math Hints").await);
+    assert_snapshot!(ana.types("/countersign notebook").await, @"
+    You have not asked for a change yet, so I don't know which thread you mean.
+    Put the link to a message of the thread after the word, or use “Export this thread” in its menu.
+    ");
+    assert_snapshot!(ana.types("/countersign notebook Math Hints").await, @"
+    That is no link to a message. Use “Copy link” in the menu of any message of the thread.
+    For example: `/countersign notebook https://…/archives/C…/p…`
+    ");
     let thread = ana.says("start Math Hints").await;
-    assert_snapshot!(ana.types_in("general", "/countersign notebook").await);
+    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread is on its way into it: one file to read, one to check. · ‹open the thread›");
     eventually("files", || files(&thread).len() == 2).await;
     let link = format!("https://learning-lab.slack.com/archives/C1/p{}", thread.root.as_str().replace('.', ""));
-    assert_snapshot!(bot.user("bo").types_in("general", &format!("/countersign notebook {link}")).await);
+    assert_snapshot!(bot.user("bo").types_in("general", &format!("/countersign notebook {link}")).await, @"
+    I can't see from here whether you are in that thread.
+    Type the command in its channel, or use “Export this thread” in the menu of one of its messages.
+    ");
     assert_eq!(files(&thread).len(), 2, "bo may not be in #experiments");
     bot.user("bo").types(&format!("/countersign notebook {link}")).await;
     eventually("files", || files(&thread).len() == 4).await;

@@ -287,7 +287,6 @@ impl<'a> Person<'a> {
 
     /// Looks at the Home tab: what it says once it is drawn again.
     pub(crate) async fn opens_home(self) -> String {
-        let user = self.bot.slack.user(self.name);
         let published = || self.bot.slack.ledger().calls("views.publish").len();
         let before = published();
         self.bot.slack.opens_home(self.name);

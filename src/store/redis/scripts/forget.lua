@@ -45,6 +45,9 @@ end
 for _, raw in ipairs(actions) do
   local action = cjson.decode(raw)
   redis.call('ZREM', ACTION_INDEX, action.status .. ' ' .. action.index)
+  for _, label in ipairs(action.labels or {}) do
+    redis.call('ZREM', ACTION_LABELS, label .. ' ' .. action.status .. ' ' .. action.index)
+  end
 end
 for _, approval in ipairs(plan.approvals) do
   redis.call('HDEL', APPROVALS, approval)
