@@ -191,7 +191,7 @@ async fn a_greeting_a_thank_you_and_a_cry_for_help() {
     let mut thread = bot.user("ana").says("hi").await;
     assert_snapshot!(thread.heard(), @"
     Hello! Ask me about your experiments, or tell me what to change.
-    [List experiments] [What can you do?]
+    [List experiments] [Is UpGrade running?] [Create an experiment] [What can you do?]
     ");
     thread.says("ana", "what can you do?").await;
     assert_snapshot!(thread.heard(), @"

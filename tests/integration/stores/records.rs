@@ -288,7 +288,8 @@ pub(crate) async fn a_forgotten_thread_goes_on_from_what_stays(f: impl Fixture) 
     let saved = f.store().load(&thread(1)).await.unwrap().unwrap();
     assert_eq!((saved.version, saved.snapshot, saved.deltas), (2, Some(json!({ "turns": 3 })), vec![]));
 
-    let Acquired { lease, .. } = f.awake(&thread(1)).await;
+    f.hears(&thread(1), "one more thing").await;
+    let Acquired { lease, .. } = f.acquire_only("w1", &thread(1)).await.unwrap();
     let third = Changes { step: Some(step("three")), audit: vec![event("more")], ..changes(&thread(1)) };
     assert_eq!(f.store().commit(&lease, 2, &third, Then::Keep).await.unwrap(), 3);
     assert_eq!(f.store().steps(&thread(1), 0, 10).await.unwrap(), [(3, step("three"))]);
@@ -326,7 +327,8 @@ pub(crate) async fn a_whole_thread_can_be_dropped(f: impl Fixture) {
     assert_eq!(f.store().actions(&ActionFilter { limit: 10, ..ActionFilter::default() }).await.unwrap(), []);
     let listed: Vec<_> = f.store().threads(10).await.unwrap().into_iter().map(|summary| summary.thread).collect();
     assert_eq!(listed, [thread(2)], "others stay");
-    let Acquired { saved, .. } = f.awake(&thread(1)).await;
+    f.hears(&thread(1), "one more thing").await;
+    let Acquired { saved, .. } = f.acquire_only("w1", &thread(1)).await.unwrap();
     assert_eq!(saved, Saved::default(), "it begins anew");
 }
 
