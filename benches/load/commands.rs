@@ -141,6 +141,9 @@ fn record(number: usize) -> ActionRecord {
         scope: countersign::graph::action::Scope::default(),
         edits: Vec::new(),
         origin: None,
+        escalated_at: None,
+        sends: 0,
+        under: None,
         replaced_by: None,
     }
 }
@@ -161,6 +164,7 @@ fn card(name: &str) -> Card {
         reject: "Don't start".to_owned(),
         done: format!("Started “{name}”."),
         irreversible: false,
+        editable: false,
     }
 }
 

@@ -16,13 +16,21 @@ use super::{
     session::{Session, StepInfo, outgoing},
     store::{ActionChange, AuditKind, Changes, Error, Outbound, TimerChange},
 };
-use crate::{clock::Timestamp, exchanges::Exchanges, ids::ActionId, reply::Text};
+use crate::{
+    clock::Timestamp,
+    exchanges::Exchanges,
+    ids::ActionId,
+    reply::{Fact, Text},
+};
 
 /// The trace's name for what happens here.
 const EXECUTE: &str = "execute";
 
 /// How often a request is sent in all, each time with evidence that the one before did not happen.
-const SENDS: usize = 3;
+const SENDS: u32 = 3;
+
+/// How many differences are told when the target has changed.
+const DIFFERENCES: usize = 6;
 
 impl<S: State> Engine<S> {
     /// Goes on with an action from wherever its record says it is.
@@ -65,11 +73,9 @@ impl<S: State> Engine<S> {
         let read = tokio::time::timeout(self.settings.step_timeout, kind.preconditions(record)).await;
         match read {
             Ok(Ok(found)) if found == record.preconditions => None,
-            Ok(Ok(_)) => Some(failed(
-                ErrorKind::Execution,
-                Text::from("It was changed since this card was shown, so nothing was done. ")
-                    .plain("Ask again to see how it is now."),
-            )),
+            Ok(Ok(found)) => {
+                Some(failed(ErrorKind::Execution, both_states(&kind.differences(&record.preconditions, &found))))
+            }
             Ok(Err(outcome)) => Some(outcome),
             Err(_) => Some(failed(
                 ErrorKind::Network,
@@ -89,6 +95,7 @@ impl<S: State> Engine<S> {
         let now = self.clock.now();
         let mut intent = record.moved(Status::Intent).map_err(illegal)?;
         intent.intent_at = Some(now);
+        intent.sends += 1;
         let mut changes = session.changes();
         changes.audit.push(intent.event(AuditKind::Executed, now, None, json!({ "digest": intent.digest })));
         changes.timers.push(TimerChange::Clear { key: intent.expiry_timer() });
@@ -160,8 +167,7 @@ impl<S: State> Engine<S> {
         record: ActionRecord,
         attempt: Attempt<'_>,
     ) -> Result<Held, Error> {
-        let sends = usize::try_from(record.revision.saturating_sub(attempts_base(&record))).unwrap_or(usize::MAX);
-        if sends >= SENDS {
+        if record.sends >= SENDS {
             let evidence = Text::from("It was sent several times and no answer came.");
             return self.close(session, &record, attempt, unknown(evidence)).await;
         }
@@ -231,15 +237,25 @@ pub(super) fn note_exchanges<S: State>(
     }
 }
 
-/// The revision an action has when its request has not been sent: the proposal, one for each decision, and one if more people were
-/// brought in.
-fn attempts_base(record: &ActionRecord) -> u64 {
-    1 + record.decisions.len() as u64 + u64::from(record.escalated_at.is_some())
-}
-
 fn info<'a>(node: &'a str, next: &'a str, began: Timestamp, now: Timestamp) -> StepInfo<'a> {
     let took: Duration = now.since(began);
     StepInfo { node, next, began, took, usage: None, error: None, pause: false }
+}
+
+/// What the card showed, and what is there now.
+fn both_states(differences: &[Fact]) -> Text {
+    let text = Text::from("It was changed since this card was shown, so nothing was done.");
+    let shown = differences.iter().take(DIFFERENCES);
+    let text = shown.enumerate().fold(text, |text, (n, fact)| {
+        let text =
+            text.plain(if n == 0 { " On the card, and now: " } else { "; " }).bold(fact.label.as_str()).plain(" ");
+        let before = fact.before.clone().unwrap_or_else(|| Text::from("nothing"));
+        text.join(before).plain(" → ").join(fact.after.clone())
+    });
+    match differences.len().saturating_sub(DIFFERENCES) {
+        0 => text.plain(". A fresh card shows it as it is."),
+        more => text.plain(format!("; and {more} more. A fresh card shows it as it is.")),
+    }
 }
 
 pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {

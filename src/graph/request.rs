@@ -77,6 +77,7 @@ impl Request<'_> {
             expires_at: at + times.open_for,
             decisions: Vec::new(),
             intent_at: None,
+            sends: 0,
             progress: None,
             progress_at: None,
             interrupted_at: None,

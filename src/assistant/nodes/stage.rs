@@ -372,6 +372,7 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         expires_at: now,
         decisions: Vec::new(),
         intent_at: None,
+        sends: 0,
         progress: None,
         progress_at: None,
         interrupted_at: None,

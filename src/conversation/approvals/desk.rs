@@ -153,7 +153,7 @@ impl Approvals {
         let is_drafting = is_drafting(saved);
         let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         let open = self.store.actions(&filter).await?;
-        let record = match open.as_slice() {
+        let mut record = match open.as_slice() {
             [] => return self.pass_on(typed, seq).await,
             [own] if typed.means == Pressed::Withdraw && own.requested_by == typed.by && !is_drafting => own.clone(),
             _ if typed.means == Pressed::Withdraw => return self.pass_on(typed, seq).await,
@@ -165,10 +165,13 @@ impl Approvals {
             self.refused(&record, &typed.by, "typed").await?;
             return Ok(Answer::Refused(replies::use_the_button(&record)));
         }
-        match self.decide_once(&record, &typed.by, typed.means, true, seq).await? {
-            Ok(answer) => Ok(answer),
-            Err(moved_on) => Ok(Answer::Refused(replies::already_decided(&moved_on, self.clock.now()))),
+        for _ in 0..RACES {
+            match self.decide_once(&record, &typed.by, typed.means, true, seq).await? {
+                Ok(answer) => return Ok(answer),
+                Err(moved_on) => record = moved_on,
+            }
         }
+        Ok(Answer::Refused(replies::already_decided(&record, self.clock.now())))
     }
 
     /// Decides, or says why not. `Err`: somebody else moved the action meanwhile; this is how it is now.

@@ -60,7 +60,7 @@ impl Telling {
     /// Who is named and was not told yet, but for those whose request it is.
     async fn people(&self, record: &ActionRecord) -> Result<Vec<UserId>, Error> {
         let (mut people, mut members) = (Vec::new(), Vec::new());
-        for approver in &record.policy.approvers {
+        for approver in record.approvers() {
             match approver {
                 Approver::User(user) => people.push(user.clone()),
                 Approver::Group(group) => members.extend(self.members(group).await?),

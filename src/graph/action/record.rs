@@ -60,6 +60,9 @@ pub struct ActionRecord {
     /// When the request was about to leave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent_at: Option<Timestamp>,
+    /// How often the request was about to leave.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sends: u32,
     /// How far it is, if it is made in portions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
@@ -96,6 +99,11 @@ pub struct ActionRecord {
     /// The standing approval that it was approved under, if nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under: Option<Under>,
+}
+
+/// What says nothing is not stored.
+fn is_zero(sends: &u32) -> bool {
+    *sends == 0
 }
 
 /// What took the place of a record.

@@ -138,6 +138,7 @@ fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
         expires_at: Timestamp(0),
         decisions: Vec::new(),
         intent_at: None,
+        sends: 0,
         progress: None,
         progress_at: None,
         interrupted_at: None,

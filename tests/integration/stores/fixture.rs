@@ -203,6 +203,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         expires_at: requested_at + Duration::from_secs(86_400),
         decisions: Vec::new(),
         intent_at: None,
+        sends: 0,
         progress: None,
         progress_at: None,
         interrupted_at: None,
