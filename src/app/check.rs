@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::Url;
 
-use super::{parts, stdout::told};
+use super::{check_approvers, parts, stdout::told};
 use crate::{
     clock::SystemClock,
     config::{Config, SlackMode, StoreKind},
@@ -45,6 +45,7 @@ pub async fn run(config: &Config) -> Vec<Line> {
         Line { what: "model", result: model(config).await },
         Line { what: "upgrade", result: upgrade(config).await },
         Line { what: "actions", result: actions(config) },
+        Line { what: "approvers", result: check_approvers::run(config).await },
     ]
 }
 
@@ -207,9 +208,9 @@ async fn upgrade(config: &Config) -> Result<String, String> {
 fn actions(config: &Config) -> Result<String, String> {
     let registry = parts::capabilities(config, Arc::new(SystemClock), None).map_err(|error| told(&error))?;
     let known = registry.actions.len();
-    match config.approvals.actions.len() {
+    match config.approvals.rules().len() {
         0 => Ok(format!("{known}, all approved as [approvals] says")),
-        1 => Ok(format!("{known}, 1 of them approved by a rule of its own")),
-        own => Ok(format!("{known}, {own} of them approved by rules of their own")),
+        1 => Ok(format!("{known}, 1 rule says otherwise")),
+        own => Ok(format!("{known}, {own} rules say otherwise")),
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod bot;
 pub mod check;
+mod check_approvers;
 pub mod evaluate;
 pub mod http;
 pub mod notebook;

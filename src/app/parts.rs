@@ -103,12 +103,16 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>, book: Option<&Arc<Bo
     if let Some(book) = book {
         standing::add_to(&mut registry, book, upgrade, clock);
     }
-    for name in config.approvals.actions.keys() {
+    let contexts = &config.approvals.contexts;
+    let within =
+        contexts.iter().map(|(context, rule)| (format!("approvals.contexts.{context}.actions"), &rule.actions));
+    let rules = std::iter::once(("approvals.actions".to_owned(), &config.approvals.actions)).chain(within);
+    for (key, name) in rules.flat_map(|(key, rules)| rules.keys().map(move |name| (key.clone(), name))) {
         if !registry.actions.contains_key(name.as_str()) && !standing::ACTIONS.contains(&name.as_str()) {
             let likeness = |known: &str| strsim::normalized_damerau_levenshtein(known, name);
             let known = registry.actions.keys().copied().chain(standing::ACTIONS);
             let nearest = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
-            bail!("approvals.actions.{name}: there is no such action; the nearest is {nearest}");
+            bail!("{key}.{name}: there is no such action; the nearest is {nearest}");
         }
     }
     Ok(registry)
@@ -135,9 +139,7 @@ pub fn models(config: &Config) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>
 
 /// The user groups that the settings name as approvers.
 pub fn groups_named(config: &Config) -> Vec<String> {
-    let rules = config.approvals.actions.values().filter_map(|rule| rule.approvers.as_ref());
-    let named = std::iter::once(&config.approvals.approvers).chain(rules).flatten();
-    named.filter(|name| name.starts_with('S')).cloned().collect()
+    config.approvals.named().into_iter().filter(|name| name.starts_with('S')).collect()
 }
 
 /// What people are told of the settings.

@@ -24,9 +24,18 @@ pub struct Approvals {
     pub own_irreversible: bool,
     /// How many people must approve.
     pub needed: u32,
+    /// Who may decide besides, once nobody did for [`Self::escalate_after`]. Empty: nobody else.
+    #[serde(default)]
+    pub escalate_to: Vec<String>,
+    /// How long after the request that is, such as `"4h"`.
+    #[serde(with = "humantime_serde")]
+    pub escalate_after: Duration,
     /// `[approvals.actions.<name>]`: the same for one action.
     #[serde(default)]
     pub actions: BTreeMap<String, Rule>,
+    /// `[approvals.contexts.<name>]`: the same for one context, and within it for one action.
+    #[serde(default)]
+    pub contexts: BTreeMap<String, ContextRule>,
     /// `[approvals.envelopes.<name>]`: what was agreed beforehand about a context or an experiment.
     #[serde(default)]
     pub envelopes: BTreeMap<String, Envelope>,
@@ -42,4 +51,61 @@ pub struct Rule {
     pub own_request: Option<bool>,
     /// How many people must approve.
     pub needed: Option<u32>,
+    /// Who may decide besides, after a while.
+    pub escalate_to: Option<Vec<String>>,
+}
+
+/// `[approvals.contexts.<name>]`: what is different in one context.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextRule {
+    /// Who may decide.
+    pub approvers: Option<Vec<String>>,
+    /// Whether the person who asked may approve.
+    pub own_request: Option<bool>,
+    /// How many people must approve.
+    pub needed: Option<u32>,
+    /// Who may decide besides, after a while.
+    pub escalate_to: Option<Vec<String>>,
+    /// `[approvals.contexts.<name>.actions.<name>]`: what is different for one action there.
+    #[serde(default)]
+    pub actions: BTreeMap<String, Rule>,
+}
+
+impl ContextRule {
+    /// What is different in the context, whatever the action.
+    pub fn rule(&self) -> Rule {
+        let Self { approvers, own_request, needed, escalate_to, actions: _ } = self.clone();
+        Rule { approvers, own_request, needed, escalate_to }
+    }
+}
+
+impl Approvals {
+    /// Every rule with its key in the settings.
+    pub fn rules(&self) -> Vec<(String, Rule)> {
+        let mut rules: Vec<_> =
+            self.actions.iter().map(|(name, rule)| (format!("approvals.actions.{name}"), rule.clone())).collect();
+        for (context, rule) in &self.contexts {
+            let key = format!("approvals.contexts.{context}");
+            rules.extend(rule.actions.iter().map(|(name, rule)| (format!("{key}.actions.{name}"), rule.clone())));
+            rules.push((key, rule.rule()));
+        }
+        rules
+    }
+
+    /// Everybody who may be brought in.
+    pub fn named_in_escalations(&self) -> Vec<String> {
+        let rules = self.rules().into_iter().filter_map(|(_, rule)| rule.escalate_to);
+        rules.flatten().chain(self.escalate_to.iter().cloned()).collect()
+    }
+
+    /// Everybody who is named anywhere: `channel`, `requester`, user ids and user groups.
+    pub fn named(&self) -> Vec<String> {
+        let rules = self.rules().into_iter().flat_map(|(_, rule)| [rule.approvers, rule.escalate_to]);
+        let mut named: Vec<_> = rules.flatten().flatten().collect();
+        named.extend(self.approvers.iter().chain(&self.escalate_to).cloned());
+        named.sort();
+        named.dedup();
+        named
+    }
 }

@@ -88,24 +88,31 @@ fn sign_in(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
 
 fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
     let settings = &config.approvals;
-    let mut rules = vec![("approvals".to_owned(), Some(&settings.approvers), Some(settings.needed))];
-    for (action, rule) in &settings.actions {
-        rules.push((format!("approvals.actions.{action}"), rule.approvers.as_ref(), rule.needed));
-    }
+    let general = Rule {
+        approvers: Some(settings.approvers.clone()),
+        needed: Some(settings.needed),
+        escalate_to: Some(settings.escalate_to.clone()),
+        own_request: None,
+    };
     expect_approvers(settings, expect);
-    for (key, approvers, needed) in rules {
-        for name in approvers.into_iter().flatten() {
-            let known = matches!(name.as_str(), "channel" | "requester") || is_slack_id(name);
-            expect(
-                known,
-                &format!("{key}.approvers"),
-                format!("found `{name}`; right would be channel, requester, a user id (U…) or a user group id (S…)"),
-            );
+    for (key, rule) in std::iter::once(("approvals".to_owned(), general)).chain(settings.rules()) {
+        for (field, names) in [("approvers", &rule.approvers), ("escalate_to", &rule.escalate_to)] {
+            for name in names.iter().flatten() {
+                let known = matches!(name.as_str(), "channel" | "requester") || is_slack_id(name);
+                let right = "right would be channel, requester, a user id (U…) or a user group id (S…)";
+                expect(known, &format!("{key}.{field}"), format!("found `{name}`; {right}"));
+            }
         }
-        if let Some(needed) = needed {
+        if let Some(needed) = rule.needed {
             expect(needed >= 1, &format!("{key}.needed"), format!("found {needed}; right would be 1 or more"));
         }
     }
+    let (after, open) = (settings.escalate_after, settings.expires_after);
+    expect(
+        settings.named_in_escalations().is_empty() || after < open,
+        "approvals.escalate_after",
+        format!("found {}; right would be less than expires_after, {}", words(after), words(open)),
+    );
 }
 
 /// Limits must be readable, and what is outside of them must still be possible to approve.
@@ -123,9 +130,7 @@ fn envelopes(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) 
 
 /// Somebody must be able to approve; only an empty list may say that nobody can.
 fn expect_approvers(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) {
-    let general = Rule::default();
-    let rules = settings.actions.iter().map(|(action, rule)| (format!("approvals.actions.{action}"), rule));
-    for (key, rule) in std::iter::once(("approvals".to_owned(), &general)).chain(rules) {
+    for (key, rule) in std::iter::once(("approvals".to_owned(), Rule::default())).chain(settings.rules()) {
         let approvers = rule.approvers.as_ref().unwrap_or(&settings.approvers);
         let needed = rule.needed.unwrap_or(settings.needed);
         let own = rule.own_request.unwrap_or(settings.own_request || settings.own_irreversible);

@@ -18,7 +18,7 @@ mod upgrade;
 mod workers;
 
 pub use self::{
-    approvals::{Approvals, Rule},
+    approvals::{Approvals, ContextRule, Rule},
     envelopes::{Envelope, moment as envelope_moment},
     load::environment,
     model::Model,

@@ -2,9 +2,9 @@
 
 use super::envelope;
 use crate::{
-    config,
+    config::{self, ContextRule, Rule},
     graph::{
-        action::{ActionRecord, Approver, Policy},
+        action::{ActionRecord, Approver, Escalation, Policy},
         engine::Matter,
     },
     ids::UserId,
@@ -18,25 +18,44 @@ const COVERS: &str = "covers";
 pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
     let covered = matter.scope.measures.get(COVERS).into_iter().flatten().filter_map(|action| action.as_str());
     let actions: Vec<_> = std::iter::once(matter.action).chain(covered).collect();
-    let rules = || actions.iter().filter_map(|action| settings.actions.get(*action));
     let own = if matter.irreversible { settings.own_irreversible } else { settings.own_request };
-    let own_of = |action: &&str| settings.actions.get(*action).and_then(|rule| rule.own_request).unwrap_or(own);
-    let needed_of =
-        |action: &&str| settings.actions.get(*action).and_then(|rule| rule.needed).unwrap_or(settings.needed);
+    // Each action in each context has a line of rules of its own; the strictest of them counts.
+    let contexts: Vec<Option<&str>> = match matter.scope.contexts.as_slice() {
+        [] => vec![None],
+        contexts => contexts.iter().map(|context| Some(context.as_str())).collect(),
+    };
+    let lines: Vec<Vec<Rule>> =
+        actions.iter().flat_map(|action| contexts.iter().map(|context| rules(settings, action, *context))).collect();
+    let first = |wanted: fn(&Rule) -> Option<&Vec<String>>| {
+        let found = lines.iter().find_map(|line| line.iter().find_map(wanted));
+        found.map(|names| names.iter().map(|name| approver(name)).collect::<Vec<_>>())
+    };
+    let everybody = |names: &[String]| names.iter().map(|name| approver(name)).collect::<Vec<_>>();
+    let more = first(|rule| rule.escalate_to.as_ref()).unwrap_or_else(|| everybody(&settings.escalate_to));
     let usual = Policy {
-        approvers: rules()
-            .find_map(|rule| rule.approvers.as_ref())
-            .unwrap_or(&settings.approvers)
+        approvers: first(|rule| rule.approvers.as_ref()).unwrap_or_else(|| everybody(&settings.approvers)),
+        own_request: lines.iter().all(|line| line.iter().find_map(|rule| rule.own_request).unwrap_or(own)),
+        needed: lines
             .iter()
-            .map(|name| approver(name))
-            .collect(),
-        own_request: actions.iter().all(own_of),
-        needed: actions.iter().map(needed_of).max().unwrap_or(settings.needed),
+            .map(|line| line.iter().find_map(|rule| rule.needed).unwrap_or(settings.needed))
+            .max()
+            .unwrap_or(settings.needed),
         typed: !matter.irreversible,
-        escalation: None,
+        escalation: (!more.is_empty()).then(|| Escalation {
+            approvers: more,
+            after_ms: u64::try_from(settings.escalate_after.as_millis()).unwrap_or(u64::MAX),
+        }),
         because: None,
     };
     envelope::stricter(usual, &settings.envelopes, matter.scope)
+}
+
+/// The rules for an action in a context, the most exact first.
+fn rules(settings: &config::Approvals, action: &str, context: Option<&str>) -> Vec<Rule> {
+    let here = context.and_then(|context| settings.contexts.get(context));
+    let exact = here.and_then(|here| here.actions.get(action)).cloned();
+    let rules = [exact, settings.actions.get(action).cloned(), here.map(ContextRule::rule)];
+    rules.into_iter().flatten().collect()
 }
 
 /// An approver as configured: `channel`, `requester`, a user id or a user group id.

@@ -1,0 +1,82 @@
+//! Whether those who are to decide exist, and are enough: what can only be told by asking Slack.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{parts, stdout::told};
+use crate::{
+    config::{Approvals, Config, Rule},
+    slack::client_error::Error,
+};
+
+/// The approvers of the settings, and what is wrong with them.
+pub(super) async fn run(config: &Config) -> Result<String, String> {
+    let settings = &config.approvals;
+    let client = parts::slack(config).map_err(|error| told(&error))?;
+    let mut groups = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for group in parts::groups_named(config) {
+        match client.usergroup_members(&group).await {
+            Ok(members) => {
+                if members.is_empty() {
+                    wrong.push(format!("the user group {group} has no members"));
+                }
+                groups.insert(group, members.into_iter().map(|user| user.to_string()).collect::<BTreeSet<_>>());
+            }
+            Err(Error::Refused { code, .. } | Error::Gone { code, .. }) => {
+                wrong.push(format!(
+                    "the user group {group} cannot be looked up ({code}); right would be one of this workspace"
+                ));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    for user in settings.named().iter().filter(|name| name.starts_with(['U', 'W'])) {
+        match client.user_info(&user.as_str().into()).await {
+            Ok(person) if person.deleted => wrong.push(format!("{user} ({}) is deactivated", person.name)),
+            Ok(person) if person.is_bot => wrong.push(format!("{user} ({}) is a bot", person.name)),
+            Ok(_) => {}
+            Err(Error::Refused { code, .. } | Error::Gone { code, .. }) => {
+                wrong.push(format!(
+                    "the user {user} cannot be looked up ({code}); right would be one of this workspace"
+                ));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    let rules = std::iter::once(("approvals".to_owned(), Rule::default())).chain(settings.rules());
+    wrong.extend(rules.filter_map(|(key, rule)| too_few(settings, &key, &rule, &groups)));
+    if wrong.is_empty() {
+        return Ok(match groups.len() {
+            0 => "as [approvals] says".to_owned(),
+            1 => "1 user group, found".to_owned(),
+            found => format!("{found} user groups, all found"),
+        });
+    }
+    Err(wrong.join("; "))
+}
+
+/// What to say if a rule wants more people than there are. One of them may be who asked, and that one may not count.
+fn too_few(
+    settings: &Approvals,
+    key: &str,
+    rule: &Rule,
+    groups: &BTreeMap<String, BTreeSet<String>>,
+) -> Option<String> {
+    let approvers = rule.approvers.as_ref().unwrap_or(&settings.approvers);
+    let needed = rule.needed.unwrap_or(settings.needed) as usize;
+    if approvers.is_empty() || approvers.iter().any(|name| name == "channel") {
+        return None; // nobody, on purpose; or whoever is there
+    }
+    let mut people = BTreeSet::new();
+    for name in approvers {
+        match groups.get(name) {
+            Some(members) => people.extend(members.iter().cloned()),
+            None => {
+                people.insert(name.clone());
+            }
+        }
+    }
+    let own = rule.own_request.unwrap_or(settings.own_request || settings.own_irreversible);
+    let count = people.len() - usize::from(!own && people.contains("requester"));
+    (count < needed).then(|| format!("{key}: {needed} people must approve, and there are {count} who may"))
+}
