@@ -155,8 +155,8 @@ impl ActionRecord {
     pub fn deciders(&self) -> Text {
         let but = match (self.policy.own_request, self.edits.is_empty()) {
             (true, _) => "",
-            (false, true) => " but the person who asked",
-            (false, false) => " but whoever asked or edited",
+            (false, true) => "the person who asked",
+            (false, false) => "whoever asked or edited",
         };
         in_words(&self.approvers().collect::<Vec<_>>(), but)
     }
@@ -165,14 +165,20 @@ impl ActionRecord {
 impl Policy {
     /// Who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
-        let but = if self.own_request { "" } else { " but the person who asked" };
+        let but = if self.own_request { "" } else { "the person who asked" };
         in_words(&self.approvers.iter().collect::<Vec<_>>(), but)
     }
 }
 
-fn in_words(approvers: &[&Approver], but: &str) -> Text {
+fn in_words(named: &[&Approver], but: &str) -> Text {
+    // Who asked is named in vain where another person is needed.
+    let is_in_vain = |approver: &Approver| *approver == Approver::Requester && !but.is_empty();
+    let approvers: Vec<_> = named.iter().copied().filter(|approver| !is_in_vain(approver)).collect();
     let Some(last) = approvers.len().checked_sub(1) else {
-        return Text::from("nobody (no approvers are configured)");
+        return Text::from(match named {
+            [] => "nobody (no approvers are configured)",
+            _ => "nobody (only the person who asked is named, and another person has to approve this)",
+        });
     };
     let mut who = Text::new();
     for (n, approver) in approvers.iter().enumerate() {
@@ -188,5 +194,9 @@ fn in_words(approvers: &[&Approver], but: &str) -> Text {
             Approver::Group(group) => who.plain("a member of ").code(group),
         };
     }
-    if but.is_empty() { who } else { who.plain(but) }
+    match approvers.as_slice() {
+        _ if but.is_empty() => who,
+        [Approver::Channel] => who.plain(format!(" but {but}")),
+        _ => who.plain(format!(", but not {but}")),
+    }
 }

@@ -135,7 +135,7 @@ pub fn reminder(record: &ActionRecord) -> Reply {
 /// Nobody decided for so long that more people may.
 pub fn escalated(record: &ActionRecord) -> Reply {
     let brought_in = record.policy.escalation.iter().flat_map(|escalation| &escalation.approvers);
-    let text = Text::from("Nobody has decided about ").bold(record.act()).plain(" for a while. From now on, too: ");
+    let text = Text::from("Nobody has decided about ").bold(record.act()).plain(" for a while. From now on ");
     let text = brought_in.enumerate().fold(text, |text, (n, approver)| {
         let text = if n > 0 { text.plain(", ") } else { text };
         match approver {
@@ -145,7 +145,7 @@ pub fn escalated(record: &ActionRecord) -> Reply {
             Approver::Requester => text.plain("the person who asked"),
         }
     });
-    Reply::text(text.plain(" may decide."))
+    Reply::text(text.plain(" may decide as well."))
 }
 
 /// How long ago, for people.

@@ -96,7 +96,7 @@ async fn more_people_may_decide_once_nobody_did_for_a_while() {
     Asked by @ana · @bo or @cy may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start] [Edit…] [Show all]
     ---
-    Nobody has decided about *Start “Math Hints”* for a while. From now on, too: @cy may decide.
+    Nobody has decided about *Start “Math Hints”* for a while. From now on @cy may decide as well.
     ");
     eventually("a word to cy", || !bot.user("cy").direct_messages().is_empty()).await;
     assert_snapshot!(bot.user("cy").direct_messages(), @"

@@ -121,8 +121,8 @@ async fn the_person_who_asked() {
     failed | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana | counts | Approved by @ana · ‹time›
     open | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked.
-    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: the person who asked but whoever asked or edited.
-    edited by ana | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked but whoever asked or edited.
+    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: nobody (only the person who asked is named, and another person has to approve this).
+    edited by ana | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (only the person who asked is named, and another person has to approve this).
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana | counts | Approved by @ana · ‹time›
     restarted | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked.
@@ -143,7 +143,7 @@ async fn a_named_person() {
     failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo.
     open | bo | counts | Approved by @bo · ‹time›
-    edited by ana | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo but whoever asked or edited.
+    edited by ana | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo, but not whoever asked or edited.
     edited by ana | bo | counts | Approved by @bo · ‹time›
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo.
@@ -165,8 +165,8 @@ async fn a_user_group() {
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
     open | di | counts | Approved by @di · ‹time›
-    edited by di | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1` but whoever asked or edited.
-    edited by di | di | does not | You edited this, so another person has to approve it. Who may decide: a member of `S1` but whoever asked or edited.
+    edited by di | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`, but not whoever asked or edited.
+    edited by di | di | does not | You edited this, so another person has to approve it. Who may decide: a member of `S1`, but not whoever asked or edited.
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
     restarted | di | counts | Approved by @di · ‹time›
@@ -212,10 +212,10 @@ async fn two_of_several() {
     bo has approved | bo | does not | Your approval is counted already; another person has to approve as well. Who may decide: @bo, a member of `S1` or the person who asked.
     bo has approved | di | counts | Approved by @bo and @di · ‹time›
     bo has approved | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
-    edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo, a member of `S1` or the person who asked but whoever asked or edited.
-    edited by bo | bo | does not | You edited this, so another person has to approve it. Who may decide: @bo, a member of `S1` or the person who asked but whoever asked or edited.
+    edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
+    edited by bo | bo | does not | You edited this, so another person has to approve it. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
     edited by bo | di | counts | 1 of 2: approved by @di.
-    edited by bo | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked but whoever asked or edited.
+    edited by bo | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana | counts | 1 of 2: approved by @ana.
     restarted | bo | counts | 1 of 2: approved by @bo.
@@ -297,7 +297,7 @@ async fn a_rule_for_a_context() {
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
     open | di | counts | Approved by @di · ‹time›
-    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1` but whoever asked or edited.
+    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`, but not whoever asked or edited.
     edited by ana | di | counts | Approved by @di · ‹time›
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
