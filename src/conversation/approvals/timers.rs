@@ -45,6 +45,9 @@ impl Approvals {
             return Ok(Answer::Nothing);
         };
         let now = self.clock.now();
+        if now >= record.expires_at {
+            return Ok(Answer::Nothing); // it comes too late: the bot was away
+        }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.desk_acks.push(seq);
         changes.audit.push(record.event(AuditKind::Reminded, now, None, json!({ "expires_at": record.expires_at })));
@@ -65,6 +68,9 @@ impl Approvals {
             return Ok(Answer::Nothing);
         }
         let now = self.clock.now();
+        if now >= record.expires_at {
+            return Ok(Answer::Nothing);
+        }
         let expected = Some(record.revision);
         record = record.moved(Status::Pending).map_err(|error| Error::Corrupt { what: error.to_string() })?;
         record.escalated_at = Some(now);

@@ -30,6 +30,8 @@ async fn who_asked_changes_the_request_in_its_form() {
     assert_snapshot!(as_read(&bot, &view), @"
     ‹Edit the request›
     *Start “Math Hints”*. Saving puts a new card in the place of the old one; somebody still has to approve it.
+    Status: enrolling (running)
+    Starts by itself on: (empty)
     ");
     assert_debug_snapshot!(sends(&bot, "ana", json!({})).await, @r#"
     {
@@ -141,6 +143,21 @@ async fn what_is_wrong_is_said_at_its_field() {
     assert_snapshot!(as_read(&bot, &view), @"
     ‹Edit the request›
     *Create “Foo”*. Saving puts a new card in the place of the old one; somebody still has to approve it.
+    Name: Foo
+    Context: assign-prog
+    Decision points, one on each line: SelectSection / area_model
+    Weight of control, in %: 50
+    Weight of variant, in %: 50
+    Description: (empty)
+    Who draws a lot: individual
+    Type of group: (empty)
+    Whose past decides: individual
+    When enrolment is complete: continue
+    People on no list: take part
+    Tags, one on each line: (empty)
+    Ends after so many users: (empty)
+    Starts by itself on: (empty)
+    Ends on: (empty)
     ");
     assert_debug_snapshot!(sends(&bot, "ana", json!({ "Name": "  " })).await, @r#"
     {
@@ -226,6 +243,7 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     assert_snapshot!(as_read(&bot, &window(&bot, "bo").unwrap()), @"
     ‹Why not?›
     Rejected: *Start “Math Hints”*. Nothing was changed. If you like, tell @ana why; you can also just close this.
+    Reason: (empty)
     ");
     assert_snapshot!(thread.heard(), @"
     *Start “Math Hints”?*
@@ -263,6 +281,8 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     assert_snapshot!(as_read(&bot, &view), @"
     ‹Ask again, changed›
     *Start “Math Hints”* was turned down. Saving makes a new card; somebody still has to approve it.
+    Status: enrolling (running)
+    Starts by itself on: (empty)
     ");
     let entered = json!({ "Status": "scheduled", "Starts by itself on": "2027-01-15 09:00" });
     assert!(sends(&bot, "ana", entered).await.is_empty());

@@ -40,7 +40,13 @@ pub(super) async fn sends(bot: &TestBot, name: &str, values: Value) -> BTreeMap<
     wrong
 }
 
-/// The window as a reader sees it, fields and all.
+/// The window as a reader sees it, with what stands in its fields.
 pub(super) fn as_read(bot: &TestBot, view: &View) -> String {
-    bot.readable(&format!("‹{}›\n{}", view.title(), view.words()))
+    let fields = view.blocks().iter().filter(|block| block["type"] == "input").map(|block| {
+        let element = &block["element"];
+        let first = element["initial_value"].as_str().or(element["initial_option"]["text"]["text"].as_str());
+        format!("{}: {}", block["label"]["text"].as_str().unwrap_or_default(), first.unwrap_or("(empty)"))
+    });
+    let lines: Vec<_> = [format!("‹{}›", view.title()), view.words()].into_iter().chain(fields).collect();
+    bot.readable(&lines.join("\n"))
 }
