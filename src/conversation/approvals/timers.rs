@@ -10,7 +10,7 @@ use crate::{
     graph::{
         action::{Decision, Status, Verdict},
         request::in_thread,
-        store::{ActionChange, AuditKind, Changes, Error, Seq},
+        store::{ActionChange, AuditKind, Changes, Error, Seq, TimerChange},
     },
     ids::{ApprovalId, CommitId},
 };
@@ -74,6 +74,11 @@ impl Approvals {
         changes.audit.push(record.event(AuditKind::Reminded, now, None, detail));
         changes.outbox.push(record.redrawn(now));
         changes.outbox.push(in_thread(format!("escalate:{}", record.id), now, replies::escalated(&record)));
+        changes.timers.push(TimerChange::Set {
+            key: record.telling_timer(),
+            due: now,
+            entry: json!({ "kind": "tell", "approval": record.approval }),
+        });
         let thread = record.thread.clone();
         changes.actions.push(ActionChange { expected, record });
         self.store.apply(&changes).await?; // if somebody was faster, this is tried again
