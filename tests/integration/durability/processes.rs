@@ -124,7 +124,7 @@ fn check(settings: &HashMap<String, String>) {
         said.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
         names,
-        ["ok slack", "ok scopes", "ok events", "ok store", "ok model", "ok upgrade", "ok actions"],
+        ["ok slack", "ok scopes", "ok events", "ok store", "ok model", "ok upgrade", "ok actions", "ok approvers"],
         "{said}"
     );
     assert!(output.status.success(), "{said}");

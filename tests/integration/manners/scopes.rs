@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::support::bot::{Setup, TestBot, eventually, manifest_scopes};
 
 /// What the client can do and nothing uses, with the name of its function. No scope is asked for that.
-const UNUSED: [(&str, &str); 2] = [("conversations.members", ".is_member("), ("users.info", ".user_info(")];
+const UNUSED: [(&str, &str); 1] = [("conversations.members", ".is_member(")];
 
 /// Does everything there is to do.
 async fn a_busy_day() -> TestBot {
@@ -41,6 +41,7 @@ async fn a_busy_day() -> TestBot {
     let private = bot.slack.founds_private_channel("ana", "lab", &["bo"]);
     let inside = bot.user("ana").says_in(private.as_str(), "@countersign is UpGrade running?").await;
     inside.says("bo", "list experiments").await;
+    thread.says("ana", "@countersign notebook").await;
     bot.user("ana").types("/upgrade status").await;
     bot.user("ana").types("/countersign pending").await;
     bot.user("ana").opens_home().await;
