@@ -105,7 +105,7 @@ fn an_open_card_asks_and_says_who_may_answer() {
     ⚠️ Students see it at once.
     (Context assign-prog, 2 decision points.)
     (Asked by <@U0ANA> · anyone in this channel may decide · until <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · digest `1a2b3c4d`)
-    [Start experiment approve=0800000000000000000000000000000007 primary] [Don't start reject=0800000000000000000000000000000007]
+    [Start experiment approve=0800000000000000000000000000000007 primary] [Don't start reject=0800000000000000000000000000000007] [Edit… edit=0800000000000000000000000000000007] [Show all show_all=0800000000000000000000000000000007]
     ");
 }
 
@@ -121,9 +121,9 @@ fn an_irreversible_card_is_red_and_asks_once_more() {
     let message = card(&delete, &state);
     check(&message);
     assert_snapshot!(read_aloud(&message).lines().rev().take(3).collect::<Vec<_>>().join("\n"), @"
-    [Start experiment approve=0800000000000000000000000000000007 danger asks: Start “Math Hints”?] [Don't start reject=0800000000000000000000000000000007]
+    [Start experiment approve=0800000000000000000000000000000007 danger asks: Start “Math Hints”?] [Don't start reject=0800000000000000000000000000000007] [Edit… edit=0800000000000000000000000000000007] [Show all show_all=0800000000000000000000000000000007]
     (Asked by <@U0ANA> · anyone in this channel may decide · until <!date^1767225600^{date_short_pretty} {time}|2026-01-01 00:00 UTC> · digest `1a2b3c4d`)
-    Approved by <@U0BO> (1 of 2)
+    1 of 2: approved by <@U0BO>.
     ");
 }
 
@@ -165,6 +165,7 @@ fn a_closed_card_is_the_record() {
     Approved by <@U0BO>
     ✅ Started “Math Hints”.
     (digest `1a2b3c4d`)
+    [Undo: stop it again undo=0800000000000000000000000000000007]
     ");
 }
 
@@ -189,7 +190,7 @@ fn a_card_that_is_too_long_says_what_is_missing() {
         (0..200).map(|n| Fact { label: format!("Line {n}"), before: None, after: "x".repeat(200).into() }).collect();
     let message = card(&long, &open());
     check(&message);
-    assert!(read_aloud(&message).contains("⚠️ *Not everything is shown:*"), "{}", read_aloud(&message));
+    assert!(read_aloud(&message).contains("⚠️ Not everything fits here. The rest is behind *Show all*."), "{}", read_aloud(&message));
     assert!(read_aloud(&message).contains("[Start experiment"));
 }
 
