@@ -9,7 +9,7 @@
 mod actions;
 mod commits;
 mod desk;
-mod fixture;
+pub(crate) mod fixture;
 mod leases;
 mod mailbox;
 mod model;

@@ -190,6 +190,11 @@ impl Approvals {
             self.refused(record, by, "late").await?;
             return Ok(Ok(Answer::Refused(replies::already_decided(record, now))));
         }
+        if pressed == Pressed::Approve && record.computed_digest() != record.digest {
+            tracing::error!(action.id = %record.id, "The stored action is not the one that was shown");
+            self.refused(record, by, "not what was shown").await?;
+            return Ok(Ok(Answer::Refused(replies::not_what_was_shown())));
+        }
         if now >= record.expires_at {
             let decision = Decision { by: None, at: now, verdict: Verdict::Expired };
             return Ok(match self.write(record, shown, decision, seq).await? {

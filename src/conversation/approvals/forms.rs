@@ -143,7 +143,7 @@ impl Approvals {
         };
         let say = |reply: &Reply| Ok(Submitted::Stays(modals::instead(&modals::saying("Nothing was saved", reply))));
         let Some(record) = record.map(|record| self.as_of_now(record)) else { return say(&replies::not_known()) };
-        if is_edited_by(&record, by) {
+        if self.was_saved(&record, by).await? {
             return Ok(Submitted::Closed(Answer::Counted(record.thread))); // sent twice
         }
         if let Err(refused) = self.may_open(&record, by, true, &view.callback_id).await {
@@ -165,6 +165,15 @@ impl Approvals {
             Ok(()) => Ok(Submitted::Closed(Answer::Counted(record.thread))),
             Err(moved_on) => say(&replies::already_decided(&moved_on, self.clock.now())),
         }
+    }
+
+    /// Whether this person's form has been saved already, so that this is the same form once more. A newer request of
+    /// theirs that took the card's place is something else.
+    async fn was_saved(&self, record: &ActionRecord, by: &UserId) -> Result<bool, Error> {
+        let Some(replacement) = &record.replaced_by else { return Ok(false) };
+        let newer = self.store.action(&record.thread, &replacement.action).await?;
+        let edit = newer.as_ref().and_then(|newer| newer.edits.last());
+        Ok(edit.is_some_and(|edit| edit.from == record.id && edit.by == *by))
     }
 
     /// Puts a new version in the place of an open card, or returns the record as somebody else left it.
@@ -208,12 +217,6 @@ impl Approvals {
             Err(error) => Err(error),
         }
     }
-}
-
-/// Whether this person's form has been saved already, so that this is the same form once more.
-fn is_edited_by(record: &ActionRecord, by: &UserId) -> bool {
-    let last = record.decisions.last();
-    record.status == Status::Superseded && last.is_some_and(|decision| decision.by.as_ref() == Some(by))
 }
 
 /// The parameters with what was entered, and what would be done with them; or what the window says instead.

@@ -100,7 +100,9 @@ pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Resul
     if record.is_request_of(by) && !record.policy.own_request {
         return Err(Denied::OwnRequest);
     }
-    if record.approved_by().contains(by) {
+    let approved = record.approved_by();
+    // Where fewer are needed than when they pressed first, their press sets it off.
+    if approved.contains(by) && approved.len() < record.policy.needed as usize {
         return Err(Denied::Twice);
     }
     Ok(())

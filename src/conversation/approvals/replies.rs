@@ -20,8 +20,17 @@ pub fn copied() -> Reply {
     Reply::text("This is a copy of a card, so its buttons do nothing.").hint("Please use the original in its thread.")
 }
 
+/// What is stored is not what its card shows: nobody can approve that.
+pub fn not_what_was_shown() -> Reply {
+    Reply::text("What is stored is not what was shown on this card, so your approval does not count.")
+        .hint("Ask again in the thread for a fresh card, and please tell whoever runs me.")
+}
+
 /// Somebody was faster, or time was.
 pub fn already_decided(record: &ActionRecord, now: Timestamp) -> Reply {
+    if record.status.is_open() {
+        return Reply::text("This card's time is over, so nothing was changed.");
+    }
     let Some(last) = record.decisions.last() else {
         return Reply::text("This card is closed.");
     };

@@ -74,6 +74,7 @@ impl Approvals {
         changes.audit.push(record.event(AuditKind::Reminded, now, None, detail));
         changes.outbox.push(record.redrawn(now));
         changes.outbox.push(in_thread(format!("escalate:{}", record.id), now, replies::escalated(&record)));
+        // Those who may decide from now on are told directly, as those were who could from the start.
         changes.timers.push(TimerChange::Set {
             key: record.telling_timer(),
             due: now,

@@ -190,7 +190,11 @@ fn a_card_that_is_too_long_says_what_is_missing() {
         (0..200).map(|n| Fact { label: format!("Line {n}"), before: None, after: "x".repeat(200).into() }).collect();
     let message = card(&long, &open());
     check(&message);
-    assert!(read_aloud(&message).contains("⚠️ Not everything fits here. The rest is behind *Show all*."), "{}", read_aloud(&message));
+    assert!(
+        read_aloud(&message).contains("⚠️ Not everything fits here. The rest is behind *Show all*."),
+        "{}",
+        read_aloud(&message)
+    );
     assert!(read_aloud(&message).contains("[Start experiment"));
 }
 

@@ -228,6 +228,7 @@ async fn a_typed_no_turns_it_down() {
     [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
+    To ask for something else, press *Change and ask again…* on the card, or tell me here.
     ");
     assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;

@@ -62,6 +62,7 @@ async fn a_rejected_start_changes_nothing() {
     [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
+    To ask for something else, press *Change and ask again…* on the card, or tell me here.
     ");
     assert!(bot.upgrade.effects().is_empty());
 

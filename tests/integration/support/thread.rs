@@ -64,10 +64,10 @@ impl<'a> Thread<'a> {
         self.bot.slack.clicks(name, &self.channel, &message, label).await.unwrap();
     }
 
-    /// The newest message that has, or had, this button.
+    /// The newest message that has, or had, the button with this label, or has the one with this action id.
     pub(crate) fn with_button(&self, label: &str) -> MessageTs {
         let has = |message: &slack::world::message::Message| {
-            message.button(label).is_some()
+            message.buttons().iter().any(|button| button.label == label || button.action_id == label)
                 || message.earlier.iter().any(|blocks| serde_json::json!(blocks).to_string().contains(label))
         };
         let found = self.messages().into_iter().rev().find(has);

@@ -1,0 +1,295 @@
+//! What time does to a card, and what can be done once it is closed.
+
+use std::time::Duration;
+
+use countersign::{config::Config, sandbox::upgrade::faults::Down};
+use insta::assert_snapshot;
+
+use crate::support::{
+    bot::{Setup, TestBot, eventually},
+    thread::Thread,
+};
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+async fn card(bot: &TestBot) -> Thread<'_> {
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    thread
+}
+
+/// Moments in words, such as `2026-11-21 19:21 UTC`, differ from run to run.
+fn without_moments(text: &str) -> String {
+    let mut parts = text.split(" UTC").peekable();
+    let mut out = String::new();
+    while let Some(part) = parts.next() {
+        match part.len().checked_sub("2026-11-21 19:21".len()) {
+            Some(start) if parts.peek().is_some() => out.push_str(&format!("{}‹moment›", &part[..start])),
+            _ => out.push_str(part),
+        }
+    }
+    out
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_is_spoken_of_once_before_it_closes() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    bot.clock.advance(HOUR * 22);
+    bot.settled().await;
+    assert_eq!(thread.heard(), "", "not yet");
+    bot.clock.advance(HOUR + Duration::from_secs(60));
+    eventually("a reminder", || thread.last().contains("nobody has decided")).await;
+    bot.settled().await;
+    assert_snapshot!(thread.heard(), @"
+    ⏰ @ana, nobody has decided yet: *Start “Math Hints”*. The card closes ‹time›.
+    Who may decide: anyone in this channel.
+    ");
+    bot.clock.advance(Duration::from_secs(600));
+    bot.settled().await;
+    assert_eq!(thread.heard(), "", "once");
+    thread.clicks("bo", "Start experiment").await;
+    assert_eq!(bot.upgrade.effects().len(), 1, "it is open still");
+    bot.clock.advance(HOUR * 2);
+    bot.settled().await;
+    assert!(!thread.heard().contains("Expired"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decided_card_is_not_spoken_of() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.clicks("bo", "Don't start").await;
+    thread.heard();
+    bot.clock.advance(HOUR * 30);
+    bot.settled().await;
+    assert_eq!(thread.heard(), "");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_people_may_decide_once_nobody_did_for_a_while() {
+    let settings = |config: &mut Config| {
+        config.approvals.approvers = vec!["U2".to_owned()];
+        config.approvals.escalate_to = vec!["U3".to_owned()];
+        config.approvals.escalate_after = HOUR * 4;
+    };
+    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let mut thread = card(&bot).await;
+    thread.clicks("cy", "Start experiment").await;
+    assert_snapshot!(thread.told("cy"), @"
+    You cannot decide about this.
+    Who may decide: @bo.
+    ");
+    bot.clock.advance(HOUR * 4 + Duration::from_secs(60));
+    eventually("more people", || thread.last().contains("for a while")).await;
+    bot.settled().await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    Asked by @ana · @bo or @cy may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start] [Edit…] [Show all]
+    ---
+    Nobody has decided about *Start “Math Hints”* for a while. From now on, too: @cy may decide.
+    ");
+    eventually("a word to cy", || !bot.user("cy").direct_messages().is_empty()).await;
+    assert_snapshot!(bot.user("cy").direct_messages(), @"
+    @ana asks you to decide: *Start “Math Hints”?* · open until ‹time›
+    ‹Open the card›
+    ");
+    thread.clicks("cy", "Start experiment").await;
+    assert!(thread.heard().contains("Approved by @cy"));
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_offers_the_way_back() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.clicks("bo", "Start experiment").await;
+    thread.heard();
+    thread.clicks("cy", "undo").await;
+    assert_snapshot!(thread.heard(), @"
+    *Stop “Math Hints”?*
+    *Status*  enrolling (running) → *enrollmentComplete (paused)*
+    *Context*  `assign-prog`
+    *Afterwards*  everyone keeps their condition
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
+    Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Stop experiment] [Don't stop] [Edit…] [Show all]
+    ");
+    thread.clicks("bo", "approve").await;
+    assert_eq!(bot.upgrade.effects().len(), 2);
+    bot.finish().await;
+}
+
+/// It was sent, no answer came, and it cannot be read back.
+async fn unknown(bot: &TestBot) -> Thread<'_> {
+    let mut thread = card(bot).await;
+    bot.upgrade.loses_next_answer();
+    thread.press("bo", "Start experiment").await;
+    eventually("a word about it", || thread.last().contains("No answer")).await;
+    bot.upgrade.is_down(Some(Down::Closed));
+    bot.clock.advance(Duration::from_secs(5));
+    bot.settled().await;
+    thread.heard();
+    thread
+}
+
+async fn impatient() -> TestBot {
+    let settings = |config: &mut Config| config.upgrade.timeout = Duration::from_millis(300);
+    TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_outcome_is_looked_up_again() {
+    let bot = impatient().await;
+    let mut thread = unknown(&bot).await;
+    thread.clicks("ana", "Check again").await;
+    assert_snapshot!(thread.heard(), @"
+    @ana *Start “Math Hints”*: I looked again, and it still cannot be told. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
+    Please look at the platform itself, then press Mark as done or Abandon on the card.
+    ");
+    bot.upgrade.is_well();
+    thread.clicks("ana", "Check again").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    Approved by @bo · ‹time›
+    ✅ Started “Math Hints”: it is enrolling now.
+    digest `‹id›`
+    [Undo: stop it again]
+    ---
+    @ana I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
+    ");
+    thread.clicks("cy", "Check again").await;
+    assert_eq!(thread.told("cy").lines().count(), 1, "it is settled");
+    assert_eq!(bot.upgrade.effects().len(), 1, "nothing is sent by looking");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_outcome_is_settled_by_a_person() {
+    for (button, words) in [("Mark as done", "marked as done"), ("Abandon", "given up")] {
+        let bot = impatient().await;
+        let mut thread = unknown(&bot).await;
+        thread.clicks("bo", button).await;
+        let heard = thread.heard();
+        assert!(heard.contains(words), "{heard}");
+        match button {
+            "Abandon" => assert_snapshot!(heard, @"
+            *Start “Math Hints”?*
+            *Status*  inactive → *enrolling (running)*
+            *Context*  `assign-prog`
+            *Conditions*  control 50%, variant 50%
+            *Decision points*  SelectSection / absolute_value_plot_equality
+            *Enrolled*  nobody
+            *Same points*  no other live experiment
+            Approved by @bo · ‹time›
+            ❌ @bo has looked and gave it up. I will not try it again by myself.
+            digest `‹id›`
+            [Try again]
+            ---
+            @bo settled *Start “Math Hints”*: it is given up. I will not try it again by myself.
+            "),
+            _ => assert_snapshot!(heard, @"
+            *Start “Math Hints”?*
+            *Status*  inactive → *enrolling (running)*
+            *Context*  `assign-prog`
+            *Conditions*  control 50%, variant 50%
+            *Decision points*  SelectSection / absolute_value_plot_equality
+            *Enrolled*  nobody
+            *Same points*  no other live experiment
+            Approved by @bo · ‹time›
+            ✅ @bo has looked and marked it as done: Started “Math Hints”: it is enrolling now.
+            digest `‹id›`
+            [Undo: stop it again]
+            ---
+            @bo settled *Start “Math Hints”*: it is marked as done.
+            "),
+        }
+        thread.clicks("cy", button).await;
+        assert!(thread.told("cy").contains("approved this"), "it is settled");
+        assert_eq!(bot.upgrade.effects().len(), 1);
+        bot.finish().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_failed_is_tried_again_with_a_card_of_its_own() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    bot.upgrade.is_down(Some(Down::Closed));
+    thread.clicks("bo", "Start experiment").await;
+    bot.upgrade.is_well();
+    thread.heard();
+    thread.clicks("cy", "again").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start] [Edit…] [Show all]
+    ");
+    assert!(bot.upgrade.effects().is_empty(), "a person decides first");
+    thread.clicks("bo", "approve").await;
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
+    thread.heard();
+    let other = bot.user("cy").says("change the weights of Math Hints to 60/40").await;
+    other.clicks("bo", "approve").await;
+    thread.clicks("bo", "approve").await;
+    assert_snapshot!(without_moments(&thread.heard()), @"
+    *Update “Math Hints”?*
+    *Conditions*  control 50%, variant 50% → *control 70%, variant 30%*
+    *Of 1,000 new users*  about 496 control, 504 variant → *about 689 control, 311 variant*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    It is inactive in assign-prog.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
+    Approved by @bo · ‹time›
+    ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.
+    digest `‹id›`
+    [Try again]
+    ---
+    @ana, @bo *Update “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.
+    ");
+    assert_eq!(bot.done_to_platform().len(), 1);
+    thread.clicks("ana", "again").await;
+    assert_snapshot!(without_moments(&thread.heard()), @"
+    *Update “Math Hints”?*
+    *Conditions*  control 60%, variant 40% → *control 70%, variant 30%*
+    *Of 1,000 new users*  about 595 control, 405 variant → *about 689 control, 311 variant*
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    It is inactive in assign-prog.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Update experiment] [Don't update] [Edit…] [Show all]
+    ");
+    bot.finish().await;
+}

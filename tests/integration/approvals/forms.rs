@@ -1,0 +1,300 @@
+//! Requests changed in a form, and turned down with a reason.
+
+use countersign::config::Config;
+use insta::{assert_debug_snapshot, assert_snapshot};
+use serde_json::json;
+
+use super::windows::{as_read, opens, sends, window};
+use crate::support::{
+    bot::{Setup, TestBot, eventually},
+    thread::Thread,
+};
+
+/// A bot where another person has to approve.
+async fn of_two_people() -> TestBot {
+    let settings = |config: &mut Config| config.approvals.own_request = false;
+    TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await
+}
+
+async fn card(bot: &TestBot) -> Thread<'_> {
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    thread
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asked_changes_the_request_in_its_form() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    let view = opens(&bot, &thread, "ana", "Edit…").await;
+    assert_snapshot!(as_read(&bot, &view), @"
+    ‹Edit the request›
+    *Start “Math Hints”*. Saving puts a new card in the place of the old one; somebody still has to approve it.
+    ");
+    assert_debug_snapshot!(sends(&bot, "ana", json!({})).await, @r#"
+    {
+        "/status": "Nothing is different yet.",
+    }
+    "#);
+    assert_debug_snapshot!(sends(&bot, "ana", json!({ "Status": "scheduled" })).await, @r#"
+    {
+        "/start_on": "When should “Math Hints” start by itself? Such as 2027-01-15 09:00 (UTC).",
+    }
+    "#);
+    assert_eq!(thread.heard(), "", "nothing was saved yet");
+    let entered = json!({ "Status": "scheduled", "Starts by itself on": "2027-01-15 09:00" });
+    assert_debug_snapshot!(sends(&bot, "ana", entered).await, @"{}");
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    Replaced by a newer request · ‹time› · ‹the newer card›
+    digest `‹id›`
+    ---
+    *Schedule “Math Hints”?*
+    *Status*  inactive → *scheduled*
+    *Context*  `assign-prog`
+    *Starts*  2027-01-15 09:00 UTC
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    UpGrade starts it by itself, where its scheduler is set up.
+    Asked by @ana, edited by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Schedule experiment] [Don't schedule] [Edit…] [Show all]
+    ");
+    assert!(window(&bot, "ana").is_none(), "it closed");
+    thread.clicks("bo", "approve").await;
+    assert_snapshot!(thread.heard(), @"
+    *Schedule “Math Hints”?*
+    *Status*  inactive → *scheduled*
+    *Context*  `assign-prog`
+    *Starts*  2027-01-15 09:00 UTC
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    UpGrade starts it by itself, where its scheduler is set up.
+    Approved by @bo · ‹time›
+    ✅ Scheduled “Math Hints”: it starts on 2027-01-15 09:00 UTC.
+    digest `‹id›`
+    [Undo: unschedule it]
+    ---
+    @ana “*Math Hints*”: done. What next?
+    [Show details]
+    ");
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "scheduled");
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_edited_cannot_be_the_second_person() {
+    let bot = of_two_people().await;
+    let mut thread = card(&bot).await;
+    opens(&bot, &thread, "bo", "Edit…").await;
+    assert!(sends(&bot, "bo", json!({ "Status": "cancelled" })).await.is_empty());
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    Replaced by a newer request · ‹time› · ‹the newer card›
+    digest `‹id›`
+    ---
+    *Cancel “Math Hints”?*
+    *Status*  inactive → *cancelled (completed)*
+    *Context*  `assign-prog`
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    ⚠️ A cancelled experiment cannot be started again here.
+    Asked by @ana, edited by @bo · anyone in this channel but whoever asked or edited may decide · until ‹time› · digest `‹id›`
+    [Cancel experiment] [Keep it] [Edit…] [Show all]
+    ");
+    for name in ["ana", "bo"] {
+        thread.clicks(name, "approve").await;
+    }
+    assert_snapshot!(format!("ana: {}\nbo: {}", thread.told("ana"), thread.told("bo")), @"
+    ana: You asked for this, and it cannot be undone, so another person has to approve it.
+    bo: You edited this, so another person has to approve it.
+    ");
+    assert!(bot.upgrade.effects().is_empty());
+    thread.clicks("cy", "approve").await;
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "completed", "the platform's word for it");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_said_at_its_field() {
+    let bot = TestBot::start().await;
+    let mut thread =
+        bot.user("ana").says("create an experiment called Foo in assign-prog at SelectSection / area_model").await;
+    thread.heard();
+    let view = opens(&bot, &thread, "ana", "Edit…").await;
+    assert_snapshot!(as_read(&bot, &view), @"
+    ‹Edit the request›
+    *Create “Foo”*. Saving puts a new card in the place of the old one; somebody still has to approve it.
+    ");
+    assert_debug_snapshot!(sends(&bot, "ana", json!({ "Name": "  " })).await, @r#"
+    {
+        "/name": "Please fill this in.",
+    }
+    "#);
+    assert_debug_snapshot!(sends(&bot, "ana", json!({ "Weight of control, in %": "150" })).await, @r#"
+    {
+        "/conditions/0/weight": "Found 150; right would be 0 to 100.",
+        "/name": "Please fill this in.",
+    }
+    "#);
+    assert_debug_snapshot!(sends(&bot, "ana", json!({ "Weight of control, in %": "70" })).await, @r#"
+    {
+        "/name": "Please fill this in.",
+    }
+    "#);
+    assert_eq!(thread.heard(), "", "nothing was saved");
+    let both = json!({ "Name": "Foo", "Weight of control, in %": "70", "Weight of variant, in %": "30" });
+    assert_debug_snapshot!(sends(&bot, "ana", both).await, @"{}");
+    assert_snapshot!(thread.heard(), @"
+    *Create “Foo”?*
+    *Name*  *Foo*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / area_model
+    *Assigned*  each person by themselves
+    *Consistency*  individual
+    *People on no list*  take part
+    *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
+    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
+    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    It will be inactive until somebody starts it.
+    Replaced by a newer request · ‹time› · ‹the newer card›
+    digest `‹id›`
+    ---
+    *Create “Foo”?*
+    *Name*  *Foo*
+    *Context*  `assign-prog`
+    *Conditions*  control 70%, variant 30%
+    *Decision points*  SelectSection / area_model
+    *Assigned*  each person by themselves
+    *Consistency*  individual
+    *People on no list*  take part
+    *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point
+    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
+    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 21.
+    It will be inactive until somebody starts it.
+    Asked by @ana, edited by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Create experiment] [Don't create] [Edit…] [Show all]
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_comes_too_late_says_so_and_saves_nothing() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    opens(&bot, &thread, "ana", "Edit…").await;
+    thread.says("ana", "cancel Math Hints").await;
+    thread.heard();
+    assert!(sends(&bot, "ana", json!({ "Status": "cancelled" })).await.is_empty());
+    assert_snapshot!(as_read(&bot, &window(&bot, "ana").expect("it stays")), @"
+    ‹Nothing was saved›
+    A newer request took the place of this one a moment ago.
+    ");
+    assert_eq!(thread.heard(), "", "nothing was saved");
+
+    opens(&bot, &thread, "cy", "Edit…").await;
+    thread.clicks("bo", "approve").await;
+    assert!(sends(&bot, "cy", json!({ "Status": "enrolling" })).await.is_empty());
+    assert!(as_read(&bot, &window(&bot, "cy").expect("it stays")).contains("approved this"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.clicks("bo", "Don't start").await;
+    eventually("the question why", || window(&bot, "bo").is_some()).await;
+    assert_snapshot!(as_read(&bot, &window(&bot, "bo").unwrap()), @"
+    ‹Why not?›
+    Rejected: *Start “Math Hints”*. Nothing was changed. If you like, tell @ana why; you can also just close this.
+    ");
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    Rejected by @bo · ‹time›
+    digest `‹id›`
+    [Change and ask again…]
+    ---
+    @ana, @bo turned this down, so nothing was changed.
+    ");
+    assert!(sends(&bot, "bo", json!({ "Reason": "Not before the <!channel> meeting" })).await.is_empty());
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    Rejected by @bo · ‹time› · _Not before the &lt;!channel&gt; meeting_
+    digest `‹id›`
+    [Change and ask again…]
+    ---
+    @ana, @bo says why “Start “Math Hints”” was turned down:
+    _Not before the &lt;!channel&gt; meeting_
+    To ask for something else, press *Change and ask again…* on the card, or tell me here what should be different.
+    ");
+
+    let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
+    assert_snapshot!(as_read(&bot, &view), @"
+    ‹Ask again, changed›
+    *Start “Math Hints”* was turned down. Saving makes a new card; somebody still has to approve it.
+    ");
+    let entered = json!({ "Status": "scheduled", "Starts by itself on": "2027-01-15 09:00" });
+    assert!(sends(&bot, "ana", entered).await.is_empty());
+    assert_snapshot!(thread.heard(), @"
+    *Schedule “Math Hints”?*
+    *Status*  inactive → *scheduled*
+    *Context*  `assign-prog`
+    *Starts*  2027-01-15 09:00 UTC
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    UpGrade starts it by itself, where its scheduler is set up.
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Schedule experiment] [Don't schedule] [Edit…] [Show all]
+    ");
+    thread.clicks("bo", "approve").await;
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "scheduled");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rejection_stands_if_the_question_why_is_closed() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.clicks("bo", "Don't start").await;
+    eventually("the question why", || window(&bot, "bo").is_some()).await;
+    bot.slack.closes("bo", &window(&bot, "bo").unwrap().id).unwrap();
+    bot.settled().await;
+    assert!(thread.heard().contains("Rejected by @bo"));
+    thread.clicks("cy", "Start experiment").await;
+    assert!(thread.told("cy").contains("@bo rejected this"));
+    assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}

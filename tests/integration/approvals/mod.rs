@@ -1,0 +1,10 @@
+//! Approvals worth trusting: who counts when, one decision for one card, nothing runs that was not shown.
+
+mod after;
+mod digest;
+mod forms;
+mod matrix;
+mod policies;
+mod race;
+mod racer;
+mod windows;

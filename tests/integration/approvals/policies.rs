@@ -1,0 +1,346 @@
+//! The tables: for each policy, who counts when, and what everybody is told.
+
+use std::time::Duration;
+
+use countersign::config::{Config, ContextRule, Envelope};
+use insta::assert_snapshot;
+
+use super::matrix::{Case, START, Shown, Table, enlist, table};
+use crate::support::{
+    bot::{Setup, TestBot, eventually},
+    thread::Thread,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_in_the_home_tab_counts_for_who_is_named_at_that_moment() {
+    let settings = |config: &mut Config| config.approvals.approvers = vec!["S1".to_owned()];
+    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    enlist(&bot);
+    let thread = bot.user("ana").says("start Math Hints").await;
+    for (name, has_button) in [("ana", false), ("bo", false), ("di", true), ("eve", true), ("fay", false)] {
+        let home = bot.user(name).opens_home().await;
+        assert_eq!(home.contains("[Start experiment]"), has_button, "{name}: {home}");
+    }
+    bot.slack.arrange(|world| world.groups[0].members.retain(|member| member.as_str() != "U5"));
+    bot.clock.advance(Duration::from_secs(11));
+    bot.user("eve").presses_at_home("Start experiment").await;
+    eventually("an answer", || bot.user("eve").home().starts_with("You cannot decide about this.")).await;
+    assert!(bot.upgrade.effects().is_empty());
+    bot.user("di").presses_at_home("Start experiment").await;
+    eventually("an answer", || bot.user("di").home().contains("Approved by @di")).await;
+    bot.settled().await;
+    assert!(thread.messages().iter().any(|message| message.words().contains("Approved by <@U4>")));
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+/// What counted stays counted when the settings change while the bot is away; the next press follows the new ones.
+async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) -> String {
+    let settings = |config: &mut Config| config.approvals.needed = 2;
+    let mut bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let (root, ts, key) = {
+        let table = Table { bot: &bot, rows: Vec::new() };
+        let card = table.card("start Math Hints").await;
+        assert!(table.press("bo", &card).await.1);
+        (card.thread.root.clone(), card.ts, card.key)
+    };
+    bot.stop().await;
+    change(&mut bot.config);
+    bot.run().await;
+    let mut table = Table { bot: &bot, rows: Vec::new() };
+    let card = Shown { thread: Thread::new(&bot, "experiments", root), ts, key };
+    for name in presses {
+        let cell = table.press(name, &card).await;
+        table.rows("restarted with another policy", vec![cell]);
+    }
+    let rows = table.rows;
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+    rows.join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_decide_is_changed_while_a_card_is_open() {
+    let change = |config: &mut Config| config.approvals.approvers = vec!["U3".to_owned()];
+    assert_snapshot!(after_a_change_of(change, ["ana", "cy"]).await, @"
+    restarted with another policy | ana | does not | You cannot decide about this. Who may decide: @cy.
+    restarted with another policy | cy | counts | Approved by @bo and @cy · ‹time›
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fewer_are_needed_while_a_card_is_open() {
+    let change = |config: &mut Config| config.approvals.needed = 1;
+    assert_snapshot!(after_a_change_of(change, ["bo", "ana"]).await, @"
+    restarted with another policy | bo | counts | Approved by @bo · ‹time›
+    restarted with another policy | ana | does not | @bo approved this ‹while› ago; it is done.
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn anybody_in_the_channel() {
+    let case = Case { settings: |_| (), asks: START, again: "stop Math Hints", deciders: &["bo"], editor: Some("bo") };
+    assert_snapshot!(table(case).await, @"
+    edited by bo, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
+    done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
+    failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
+    open | ana | counts | Approved by @ana · ‹time›
+    open | bo | counts | Approved by @bo · ‹time›
+    open | di | counts | Approved by @di · ‹time›
+    open | eve | counts | Approved by @eve · ‹time›
+    open | fay | counts | Approved by @fay · ‹time›
+    edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
+    edited by bo | bo | does not | You edited this, so another person has to approve it.
+    edited by bo | di | counts | Approved by @di · ‹time›
+    edited by bo | eve | counts | Approved by @eve · ‹time›
+    edited by bo | fay | counts | Approved by @fay · ‹time›
+    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
+    restarted | ana | counts | Approved by @ana · ‹time›
+    restarted | bo | counts | Approved by @bo · ‹time›
+    restarted | di | counts | Approved by @di · ‹time›
+    restarted | eve | counts | Approved by @eve · ‹time›
+    restarted | fay | counts | Approved by @fay · ‹time›
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_person_who_asked() {
+    let settings = |config: &mut Config| config.approvals.approvers = vec!["requester".to_owned()];
+    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["ana"], editor: Some("ana") };
+    assert_snapshot!(table(case).await, @"
+    edited by ana, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    running | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it is being done now.
+    done | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it is done.
+    failed | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it was tried and did not work. The card says why.
+    open | ana | counts | Approved by @ana · ‹time›
+    open | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked.
+    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: the person who asked but whoever asked or edited.
+    edited by ana | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked but whoever asked or edited.
+    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
+    restarted | ana | counts | Approved by @ana · ‹time›
+    restarted | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked.
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_named_person() {
+    let settings = |config: &mut Config| config.approvals.approvers = vec!["U2".to_owned()];
+    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo"], editor: Some("ana") };
+    assert_snapshot!(table(case).await, @"
+    edited by ana, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
+    done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
+    failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
+    open | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo.
+    open | bo | counts | Approved by @bo · ‹time›
+    edited by ana | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo but whoever asked or edited.
+    edited by ana | bo | counts | Approved by @bo · ‹time›
+    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
+    restarted | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo.
+    restarted | bo | counts | Approved by @bo · ‹time›
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_group() {
+    let settings = |config: &mut Config| config.approvals.approvers = vec!["S1".to_owned()];
+    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["di"], editor: Some("di") };
+    assert_snapshot!(table(case).await, @"
+    edited by di, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
+    done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
+    failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
+    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    open | di | counts | Approved by @di · ‹time›
+    edited by di | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1` but whoever asked or edited.
+    edited by di | di | does not | You edited this, so another person has to approve it. Who may decide: a member of `S1` but whoever asked or edited.
+    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
+    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    restarted | di | counts | Approved by @di · ‹time›
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody() {
+    let settings = |config: &mut Config| config.approvals.approvers = Vec::new();
+    let case = Case { settings, asks: START, again: "start Math Hints", deciders: &[], editor: Some("ana") };
+    assert_snapshot!(table(case).await, @"
+    edited by ana, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    open | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
+    edited by ana | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
+    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
+    restarted | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_of_several() {
+    let settings = |config: &mut Config| {
+        config.approvals.approvers = vec!["U2".to_owned(), "S1".to_owned(), "requester".to_owned()];
+        config.approvals.needed = 2;
+    };
+    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo", "di"], editor: Some("bo") };
+    assert_snapshot!(table(case).await, @"
+    edited by bo, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
+    done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
+    failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
+    open | ana | counts | 1 of 2: approved by @ana.
+    open | bo | counts | 1 of 2: approved by @bo.
+    open | di | counts | 1 of 2: approved by @di.
+    open | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
+    bo has approved | ana | counts | Approved by @bo and @ana · ‹time›
+    bo has approved | bo | does not | Your approval is counted already; another person has to approve as well. Who may decide: @bo, a member of `S1` or the person who asked.
+    bo has approved | di | counts | Approved by @bo and @di · ‹time›
+    bo has approved | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
+    edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo, a member of `S1` or the person who asked but whoever asked or edited.
+    edited by bo | bo | does not | You edited this, so another person has to approve it. Who may decide: @bo, a member of `S1` or the person who asked but whoever asked or edited.
+    edited by bo | di | counts | 1 of 2: approved by @di.
+    edited by bo | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked but whoever asked or edited.
+    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
+    restarted | ana | counts | 1 of 2: approved by @ana.
+    restarted | bo | counts | 1 of 2: approved by @bo.
+    restarted | di | counts | 1 of 2: approved by @di.
+    restarted | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn not_the_person_who_asked() {
+    let settings = |config: &mut Config| config.approvals.own_request = false;
+    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo"], editor: Some("bo") };
+    assert_snapshot!(table(case).await, @"
+    edited by bo, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
+    done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
+    failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
+    open | ana | does not | You asked for this, so another person has to approve it.
+    open | bo | counts | Approved by @bo · ‹time›
+    open | di | counts | Approved by @di · ‹time›
+    open | eve | counts | Approved by @eve · ‹time›
+    open | fay | counts | Approved by @fay · ‹time›
+    edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
+    edited by bo | bo | does not | You edited this, so another person has to approve it.
+    edited by bo | di | counts | Approved by @di · ‹time›
+    edited by bo | eve | counts | Approved by @eve · ‹time›
+    edited by bo | fay | counts | Approved by @fay · ‹time›
+    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
+    restarted | ana | does not | You asked for this, so another person has to approve it.
+    restarted | bo | counts | Approved by @bo · ‹time›
+    restarted | di | counts | Approved by @di · ‹time›
+    restarted | eve | counts | Approved by @eve · ‹time›
+    restarted | fay | counts | Approved by @fay · ‹time›
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_undone() {
+    let asks = ["delete Math Hints", "start Math Hints"];
+    let case = Case { settings: |_| (), asks, again: "delete Lesson Video Hints", deciders: &["bo"], editor: None };
+    assert_snapshot!(table(case).await, @"
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
+    done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
+    failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
+    open | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
+    open | bo | counts | Approved by @bo · ‹time›
+    open | di | counts | Approved by @di · ‹time›
+    open | eve | counts | Approved by @eve · ‹time›
+    open | fay | counts | Approved by @fay · ‹time›
+    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
+    restarted | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
+    restarted | bo | counts | Approved by @bo · ‹time›
+    restarted | di | counts | Approved by @di · ‹time›
+    restarted | eve | counts | Approved by @eve · ‹time›
+    restarted | fay | counts | Approved by @fay · ‹time›
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_for_a_context() {
+    let settings = |config: &mut Config| {
+        let rule = ContextRule { approvers: Some(vec!["S1".to_owned()]), ..ContextRule::default() };
+        config.approvals.contexts.insert("assign-prog".to_owned(), rule);
+    };
+    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["di"], editor: Some("ana") };
+    assert_snapshot!(table(case).await, @"
+    edited by ana, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
+    done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
+    failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
+    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    open | di | counts | Approved by @di · ‹time›
+    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1` but whoever asked or edited.
+    edited by ana | di | counts | Approved by @di · ‹time›
+    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
+    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    restarted | di | counts | Approved by @di · ‹time›
+    ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outside_an_envelope() {
+    let settings = |config: &mut Config| {
+        let experiments = vec!["Math Hints".to_owned()];
+        let pilot = Envelope { experiments, statuses: Some(vec!["scheduled".to_owned()]), ..Envelope::default() };
+        config.approvals.envelopes.insert("pilot".to_owned(), pilot);
+    };
+    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo", "di"], editor: Some("bo") };
+    assert_snapshot!(table(case).await, @"
+    edited by bo, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
+    done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
+    failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
+    open | ana | does not | You asked for this, so another person has to approve it.
+    open | bo | counts | 1 of 2: approved by @bo.
+    open | di | counts | 1 of 2: approved by @di.
+    open | eve | counts | 1 of 2: approved by @eve.
+    open | fay | counts | 1 of 2: approved by @fay.
+    bo has approved | ana | does not | You asked for this, so another person has to approve it.
+    bo has approved | bo | does not | Your approval is counted already; another person has to approve as well.
+    bo has approved | di | counts | Approved by @bo and @di · ‹time›
+    bo has approved | eve | counts | Approved by @bo and @eve · ‹time›
+    bo has approved | fay | counts | Approved by @bo and @fay · ‹time›
+    edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it.
+    edited by bo | bo | does not | You edited this, so another person has to approve it.
+    edited by bo | di | counts | 1 of 2: approved by @di.
+    edited by bo | eve | counts | 1 of 2: approved by @eve.
+    edited by bo | fay | counts | 1 of 2: approved by @fay.
+    expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
+    restarted | ana | does not | You asked for this, so another person has to approve it.
+    restarted | bo | counts | 1 of 2: approved by @bo.
+    restarted | di | counts | 1 of 2: approved by @di.
+    restarted | eve | counts | 1 of 2: approved by @eve.
+    restarted | fay | counts | 1 of 2: approved by @fay.
+    ");
+}

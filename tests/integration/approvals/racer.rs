@@ -1,0 +1,178 @@
+//! One of two who press at the same instant: as a task, or as a process of its own (this test binary, started again).
+
+use std::{fmt::Write as _, path::Path, process::Command, sync::Arc, time::Duration};
+
+use countersign::{
+    clock::{Clock, SystemClock, Timestamp},
+    config::environment,
+    conversation::{
+        approvals::desk::{Answer, Approvals, Parts},
+        entry::{Click, Pressed},
+        render,
+    },
+    graph::{
+        action::{ActionRecord, Policy},
+        request::Times,
+        store::{Changes, Store},
+    },
+    ids::CommitId,
+    slack::client::SlackClient,
+    store::redis::RedisStore,
+};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+use super::race::ROUNDS;
+use crate::stores::fixture;
+
+/// Where Redis is. Without it the process is none.
+const URL: &str = "RACER_URL";
+/// Which of the two it is.
+const SIDE: &str = "RACER_SIDE";
+/// Where what it heard goes.
+const FILE: &str = "RACER_FILE";
+
+/// Who presses what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) enum Press {
+    BoApproves,
+    CyApproves,
+    CyRejects,
+    AnaWithdraws,
+}
+
+impl Press {
+    /// The two of a round; who stands on which side changes.
+    pub(super) fn of_round(round: u32) -> [Self; 2] {
+        let other = [Self::CyApproves, Self::CyRejects, Self::AnaWithdraws][round as usize % 3];
+        if round.is_multiple_of(2) { [Self::BoApproves, other] } else { [other, Self::BoApproves] }
+    }
+
+    pub(super) fn by(self) -> &'static str {
+        match self {
+            Self::BoApproves => "U2",
+            Self::CyApproves | Self::CyRejects => "U3",
+            Self::AnaWithdraws => "U1",
+        }
+    }
+
+    fn pressed(self) -> Pressed {
+        match self {
+            Self::BoApproves | Self::CyApproves => Pressed::Approve,
+            Self::CyRejects => Pressed::Reject,
+            Self::AnaWithdraws => Pressed::Withdraw,
+        }
+    }
+}
+
+/// What somebody heard of their press.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Heard {
+    pub(super) press: Press,
+    /// Why it did not count, as it is sent; nothing if it counted.
+    pub(super) told: Option<String>,
+}
+
+/// The card of a round: anybody in the channel may decide.
+pub(super) fn card(round: u32) -> ActionRecord {
+    let mut record = fixture::action(&fixture::thread(round), &format!("a{round}"), Timestamp(1_700_000_000_000));
+    record.requested_by = Press::AnaWithdraws.by().into();
+    record.expires_at = Timestamp(9_000_000_000_000);
+    record
+}
+
+/// Puts the card of a round into the store.
+pub(super) async fn put_out(store: &dyn Store, round: u32) {
+    let record = card(round);
+    let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+    record.put_out(&mut changes, &times());
+    store.apply(&changes).await.unwrap();
+}
+
+fn times() -> Times {
+    Times { open_for: Duration::from_secs(86_400), remind_before: Duration::ZERO }
+}
+
+/// What decides, over a store. Slack is nowhere: nothing here needs it.
+pub(super) fn approvals(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Approvals {
+    approvals_under(store, clock, card(0).policy)
+}
+
+/// The same where this is the policy.
+pub(super) fn approvals_under(store: Arc<dyn Store>, clock: Arc<dyn Clock>, policy: Policy) -> Approvals {
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let slack = SlackClient::new("http://127.0.0.1:9/", &SecretString::from("xoxb-none"), Duration::from_secs(1));
+    Approvals::new(Parts {
+        store,
+        clock,
+        slack: slack.unwrap(),
+        actions: Default::default(),
+        policy_for: Arc::new(move |_| policy.clone()),
+        times: times(),
+    })
+}
+
+/// A press on *approve*, in the thread of the card.
+pub(super) fn click(record: &ActionRecord) -> Click {
+    Click {
+        key: record.approval.as_str().to_owned(),
+        pressed: Pressed::Approve,
+        by: Press::BoApproves.by().into(),
+        channel: Some(record.thread.channel.clone()),
+        message: None,
+        thread: Some(record.thread.root.clone()),
+        response_url: None,
+        trigger_id: None,
+    }
+}
+
+/// Presses.
+pub(super) async fn press(desk: &Approvals, round: u32, press: Press) -> Heard {
+    let record = card(round);
+    let click = Click { pressed: press.pressed(), by: press.by().into(), ..click(&record) };
+    let told = match desk.on_click(&click, 0).await.unwrap() {
+        Answer::Counted(thread) => {
+            assert_eq!(thread, record.thread);
+            None
+        }
+        Answer::Refused(reply) => Some(render::reply(&reply).text),
+        other => panic!("round {round}: {press:?} is told nothing: {other:?}"),
+    };
+    Heard { press, told }
+}
+
+/// A process that presses on one side in each round.
+pub(super) fn command(url: &str, side: usize, file: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--ignored", "--exact", "--nocapture", "approvals::racer::the_process_that_presses"])
+        .env_clear()
+        .env(URL, url)
+        .env(SIDE, side.to_string())
+        .env(FILE, file);
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "no test: the process that the race starts twice"]
+async fn the_process_that_presses() {
+    let environment = environment();
+    let Some(url) = environment.get(URL) else { return };
+    let side: usize = environment[SIDE].parse().unwrap();
+    let store = RedisStore::open(url, true).await.unwrap();
+    let desk = approvals(Arc::new(store), Arc::new(SystemClock));
+    let client = redis::Client::open(url.as_str()).unwrap();
+    let mut meeting = client.get_multiplexed_async_connection().await.unwrap();
+    let mut heard = String::new();
+    for round in 0..ROUNDS {
+        // Both wait until both are there, without sleeping: then they go.
+        let place = format!("race:{round}");
+        let mut there: u32 = redis::cmd("INCR").arg(&place).query_async(&mut meeting).await.unwrap();
+        while there < 2 {
+            there = redis::cmd("GET").arg(&place).query_async(&mut meeting).await.unwrap();
+        }
+        let line = serde_json::to_string(&press(&desk, round, Press::of_round(round)[side]).await).unwrap();
+        writeln!(heard, "{line}").unwrap();
+    }
+    std::fs::write(&environment[FILE], heard).unwrap();
+}
