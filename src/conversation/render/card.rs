@@ -221,12 +221,12 @@ fn buttons(card: &Card, approval: &ApprovalId, approvals: usize) -> serde_json::
     blocks::actions(&format!("card:{approval}:{approvals}"), &buttons)
 }
 
-/// How far it is: `▓▓▓▓▓░░░░░  512 of 1000 · about 12 s left`.
+/// How far it is: `■■■■■□□□□□  512 of 1000 · about 12 s left`.
 pub(super) fn bar(meter: &Meter) -> String {
     const CELLS: u64 = 20;
     let Meter { done, total, seconds_left, note, .. } = meter;
     let full = (done * CELLS).checked_div(*total).unwrap_or(0).min(CELLS);
-    let cells: String = (0..CELLS).map(|cell| if cell < full { '▓' } else { '░' }).collect();
+    let cells: String = (0..CELLS).map(|cell| if cell < full { '■' } else { '□' }).collect();
     let line = sentence().plain(&format!("{cells}  {done} of {total}"));
     let line = match seconds_left {
         Some(seconds @ 0..=90) => line.plain(&format!(" · about {} s left", (*seconds).max(1))),
