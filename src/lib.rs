@@ -31,7 +31,7 @@
 //! | [`model`] | language models, and `rules`, which is none | [`model::Model`] |
 //! | [`capabilities`] | what the assistant can do: tools that read, actions that change; [`capabilities::standing`] allows some beforehand | [`capabilities::experiments`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
-//! | [`conversation`] | joins Slack and the engine: dispatch, workers, desk, approvals, outbox, rendering | [`conversation`] |
+//! | [`conversation`] | joins Slack and the engine: dispatch, workers, desk, approvals and their forms, outbox, rendering, commands, the Home tab, the notebook | [`conversation`] |
 //! | [`sandbox`] | stand-ins for Slack, UpGrade, Google and a model, as real servers, for tests and the playground | |
 //! | [`playground`] | the page: a workspace in the browser | |
 //! | [`app`] | the composition root; it alone knows everything | [`app::bot`] |

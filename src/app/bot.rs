@@ -16,6 +16,7 @@ use crate::{
     conversation::{
         approvals::{self, desk::Approvals, policy, telling::Telling},
         commands::{self, Commands},
+        creation::{self, Creation},
         desk::{self, Desk},
         dispatch::Dispatch,
         groups::Groups,
@@ -167,6 +168,12 @@ impl Bot {
         });
         let redaction = Redaction::from(&config.record);
         let notebook = Notebook::new(store.clone(), clock.clone(), Some(slack.clone()), redaction);
+        let creation = Creation::new(creation::Parts {
+            store: store.clone(),
+            clock: clock.clone(),
+            slack: slack.clone(),
+            kind: actions.get("create_experiment").cloned(),
+        });
         let desk = Desk::new(desk::Parts {
             store: store.clone(),
             approvals: Approvals::new(approvals::desk::Parts {
@@ -180,6 +187,7 @@ impl Bot {
                     remind_before: config.approvals.remind_before,
                 },
             }),
+            creation,
             commands: Commands::new(commands::Parts {
                 store: store.clone(),
                 clock: clock.clone(),

@@ -36,7 +36,7 @@ pub(super) fn heard(state: &mut AgentState, record: &ActionRecord, news: News, b
 fn explained(record: &ActionRecord, by: &UserId) -> Reply {
     let reason = reason_of(record).unwrap_or_default();
     let text = Text::new().person(record.requested_by.clone()).plain(", ").person(by.clone());
-    let reply = Reply::text(text.plain(" says why ").bold(record.act()).plain(" was turned down:"))
+    let reply = Reply::text(text.plain(" says why this was turned down: ").bold(record.act()))
         .and(Part::Text(Text::new().italic(reason)));
     match record.card.editable {
         true => reply.hint(

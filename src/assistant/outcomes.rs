@@ -110,7 +110,14 @@ fn rejected(record: &ActionRecord) -> Reply {
             .person(by.clone())
             .plain(" turned this down, so nothing was changed."),
     };
-    let reply = Reply::text(text);
+    let reply = match by != asked_by && record.card.editable {
+        true => Reply::text(text).hint(
+            Text::from("To ask for something else, press ")
+                .bold("Change and ask again…")
+                .plain(" on the card, or tell me here."),
+        ),
+        false => Reply::text(text),
+    };
     match reason.as_deref().map(str::trim) {
         Some(reason) if !reason.is_empty() => {
             reply.and(Part::Text(Text::new().plain("The reason given: “").plain(reason).plain("”")))

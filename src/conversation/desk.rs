@@ -18,7 +18,8 @@ use super::{
         Answered, Commands,
         in_thread::{self, Outcome},
     },
-    entry::{Asked, Click, Entry, Here, Shortcut},
+    creation::Creation,
+    entry::{Asked, Click, Entry, Here, Shortcut, Wanted},
     home::Home,
     notebook::{self, Notebook},
     outbox::Sender,
@@ -36,7 +37,7 @@ use crate::{
     slack::{
         client::{Respond, SlackClient},
         client_error,
-        interaction::View,
+        interaction::{Interaction, View},
     },
 };
 
@@ -58,6 +59,8 @@ pub struct Parts {
     pub approvals: Approvals,
     /// Answers commands.
     pub commands: Commands,
+    /// Takes new experiments in.
+    pub creation: Creation,
     /// Ends what is being done.
     pub stopping: Stopping,
     /// Exports threads.
@@ -140,6 +143,13 @@ impl Desk {
             Entry::Here(here) => self.obey(here, desk.seq).await?,
             Entry::Ask(shortcut) => self.open_window(shortcut).await,
             Entry::Asked(asked) => self.ask(asked, desk.seq).await?,
+            Entry::New { by, trigger_id } => {
+                parts.creation.open(trigger_id.as_deref(), by).await;
+                Answer::Nothing
+            }
+            Entry::Wanted(wanted) => {
+                parts.creation.begin(wanted, desk.seq).await?.map_or(Answer::Nothing, Answer::Counted)
+            }
             Entry::Export(shortcut) => self.export(shortcut).await?,
             Entry::Tell { approval } => parts.telling.tell(approval, desk.seq).await?,
             Entry::Expire { approval } => parts.approvals.on_expiry(approval, desk.seq).await?,
@@ -160,7 +170,11 @@ impl Desk {
                 }
                 stopped.thread.map_or(Answer::Nothing, Answer::Counted)
             }
-            Entry::Notebook { thread, by } => {
+            // Said to nobody in a thread where the bot is not, it is no order.
+            Entry::Notebook { thread, addressed: false, .. } if parts.store.load(thread).await?.is_none() => {
+                Answer::Nothing
+            }
+            Entry::Notebook { thread, by, .. } => {
                 match parts.notebook.put_into_thread(thread, by).await {
                     Ok(_) => parts.sender.flush(thread.clone()),
                     Err(notebook::Error::Store(error)) => return Err(error),
@@ -218,6 +232,15 @@ impl Desk {
                 Ok(None)
             }
         }
+    }
+
+    /// A new experiment was proposed.
+    ///
+    /// # Errors
+    ///
+    /// What the window says instead of closing.
+    pub async fn wanted(&self, view: &View, interaction: &Interaction) -> Result<Wanted, Value> {
+        self.0.creation.read(view, interaction).await
     }
 
     /// Sends what is to be said now, and has the thread go on.

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use super::{
     approvals::consent,
     commands::in_thread,
+    creation,
     desk::Desk,
     entry::{self, Click, Entry, Here, Pages, Pressed, Reason, Typed},
     home::PAGE,
@@ -81,9 +82,7 @@ impl Dispatch {
             let here = Entry::Here(Here { thread, by, text, ts, order, mentioned });
             return self.put_on_desk(partition, &here, dedup).await;
         }
-        if let (Some(order), Some(_)) = (Order::typed(&text), &thread_ts)
-            && (addressed || order == Order::Stop)
-        {
+        if let (Some(order), Some(_)) = (Order::typed(&text), &thread_ts) {
             return self.on_order(order, thread, by, addressed, dedup).await;
         }
         if let (Some(means), Some(_)) = (consent::typed(&text), thread_ts) {
@@ -106,7 +105,7 @@ impl Dispatch {
         let partition = thread.partition();
         let entry = match order {
             Order::Stop => Entry::Stop(entry::Stop { thread, by, addressed }),
-            Order::Notebook => Entry::Notebook { thread, by },
+            Order::Notebook => Entry::Notebook { thread, by, addressed },
         };
         self.put_on_desk(partition, &entry, dedup).await
     }
@@ -128,6 +127,7 @@ impl Dispatch {
     async fn on_interaction(&self, interaction: Interaction) -> Result<Answer, SinkError> {
         match &interaction.kind {
             Kind::MessageAction { callback_id, text } => self.on_shortcut(&interaction, callback_id, text).await?,
+            Kind::Shortcut { callback_id } if callback_id == creation::NEW => self.on_new(&interaction).await?,
             Kind::ViewSubmission { view } => return self.on_submission(&interaction, view).await,
             _ => self.on_press(&interaction).await?,
         }
@@ -146,6 +146,13 @@ impl Dispatch {
         self.put_on_desk(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
+    /// Somebody wants to propose a new experiment.
+    async fn on_new(&self, interaction: &Interaction) -> Result<(), SinkError> {
+        let (by, trigger_id) = (interaction.user.clone(), interaction.trigger_id.clone());
+        let partition = Partition::of(by.as_str());
+        self.put_on_desk(partition, &Entry::New { by, trigger_id }, vec![interaction.dedup.clone()]).await
+    }
+
     /// A window was sent. What it says is stored, or refused, before it is acknowledged.
     async fn on_submission(&self, interaction: &Interaction, view: &View) -> Result<Answer, SinkError> {
         match view.callback_id.as_str() {
@@ -153,6 +160,16 @@ impl Dispatch {
                 let payload = self.desk.submit(view, &interaction.user).await;
                 Ok(Answer { payload: payload.map_err(|error| SinkError(Box::new(error)))? })
             }
+            creation::NEW => match self.desk.wanted(view, interaction).await {
+                Ok(wanted) => {
+                    let partition = Partition::of(wanted.by.as_str());
+                    // Sent again after an answer that came too late, it is another act in the same window.
+                    let dedup = vec![interaction.dedup.clone(), DedupKey::new(format!("new:{}", view.id))];
+                    self.put_on_desk(partition, &Entry::Wanted(wanted), dedup).await?;
+                    Ok(Answer::default())
+                }
+                Err(stays) => Ok(Answer::with(stays)),
+            },
             shortcuts::ASK => match shortcuts::asked(view, &interaction.user) {
                 Ok(asked) => {
                     let partition = asked.thread.partition();

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ApprovalId, ChannelId, MessageTs, RunId, TeamId, ThreadId, UserId};
+use crate::{
+    clock::Timestamp,
+    ids::{ApprovalId, ChannelId, MessageTs, Nonce, RunId, TeamId, ThreadId, UserId},
+};
 
 /// One thing to handle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,6 +40,16 @@ pub enum Entry {
     Asked(Asked),
     /// Somebody wants the notebook of a message's thread.
     Export(Shortcut),
+    /// Somebody wants to propose a new experiment: the window is to be opened.
+    New {
+        /// Who.
+        by: UserId,
+        /// Opens a window, for three seconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trigger_id: Option<String>,
+    },
+    /// The experiment that somebody proposed in that window.
+    Wanted(Wanted),
     /// A slash command.
     Command(Command),
     /// Somebody opened the App Home.
@@ -60,6 +73,9 @@ pub enum Entry {
         thread: ThreadId,
         /// Who.
         by: UserId,
+        /// Whether it was said to the bot.
+        #[serde(default = "yes")]
+        addressed: bool,
     },
     /// Somebody said whether an answer helped.
     Rated(Rated),
@@ -257,6 +273,26 @@ pub struct Asked {
     pub response_url: Option<String>,
 }
 
+/// A new experiment that somebody wants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// The workspace.
+    pub team: TeamId,
+    /// Where it is to be asked; nothing: in direct messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ChannelId>,
+    /// Who.
+    pub by: UserId,
+    /// What it is called.
+    pub name: String,
+    /// What was entered, as parameters of the action.
+    pub parameters: serde_json::Value,
+    /// By which the message that announces it is found again.
+    pub nonce: Nonce,
+    /// When it was sent.
+    pub at: Timestamp,
+}
+
 /// What can be ordered in a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -282,6 +318,11 @@ pub struct Command {
     pub channel: ChannelId,
     /// Where to answer.
     pub response_url: String,
+}
+
+/// Orders of which it was not kept were all said to the bot.
+fn yes() -> bool {
+    true
 }
 
 impl Click {

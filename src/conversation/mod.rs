@@ -12,7 +12,7 @@
 //! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |
 //! | [`commands`], [`home`] | quick answers without a model |
 //! | [`links`], [`groups`] | where cards are, who is in a user group |
-//! | [`shortcuts`] | what is offered in the menu of a message |
+//! | [`shortcuts`], [`creation`] | what is offered in the menu of a message, and everywhere |
 //! | [`trace`] | tells what happened in a thread |
 //! | [`notebook`] | exports it, so that it can be read and checked elsewhere |
 //!
@@ -22,6 +22,7 @@
 
 pub mod approvals;
 pub mod commands;
+pub mod creation;
 pub mod desk;
 pub mod dispatch;
 pub mod entry;

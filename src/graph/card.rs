@@ -143,10 +143,11 @@ impl ActionRecord {
             Status::Unknown => "❔ ",
             _ => return None,
         };
-        let summary = self.outcome.as_ref()?.summary();
-        Some(Text(
-            std::iter::once(crate::reply::Span::Plain(mark.to_owned())).chain(summary.0.iter().cloned()).collect(),
-        ))
+        let line = Text::from(mark).join(self.outcome.as_ref()?.summary().clone());
+        match (self.status, self.intent_at) {
+            (Status::Unknown, Some(sent)) => Some(line.plain(" It was sent ").moment(sent).plain(".")),
+            _ => Some(line),
+        }
     }
 }
 

@@ -127,13 +127,14 @@ impl ActionRecord {
                 changes.timers.push(timer(self.escalation_timer(), due, "escalate"));
             }
         }
-        let asked = match self.edits.last() {
-            Some(edit) => {
-                json!({ "action": self.name, "title": self.card.title, "edited": edit.changed, "from": edit.from })
-            }
-            None => json!({ "action": self.name, "title": self.card.title }),
-        };
-        changes.audit.push(self.event(AuditKind::Asked, at, Some(asked_by), asked));
+        let mut asked = json!({ "action": self.name, "title": self.card.title });
+        let mut kind = AuditKind::Asked;
+        if let Some(edit) = self.edits.last() {
+            kind = AuditKind::Edited;
+            asked["edited"] = json!(edit.changed);
+            asked["from"] = json!(edit.from);
+        }
+        changes.audit.push(self.event(kind, at, Some(asked_by), asked));
         changes.audit.push(self.shown(at));
         changes.outbox.push(self.redrawn(at));
         changes.actions.push(ActionChange { expected: None, record: self });

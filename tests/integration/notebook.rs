@@ -65,6 +65,7 @@ fn events(chart: &str) -> Vec<AuditDraft> {
         (AuditKind::Shown, None, shown, true),
         (AuditKind::ClickRefused, Some("U1"), json!({ "why": "own request" }), true),
         (AuditKind::PolicyChanged, None, json!({ "needed": 2 }), true),
+        (AuditKind::Edited, Some("U2"), json!({ "from": "A1", "edited": [{ "label": "Weights" }] }), true),
         (AuditKind::Reminded, None, json!({}), true),
         (AuditKind::Decided, Some("U2"), json!({ "verdict": "approved", "status": "pending" }), true),
         (AuditKind::Decided, Some("U3"), json!({ "verdict": "approved", "status": "approved" }), true),
@@ -107,7 +108,8 @@ fn after(kind: AuditKind) -> Option<AuditKind> {
         Ran => Sent,
         Sent => Attached,
         Attached => PolicyChanged,
-        PolicyChanged => Reasoned,
+        PolicyChanged => Edited,
+        Edited => Reasoned,
         Reasoned => Reminded,
         Reminded => Settled,
         Settled => Rated,
@@ -156,7 +158,7 @@ async fn a_thread_in_which_everything_happened_reads_well() {
 async fn what_was_exported_verifies() {
     let exported = of_everything(Redaction::default()).await;
     let verified = verify(&exported.jsonl.bytes).unwrap();
-    assert_eq!((verified.thread, verified.entries, verified.last), (thread(), 20, exported.last));
+    assert_eq!((verified.thread, verified.entries, verified.last), (thread(), 21, exported.last));
     assert_eq!((verified.hidden, verified.withheld), (0, 0));
 
     let folder = tempfile::tempdir().unwrap();
@@ -231,8 +233,8 @@ async fn the_first_thing_that_is_wrong_is_named() {
     assert_snapshot!(told(&of(&swapped)), @"4 Some(3) entry 4 stands here: entry 3 is missing, or stands elsewhere");
     assert_snapshot!(told(&of(&doubled)), @"7 Some(6) entry 5 stands here again, or too late");
     assert_snapshot!(told(&of(&all[..10])), @"11 None the file ends after entry 9: its end is cut off");
-    assert_snapshot!(told(&whole[..whole.len() - 1]), @"21 None the line is cut off");
-    assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"22 Some(21) there is a line more");
+    assert_snapshot!(told(&whole[..whole.len() - 1]), @"22 None the line is cut off");
+    assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"23 Some(22) there is a line more");
 }
 
 /// Whoever makes the lines' own hashes right still has the chain against them.
@@ -241,9 +243,9 @@ async fn a_forger_who_writes_whole_lines_is_found_by_the_chain() {
     let whole = of_everything(Redaction::default()).await.jsonl.bytes;
     verify(&forged(&whole, "nothing", "nothing")).expect("made right again, it is whole");
     let broken = told(&forged(&whole, "“Math Hints” is running.", "“Math Hints” is broken!"));
-    assert_snapshot!(broken, @"18 Some(17) it says that its hash is ‹hash›");
+    assert_snapshot!(broken, @"19 Some(18) it says that its hash is ‹hash›");
     let broken = told(&forged(&whole, "“Math Hints” is running.\"}", "“Math Hints” is running.\",\"why\":1}"));
-    assert_snapshot!(broken, @"18 Some(17) it says that its hash is ‹hash›");
+    assert_snapshot!(broken, @"19 Some(18) it says that its hash is ‹hash›");
     let broken = told(&forged(&whole, "{\"seq\":17,", "{\"seq\":17,\"note\":\"mine\","));
     assert_snapshot!(broken, @"18 Some(17) there is something in it that does not belong there");
 }

@@ -65,7 +65,6 @@ async fn starting_an_experiment_takes_two_calls_and_the_click_none() {
     assert_eq!((told.way.as_slice(), told.usage.is_none(), script.calls()), (["respond"].as_slice(), true, 2));
     assert_snapshot!(told.read(), @"
     @ana “Math Hints”: done. What next?
-    [Undo: stop it again → undo: Started “Math Hints”.]
     [Show details → show “Math Hints”]
     ");
 }
@@ -190,7 +189,6 @@ async fn each_end_of_a_card_has_its_words() {
     }
     assert_snapshot!(read.join("\n"), @"
     failed: @ana, @bo Start “Math Hints” did not work. UpGrade refused it: full.
-    [Try again → try again: Start “Math Hints”]
     unknown: @ana, @bo I cannot tell whether it started.
     I will not send it again by myself.
     [Show details → show “Math Hints”]

@@ -123,11 +123,12 @@ fn conditions(given: &Value) -> Vec<Field> {
 fn design(given: &Value) -> Vec<Field> {
     let picks = |values: &[&str]| values.iter().map(|value| Pick::of(*value)).collect();
     vec![
-        one(given, "/unit", "Who draws a lot", picks(&choices::UNITS)),
-        line(given, "/group", "Type of group").hint("Only if groups draw the lot, such as classId."),
-        one(given, "/consistency", "Whose past decides", picks(&["individual", "group", "experiment"])),
-        line(given, "/post_rule", "When enrolment is complete")
-            .hint("continue, assign <condition code>, or assign default"),
+        one(given, "/unit", "Assigned", picks(&choices::UNITS))
+            .hint("Each person by themselves, whole groups, or each person to several conditions in turn."),
+        line(given, "/group", "Type of group").hint("Only if whole groups are assigned, such as classId."),
+        one(given, "/consistency", "Consistency", picks(&["individual", "group", "experiment"])),
+        line(given, "/post_rule", "Afterwards")
+            .hint("Once enrolment is complete: continue, assign <condition code>, or assign default."),
         one(
             given,
             "/filter_mode",

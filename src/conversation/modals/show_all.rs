@@ -24,28 +24,30 @@ pub fn draw(record: &ActionRecord) -> Value {
     let mut blocks = vec![blocks::section(&Mrkdwn::new(2900).bold(&record.card.title).finish())];
     let facts = record.card.facts.iter().map(line_of).collect::<Vec<_>>();
     let warnings = record.card.warnings.iter().map(|warning| Text::from("⚠️ ").join(warning.clone()));
-    let lines: Vec<Text> = facts.into_iter().chain(warnings).chain(record.card.notes.iter().cloned()).collect();
-    blocks.extend(sections(&lines));
+    for group in [facts, warnings.collect(), record.card.notes.clone()] {
+        blocks.extend(sections(&group));
+    }
     let asked =
         Mrkdwn::new(500).plain("Asked by ").person(&record.requested_by).plain(" · ").moment(record.requested_at);
     blocks.push(blocks::context(&match record.thread.channel.is_direct() {
         true => asked.plain(" · in a direct message").finish(),
         false => asked.plain(" · in ").channel(&record.thread.channel).finish(),
     }));
-    let edits = record.edits.iter().map(|edit| {
-        let line = Text::from("Edited by ").person(edit.by.clone()).plain(" ").moment(edit.at).plain(": ");
-        edit.changed.iter().fold(line, |line, fact| line.join(line_of(fact)).plain("; "))
-    });
+    for edit in &record.edits {
+        let by = Text::from("Edited by ").person(edit.by.clone()).plain(" · ").moment(edit.at);
+        let changed = edit.changed.iter().map(|fact| Text::from("• ").join(line_of(fact)));
+        blocks.extend(sections(&std::iter::once(by).chain(changed).collect::<Vec<_>>()));
+    }
     let decides = Text::from("Who may decide: ").join(record.deciders()).plain(match record.policy.needed {
         0 | 1 => ".".to_owned(),
         needed => format!("; {needed} different people must approve."),
     });
-    blocks.extend(sections(&edits.chain([decides]).collect::<Vec<_>>()));
+    blocks.extend(sections(&[decides]));
     let exact = serde_json::to_string_pretty(&record.parameters).unwrap_or_default();
     blocks.push(blocks::section("*Exactly this is approved:*"));
     blocks.extend(code(&exact));
     blocks.push(blocks::context(&Mrkdwn::new(300).plain("Digest ").code(record.digest.as_str()).finish()));
-    window("Everything on it", &blocks)
+    window("The whole request", &blocks)
 }
 
 /// A fact on a line of its own.

@@ -109,7 +109,7 @@ impl Story<'_> {
                 let words = self.people.named(&text(event));
                 self.at(event, "**Countersign** answered:", Some(&words));
             }
-            AuditKind::Asked if !detail["edited"].is_null() => {
+            AuditKind::Edited => {
                 let labels =
                     detail["edited"].as_array().into_iter().flatten().filter_map(|fact| fact["label"].as_str());
                 let changed = listed(&labels.map(inline).collect::<Vec<_>>());
@@ -275,6 +275,7 @@ impl AuditKind {
             Self::Ran => "the use of a model",
             Self::Sent => "requests to the platform",
             Self::Attached => "a file",
+            Self::Edited => "an edit",
             Self::PolicyChanged => "a change of who may decide",
             Self::Reasoned => "a reason",
             Self::Reminded => "a reminder",

@@ -31,7 +31,11 @@ pub(super) fn draw(card: &Card, state: &CardState) -> Message {
     let title = Mrkdwn::new(TEXT).bold(&short);
     let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
     canvas.lines(&[title], blocks::section);
-    let mut is_cut = short != card.title;
+    if short != card.title {
+        let whole = spans::one_line(&Text::new().bold("In full").plain("  ").plain(&card.title));
+        canvas.lines(&spans::paragraphs(&whole, TEXT), blocks::section);
+    }
+    let mut is_cut = false;
     let facts = card.facts.iter().map(|fact| shortened_fact(fact, &mut is_cut)).collect::<Vec<_>>();
     canvas.lines(&facts.iter().flat_map(lines_of).collect::<Vec<_>>(), blocks::section);
     let warnings = card.warnings.iter().flat_map(|warning| {
@@ -113,7 +117,8 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool)
                     buttons.push(blocks::button(SHOW_ALL, "Show all", approval.as_str()));
                 }
                 if !buttons.is_empty() {
-                    canvas.add_kept(blocks::actions(&format!("closed:{approval}:{}", buttons.len()), &buttons));
+                    let named: Vec<_> = buttons.iter().filter_map(|button| button["action_id"].as_str()).collect();
+                    canvas.add_kept(blocks::actions(&format!("closed:{approval}:{}", named.join("+")), &buttons));
                 }
             }
             fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&lines.join(" ")))
@@ -216,12 +221,12 @@ fn buttons(card: &Card, approval: &ApprovalId, approvals: usize) -> serde_json::
     blocks::actions(&format!("card:{approval}:{approvals}"), &buttons)
 }
 
-/// How far it is: `▓▓▓▓▓░░░░░  512 of 1000 · about 12 s left`.
+/// How far it is: `■■■■■□□□□□  512 of 1000 · about 12 s left`.
 pub(super) fn bar(meter: &Meter) -> String {
     const CELLS: u64 = 20;
     let Meter { done, total, seconds_left, note, .. } = meter;
     let full = (done * CELLS).checked_div(*total).unwrap_or(0).min(CELLS);
-    let cells: String = (0..CELLS).map(|cell| if cell < full { '▓' } else { '░' }).collect();
+    let cells: String = (0..CELLS).map(|cell| if cell < full { '■' } else { '□' }).collect();
     let line = sentence().plain(&format!("{cells}  {done} of {total}"));
     let line = match seconds_left {
         Some(seconds @ 0..=90) => line.plain(&format!(" · about {} s left", (*seconds).max(1))),

@@ -87,6 +87,8 @@ pub enum AuditKind {
     Sent,
     /// A file was put into the thread, known by its hash.
     Attached,
+    /// Somebody edited what a card asks: a new version took its place.
+    Edited,
     /// Somebody said why they decided as they did.
     Reasoned,
     /// The thread was reminded of the card, or more people were brought in.

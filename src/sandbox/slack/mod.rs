@@ -126,6 +126,7 @@ impl Default for Options {
             shortcuts: vec![
                 Shortcut::new("ask_about_message", "Ask about this message", ShortcutKind::Message),
                 Shortcut::new("export_thread", "Export this thread", ShortcutKind::Message),
+                Shortcut::new("new_experiment", "New experiment…", ShortcutKind::Global),
             ],
             scopes: SCOPES.iter().map(|&scope| scope.to_owned()).collect(),
             clock: Arc::new(SystemClock),

@@ -97,7 +97,7 @@ fn link(text: &str, depth: usize) -> Option<Link<'_>> {
 /// `<address>`: the address, and how long it is with its brackets.
 fn bracketed(text: &str) -> Option<(&str, usize)> {
     let inside = text.strip_prefix('<')?;
-    let end = inside.find(['>', ' ', '|', '`'])?;
+    let end = inside.find(['>', '<', ' ', '|', '`'])?;
     let is_one = inside[end..].starts_with('>') && is_address(&inside[..end]);
     is_one.then(|| (&inside[..end], end + 2))
 }

@@ -18,7 +18,9 @@ pub fn divide(text: &str, fits: impl Fn(&str) -> bool) -> Option<(String, String
     if most <= floor {
         return divide_line(&lines, floor, &fits).or_else(|| divide_line(&lines, 0, &fits));
     }
-    let at = (most / 2 + 1..=most).filter(|at| *at > floor).max_by_key(|at| (rank(&lines, *at), *at))?;
+    let inside = inside_of_code(&lines[..most]);
+    let places = (most / 2 + 1..=most).filter(|at| *at > floor);
+    let at = places.max_by_key(|at| (rank(&lines, *at, inside[*at]), *at))?;
     let mut rest = reopened(&lines, at);
     rest.extend(lines[at..].iter().skip_while(|line| line.trim().is_empty()));
     let nothing_left = rest.len() == reopened(&lines, at).len();
@@ -51,12 +53,12 @@ fn most(n: usize, fits: impl Fn(usize) -> bool) -> usize {
     fitting
 }
 
-/// How good it is to go on with the line at `at` elsewhere.
-fn rank(lines: &[&str], at: usize) -> u8 {
+/// How good it is to go on with the line at `at` elsewhere; `inside` tells whether it is inside of a code block.
+fn rank(lines: &[&str], at: usize, inside: bool) -> u8 {
     let (before, next) = (lines[at - 1].trim_start(), lines.get(at).map_or("", |line| line.trim_start()));
     let heading = |line: &str| line.starts_with('#');
     match () {
-        () if open_fence(&lines[..at]).is_some() => u8::from(next.is_empty()),
+        () if inside => u8::from(next.is_empty()),
         () if heading(before) || (is_rule(next) && is_row(before)) || is_rule(before) => 0,
         () if before.is_empty() || next.is_empty() || heading(next) => 4,
         () if is_point(next) => 3,
@@ -85,11 +87,27 @@ fn closed(lines: &[&str]) -> String {
 
 /// The line that opened the code block that is open at the end.
 pub(super) fn open_fence<'a>(lines: &[&'a str]) -> Option<&'a str> {
-    lines.iter().fold(None, |open, line| match (open.and_then(fence), fence(line)) {
+    lines.iter().fold(None, |open, line| after(open, line))
+}
+
+/// Before each line and after the last: whether a code block is open. Found out once for all, as a text may be long.
+fn inside_of_code(lines: &[&str]) -> Vec<bool> {
+    let mut open = None;
+    let mut inside = vec![false];
+    for line in lines {
+        open = after(open, line);
+        inside.push(open.is_some());
+    }
+    inside
+}
+
+/// The line that opened the code block that is open after `line`.
+fn after<'a>(open: Option<&'a str>, line: &'a str) -> Option<&'a str> {
+    match (open.and_then(fence), fence(line)) {
         (None, Some(_)) => Some(line),
         (Some(mark), Some(other)) if closes(mark, other, line) => None,
         _ => open,
-    })
+    }
 }
 
 /// The backticks or tildes with which a line opens or closes a code block.

@@ -149,10 +149,10 @@ async fn what_is_wrong_is_said_at_its_field() {
     Weight of control, in %: 50
     Weight of variant, in %: 50
     Description: (empty)
-    Who draws a lot: individual
+    Assigned: individual
     Type of group: (empty)
-    Whose past decides: individual
-    When enrolment is complete: continue
+    Consistency: individual
+    Afterwards: continue
     People on no list: take part
     Tags, one on each line: (empty)
     Ends after so many users: (empty)
@@ -272,7 +272,7 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     digest `‹id›`
     [Change and ask again…]
     ---
-    @ana, @bo says why *Start “Math Hints”* was turned down:
+    @ana, @bo says why this was turned down: *Start “Math Hints”*
     _Not before the &lt;!channel&gt; meeting_
     To ask for something else, press *Change and ask again…* on the card, or tell me here what should be different.
     ");

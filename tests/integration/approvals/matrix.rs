@@ -183,7 +183,7 @@ pub(super) async fn table(case: Case) -> String {
     });
     let mut bot = TestBot::with(Setup { settings, ..Setup::default() }).await;
     enlist(&bot);
-    let rows = before_the_end(&bot, &case).await;
+    let rows = Box::pin(before_the_end(&bot, &case)).await;
     let asked = {
         let table = Table { bot: &bot, rows: Vec::new() };
         let mut cards = Vec::new();

@@ -64,7 +64,7 @@ async fn only_those_who_are_named_may_decide() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Asked by @ana · @bo may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     thread.clicks("cy", "Start experiment").await;
     assert_snapshot!(thread.told("cy"), @"
@@ -97,7 +97,7 @@ async fn two_people_can_be_asked_for() {
     *Same points*  no other live experiment
     2 different people must approve.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Start experiment").await;
     assert_snapshot!(thread.heard(), @"
@@ -108,9 +108,9 @@ async fn two_people_can_be_asked_for() {
     *Decision points*  SelectSection / absolute_value_plot_equality
     *Enrolled*  nobody
     *Same points*  no other live experiment
-    Approved by @bo (1 of 2)
+    1 of 2: approved by @bo.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Start experiment").await;
     assert_snapshot!(thread.told("bo"), @"Your approval is counted already; another person has to approve as well.");
@@ -126,9 +126,10 @@ async fn two_people_can_be_asked_for() {
     Approved by @bo and @cy · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     bot.finish().await;
 }
@@ -168,7 +169,7 @@ async fn a_card_expires_and_can_be_asked_for_again() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -191,9 +192,10 @@ async fn a_typed_yes_answers_the_one_open_card() {
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
 
@@ -220,8 +222,10 @@ async fn a_typed_no_turns_it_down() {
     *Same points*  no other live experiment
     Rejected by @bo · ‹time›
     digest `‹id›`
+    [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
+    To ask for something else, press *Change and ask again…* on the card, or tell me here.
     ");
     assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;
@@ -259,7 +263,7 @@ async fn with_two_cards_open_a_button_has_to_be_pressed() {
     *Same points*  no other live experiment
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Stop experiment] [Don't stop]
+    [Stop experiment] [Don't stop] [Edit…] [Show all]
     ");
     thread.says("bo", "yes").await;
     assert_snapshot!(thread.told("bo"), @"
@@ -311,11 +315,11 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
-    ❌ It was changed since this card was shown, so nothing was done. Ask again to see how it is now.
+    ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). A fresh card shows it as it is.
     digest `‹id›`
-    ---
-    @ana, @bo *Start “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. Ask again to see how it is now.
     [Try again]
+    ---
+    @ana, @bo *Start “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). A fresh card shows it as it is.
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
 

@@ -27,7 +27,7 @@ async fn namesakes_and_shared_points_are_named_before_a_creation() {
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     bot.finish().await;
 }
@@ -45,7 +45,7 @@ async fn an_experiment_nobody_can_take_part_in_says_so_when_it_is_started() {
     ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Update experiment").await;
     thread.heard();
@@ -61,7 +61,7 @@ async fn an_experiment_nobody_can_take_part_in_says_so_when_it_is_started() {
     ⚠️ “*Rival*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
     ⚠️ Nobody will be enrolled: only people on its inclusion list take part, and that list is empty.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     bot.finish().await;
 }

@@ -156,7 +156,7 @@ async fn what_waits_and_what_was_done() {
     ");
     assert_snapshot!(bo.types("/countersign settings").await, @"
     Who may decide here
-    • By anyone in this channel: create experiment, get decision point assignments, init experiment user, mark decision point, simulate user journey, test condition balance, test consistency rules, update experiment, update experiment status
+    • By anyone in this channel: create experiment, get decision point assignments, grant standing approval, init experiment user, mark decision point, revoke standing approval, simulate user journey, test condition balance, test consistency rules, update experiment, update experiment status
     • By anyone in this channel but the person who asked: delete experiment
     How I am set up
     *Platform*
@@ -298,7 +298,7 @@ async fn it_can_be_written_to_directly() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Start experiment").await;
     assert_snapshot!(thread.heard(), @"
@@ -312,9 +312,10 @@ async fn it_can_be_written_to_directly() {
     Approved by @ana · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     bot.finish().await;
 }

@@ -36,7 +36,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
     It can be stopped on the way; then it stays as it is by then. Afterwards I offer to put it back.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Run the test] [Don't]
+    [Run the test] [Don't] [Show all]
     ");
     assert_eq!(bot.upgrade.effects().len(), 0, "asking changes nothing");
 
@@ -81,7 +81,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     ⚠️ People who are enrolled get the application's default, too.
     Enrollments are kept: when it is started again, people keep their condition.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Set to inactive] [Leave it paused]
+    [Set to inactive] [Leave it paused] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Set to inactive").await;
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive");

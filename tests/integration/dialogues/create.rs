@@ -35,7 +35,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     assert!(!bot.upgrade.contains("Foo"), "nothing is made before a click");
     thread.clicks("bo", "Create experiment").await;
@@ -56,9 +56,10 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
     digest `‹id›`
+    [Undo: delete it again]
     ---
     @ana “*Foo*”: done. What next?
-    [Undo: delete it again] [Start it] [Show details]
+    [Start it] [Show details]
     ");
     let made = bot.upgrade.experiment("Foo").unwrap();
     assert_eq!((&made["context"][0], &made["state"]), (&"assign-prog".into(), &"inactive".into()));
@@ -74,7 +75,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     bot.finish().await;
 }
@@ -104,7 +105,7 @@ async fn a_wish_in_one_breath_goes_straight_to_the_card() {
     By default: consistency group, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
     let made = bot.upgrade.experiment("Hint Timing").unwrap();
@@ -189,7 +190,7 @@ async fn weights_that_do_not_add_up_are_explained() {
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     bot.finish().await;
 }

@@ -20,7 +20,7 @@ async fn another_person_has_to_approve_a_deletion() {
     ⚠️ This cannot be undone. The enrolments of 24 people go with it.
     ⚠️ It is enrolling (running): people are getting its conditions now.
     Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
-    [Delete for good] [Keep it]
+    [Delete for good] [Keep it] [Show all]
     ");
 
     thread.clicks("ana", "Delete for good").await;

@@ -40,7 +40,7 @@ async fn a_factorial_experiment_in_one_breath() {
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
     thread.heard();
@@ -118,7 +118,7 @@ async fn factors_are_asked_for_and_checked() {
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.says("ana", "no, weights 40/20/20/20").await;
     assert_snapshot!(thread.heard(), @"
@@ -165,7 +165,7 @@ async fn factors_are_asked_for_and_checked() {
     It will be inactive until somebody starts it.
     Takes the place of the open card: Create “Foo”.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
     thread.heard();
@@ -245,7 +245,7 @@ async fn factors_are_asked_for_and_checked() {
     It is inactive in assign-prog.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Update experiment").await;
     thread.heard();
@@ -351,7 +351,7 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     *Same points*  no other live experiment
     UpGrade starts it by itself, where its scheduler is set up.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Move the start] [Don't move it]
+    [Move the start] [Don't move it] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Move the start").await;
     assert_snapshot!(thread.heard(), @"
@@ -367,9 +367,10 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     Approved by @ana · ‹time›
     ✅ Moved the start of “Math Hints” to 2099-02-01 10:00 UTC.
     digest `‹id›`
+    [Undo: back to the earlier date]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: back to the earlier date] [Show details]
+    [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["startOn"], "2099-02-01T10:00:00.000Z");
     thread.says("ana", "set the end date of Math Hints to 2099-01-20").await;

@@ -83,8 +83,10 @@ async fn who_is_named_decides_in_the_home_tab() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Asked by @ana · a member of `S1` may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     Asked for in a thread · ‹open it›
     ---
     How everything is

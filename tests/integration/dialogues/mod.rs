@@ -5,6 +5,7 @@ mod cautions;
 mod commands;
 mod consistency;
 mod create;
+mod creation;
 mod delete;
 mod designs;
 mod details;

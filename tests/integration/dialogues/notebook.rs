@@ -74,11 +74,21 @@ async fn a_thread_is_exported_where_it_is() {
     assert_snapshot!(readable(&bot, &markdown));
 
     // The record says that it was exported, and with which hash, so a later export proves the earlier one.
-    thread.says("bo", "@countersign notebook").await;
+    thread.says("bo", "notebook").await; // in its thread nobody has to mention it
     eventually("four files", || files(&bot, &thread, "notebook", "").len() == 4).await;
     let second = String::from_utf8(files(&bot, &thread, "notebook", ".jsonl").remove(1)).unwrap();
     assert!(second.contains(&verified.last), "{second}");
     verify(second.as_bytes()).unwrap();
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_who_speak_of_a_notebook_elsewhere_are_left_alone() {
+    let bot = TestBot::start().await;
+    let thread = bot.user("ana").says_in("experiments", "what shall we bring?").await;
+    thread.says("bo", "notebook").await;
+    assert!(thread.messages().is_empty());
+    assert!(bot.slack.ephemerals("bo").is_empty());
     bot.finish().await;
 }
 

@@ -51,7 +51,7 @@ async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     It is inactive in assign-prog.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Update experiment").await;
     thread.heard();
@@ -65,7 +65,7 @@ async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     It is inactive in assign-prog.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Update experiment").await;
     let weights = |bot: &TestBot| {
@@ -113,7 +113,7 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
     *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
     ⚠️ This cannot be undone. Nobody is enrolled.
     Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
-    [Delete for good] [Keep it]
+    [Delete for good] [Keep it] [Show all]
     ");
     thread.clicks("bo", "Delete for good").await;
     thread.heard();
@@ -173,7 +173,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     It holds in this conversation only, and never for what is outside an envelope.
     It can be ended at any time: `revoke standing approval sa-‹id›`
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Grant it] [Don't grant it]
+    [Grant it] [Don't grant it] [Show all]
     ");
     thread.clicks("bo", "Grant it").await;
     assert_snapshot!(without_id(&thread.heard()), @"
@@ -190,9 +190,9 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     Approved by @bo · ‹time›
     ✅ Granted sa-‹id›: up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC.
     digest `‹id›`
+    [Undo: end it again]
     ---
     @ana *Let users be simulated in “Math Hints” without asking each time*: done.
-    [Undo: end it again]
     ");
 
     thread.says("ana", "enrol 40 users in Math Hints").await;
@@ -247,7 +247,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Status*  can be used → *revoked*
     From then on each test is asked about again. Tests that run already go on.
     Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [End it] [Keep it]
+    [End it] [Keep it] [Show all]
     ");
     thread.clicks("cy", "End it").await;
     thread.heard();

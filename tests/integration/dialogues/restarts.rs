@@ -30,9 +30,10 @@ async fn a_card_that_was_open_still_works() {
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
     bot.finish().await;
@@ -89,9 +90,10 @@ async fn a_change_whose_answer_was_lost_is_told_by_the_next_process() {
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
     bot.finish().await;

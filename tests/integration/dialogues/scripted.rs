@@ -86,7 +86,7 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     assert_eq!(model.requests().len(), 2);
     assert_eq!(state(&bot, "Math Hints"), "inactive");
@@ -103,9 +103,10 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     assert_eq!(state(&bot, "Math Hints"), "running");
     assert_eq!(model.requests().len(), 2);
@@ -204,7 +205,7 @@ async fn without_its_model_the_bot_still_works_and_says_so() {
     *Same points*  no other live experiment
     I worked without my language model this time, so I may have missed some nuance.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(state(&bot, "Math Hints"), "running");

@@ -18,7 +18,7 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     *Enrolled*  nobody
     One decision for all of them; I say what became of each.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Archive 2 experiments] [Don't archive]
+    [Archive 2 experiments] [Don't archive] [Show all]
     ");
     thread.clicks("bo", "Archive 2 experiments").await;
     assert_snapshot!(thread.heard(), @"
@@ -59,7 +59,7 @@ async fn those_that_start_together_may_share_a_point() {
     ⚠️ “*Pilot*”: “*Math Hints*”, enrolling (running), has SelectSection / absolute_value_plot_equality too: each person takes part in only one experiment at a point.
     One decision for all of them; I say what became of each.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start 2 experiments] [Don't start]
+    [Start 2 experiments] [Don't start] [Show all]
     ");
     bot.finish().await;
 }
@@ -77,7 +77,7 @@ async fn what_became_of_each_is_said() {
     One decision for all of them; I say what became of each.
     Left out: Chat Tone (it is cancelled (completed)).
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Stop 2 experiments] [Don't stop]
+    [Stop 2 experiments] [Don't stop] [Show all]
     ");
     bot.upgrade.will(Fault {
         kind: Kind::Fail(400),
@@ -95,9 +95,9 @@ async fn what_became_of_each_is_said() {
     Approved by @ana · ‹time›
     ❌ 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`.
     digest `‹id›`
+    [Try again]
     ---
     @ana *Stop 2 experiments* did not work for all of them. 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`.
-    [Try again]
     ");
     bot.finish().await;
 }
@@ -121,7 +121,7 @@ async fn a_start_is_scheduled_and_taken_back() {
     *Same points*  no other live experiment
     UpGrade starts it by itself, where its scheduler is set up.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Schedule experiment] [Don't schedule]
+    [Schedule experiment] [Don't schedule] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Schedule experiment").await;
     assert_snapshot!(thread.heard(), @"
@@ -137,9 +137,10 @@ async fn a_start_is_scheduled_and_taken_back() {
     Approved by @ana · ‹time›
     ✅ Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.
     digest `‹id›`
+    [Undo: unschedule it]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: unschedule it] [Show details]
+    [Show details]
     ");
     let now = bot.upgrade.experiment("Math Hints").unwrap();
     assert_eq!((&now["state"], &now["startOn"]), (&"scheduled".into(), &"2099-01-15T09:00:00.000Z".into()));
@@ -151,7 +152,7 @@ async fn a_start_is_scheduled_and_taken_back() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Unschedule experiment] [Keep the date]
+    [Unschedule experiment] [Keep the date] [Edit…] [Show all]
     ");
     bot.finish().await;
 }
@@ -173,7 +174,7 @@ async fn only_what_is_completed_is_archived() {
     *Same points*  no other live experiment
     Its design and results are kept; it cannot be started from there.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Archive experiment] [Don't archive]
+    [Archive experiment] [Don't archive] [Edit…] [Show all]
     ");
     bot.finish().await;
 }

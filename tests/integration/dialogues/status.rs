@@ -17,7 +17,7 @@ async fn starting_an_experiment_waits_for_a_person() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "inactive", "nothing happens before a click");
 
@@ -33,9 +33,10 @@ async fn starting_an_experiment_waits_for_a_person() {
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -58,8 +59,10 @@ async fn a_rejected_start_changes_nothing() {
     *Same points*  no other live experiment
     Rejected by @bo · ‹time›
     digest `‹id›`
+    [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
+    To ask for something else, press *Change and ask again…* on the card, or tell me here.
     ");
     assert!(bot.upgrade.effects().is_empty());
 
@@ -76,6 +79,7 @@ async fn a_rejected_start_changes_nothing() {
     *Same points*  no other live experiment
     Rejected by @ana · ‹time›
     digest `‹id›`
+    [Change and ask again…]
     ---
     All right, nothing was changed.
     ");
@@ -112,7 +116,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Same points*  no other live experiment
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Stop experiment] [Don't stop]
+    [Stop experiment] [Don't stop] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Stop experiment").await;
     assert_snapshot!(thread.heard(), @"
@@ -126,9 +130,10 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     Approved by @ana · ‹time›
     ✅ Stopped “Lesson Video Hints”: it takes nobody new.
     digest `‹id›`
+    [Undo: resume it]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
-    [Undo: resume it] [Show details]
+    [Show details]
     ");
     thread.clicks("ana", "Undo: resume it").await;
     assert_snapshot!(thread.heard(), @"
@@ -140,7 +145,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Enrolled*  24 people
     *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Resume experiment] [Don't resume]
+    [Resume experiment] [Don't resume] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Resume experiment").await;
     assert_snapshot!(thread.heard(), @"
@@ -154,9 +159,10 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     Approved by @ana · ‹time›
     ✅ Resumed “Lesson Video Hints”: it is enrolling again.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Lesson Video Hints").unwrap()["state"], "running");
     bot.finish().await;
@@ -174,7 +180,7 @@ async fn cancelling_is_for_good() {
     *Same points*  no other live experiment
     ⚠️ A cancelled experiment cannot be started again here.
     Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
-    [Cancel experiment] [Keep it]
+    [Cancel experiment] [Keep it] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Cancel experiment").await;
     assert!(thread.told("ana").contains("another person has to approve it"), "what cannot be undone needs two");
@@ -214,7 +220,7 @@ async fn a_misspelt_name_is_suggested_and_the_button_leads_to_the_card() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     bot.finish().await;
 }

@@ -19,14 +19,14 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 328 control, 169 variant; 503 come to other experiments at the same point
+    *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 21.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
 
     thread.clicks("bo", "Create experiment").await;
@@ -39,7 +39,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     *Assigned*  each person by themselves
     *Consistency*  individual
     *People on no list*  take part
-    *Of 1,000 new users*  about 328 control, 169 variant; 503 come to other experiments at the same point
+    *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 21.
     By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
@@ -48,9 +48,9 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
     digest `‹id›`
+    [Undo: delete it again]
     ---
     @ana “*Foo*”: done. Next: start it.
-    [Undo: delete it again]
     ---
     *Start “Foo”?*
     *Status*  inactive → *enrolling (running)*
@@ -62,7 +62,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Step 2 of 2.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1, "the second card waits");
 
@@ -80,9 +80,10 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     Approved by @bo · ‹time›
     ✅ Started “Foo”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Foo*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Foo").unwrap()["state"], "running");
     bot.finish().await;
@@ -145,6 +146,7 @@ async fn a_rejected_step_is_the_end_of_it() {
     Step 1 of 3. When it is done: show it; stop it.
     Rejected by @bo · ‹time›
     digest `‹id›`
+    [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
     I did not go on to: show it; stop it.
@@ -171,10 +173,10 @@ async fn a_step_that_fails_is_the_end_of_it() {
     Approved by @bo · ‹time›
     ❌ UpGrade refused: a web page came instead of an answer (status 400); is the address right?. Nothing was changed; ask again with that corrected.
     digest `‹id›`
+    [Try again]
     ---
     @ana, @bo *Start “Math Hints”* did not work. UpGrade refused: a web page came instead of an answer (status 400); is the address right?. Nothing was changed; ask again with that corrected.
     I did not go on to: show it.
-    [Try again]
     ");
     bot.finish().await;
 }
@@ -206,7 +208,7 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Create experiment").await;
     assert_snapshot!(thread.heard(), @"
@@ -227,9 +229,9 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
     digest `‹id›`
+    [Undo: delete it again]
     ---
     @ana “*Foo*”: done. Next: start it.
-    [Undo: delete it again]
     ---
     *Start “Foo”?*
     *Status*  inactive → *enrolling (running)*
@@ -241,7 +243,7 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Step 2 of 2.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     bot.finish().await;
 }
@@ -304,7 +306,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
         Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
         Step 2 of 3. When it is done: show it in short.
         Asked by @bo · anyone in this channel may decide · until ‹time› · digest `‹id›`
-        [Stop experiment] [Don't stop]
+        [Stop experiment] [Don't stop] [Edit…] [Show all]
         ");
         thread.root.clone()
     };
@@ -324,9 +326,9 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. Next: show it in short.
-    [Undo: stop it again]
     ---
     Step 2 of 2
     *Math Hints* is enrolling (running) in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.
@@ -345,9 +347,9 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     Approved by @bo · ‹time›
     ✅ Stopped “Lesson Video Hints”: it takes nobody new.
     digest `‹id›`
+    [Undo: resume it]
     ---
     @bo “*Lesson Video Hints*”: done. Next: show it in short.
-    [Undo: resume it]
     ---
     Step 3 of 3
     *Lesson Video Hints* is enrollmentComplete (paused) in `mathstream`, comparing control 34%, question-hint-default 33%, question-hint-tutorbot 33%. 24 people are enrolled.
@@ -397,7 +399,7 @@ async fn a_correction_of_the_card_keeps_what_follows() {
     Step 1 of 2. When it is done: start it.
     Takes the place of the open card: Create “Foo”.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     bot.finish().await;
 }
@@ -419,7 +421,7 @@ async fn a_wish_to_do_something_else_ends_the_rest() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     bot.finish().await;
 }

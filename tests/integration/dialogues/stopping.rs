@@ -60,6 +60,8 @@ async fn a_waiting_card_is_closed_by_who_may() {
     *Context*  `assign-prog`
     *Conditions*  control 50%, variant 50%
     *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
     digest `‹id›`
     ---

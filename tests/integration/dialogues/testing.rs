@@ -70,7 +70,7 @@ async fn the_balance_of_a_running_experiment() {
     ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
     It can be stopped on the way; who is enrolled by then stays so.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Enrol test users] [Don't]
+    [Enrol test users] [Don't] [Edit…] [Show all]
     ");
     assert!(marks(&bot).is_empty(), "asking enrols nobody");
 
@@ -131,7 +131,7 @@ async fn one_user_visits_a_decision_point() {
     *Steps*  introduce the user, ask for the condition, record the visit
     ⚠️ The experiment is inactive, so the user will most likely get nothing.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Simulate visit] [Don't]
+    [Simulate visit] [Don't] [Edit…] [Show all]
     ");
     thread.says("ana", "no").await;
     thread.says("ana", "simulate user u1 in Class Hint Rollout").await;

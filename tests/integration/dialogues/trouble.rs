@@ -60,9 +60,9 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     Approved by @bo · ‹time›
     ❌ UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
     digest `‹id›`
+    [Try again]
     ---
     @ana, @bo *Start “Math Hints”* did not work. UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
-    [Try again]
     ");
     bot.upgrade.is_well();
     thread.clicks("ana", "Try again").await;
@@ -75,7 +75,7 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Start experiment] [Don't start]
+    [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -124,9 +124,10 @@ async fn a_lost_answer_is_looked_up_and_nothing_is_done_twice() {
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
     bot.finish().await;
@@ -164,9 +165,10 @@ async fn a_request_that_never_arrived_is_sent_again_with_evidence() {
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
     bot.finish().await;
@@ -197,9 +199,10 @@ async fn an_error_page_after_the_effect_is_no_failure() {
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
     digest `‹id›`
+    [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: stop it again] [Show details]
+    [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
     bot.finish().await;
@@ -230,6 +233,7 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
     Approved by @bo · ‹time›
     ❔ UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
     digest `‹id›`
+    [Check again] [Mark as done] [Try again] [Abandon]
     ---
     @ana, @bo UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
     I will not send it again by myself.

@@ -16,7 +16,7 @@ async fn a_new_name_is_shown_before_and_after() {
     *Same points*  no other live experiment
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Update experiment").await;
     assert_snapshot!(thread.heard(), @"
@@ -28,9 +28,10 @@ async fn a_new_name_is_shown_before_and_after() {
     Approved by @bo · ‹time›
     ✅ Renamed “Math Hints” to “Algebra Hints”.
     digest `‹id›`
+    [Undo: put it back]
     ---
     @ana “*Algebra Hints*”: done. What next?
-    [Undo: put it back] [Show details]
+    [Show details]
     ");
     assert!(bot.upgrade.contains("Algebra Hints") && !bot.upgrade.contains("Math Hints"));
 
@@ -53,7 +54,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     It is enrolling (running) in mathstream.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Update experiment").await;
     assert_snapshot!(thread.heard(), @"
@@ -68,9 +69,10 @@ async fn new_weights_are_shown_condition_by_condition() {
     Approved by @ana · ‹time›
     ✅ Updated “Lesson Video Hints”: conditions.
     digest `‹id›`
+    [Undo: put it back]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
-    [Undo: put it back] [Show details]
+    [Show details]
     ");
     let now = bot.upgrade.experiment("Lesson Video Hints").unwrap();
     let weights: Vec<_> = now["conditions"].as_array().unwrap().iter().map(|c| &c["assignmentWeight"]).collect();
@@ -87,7 +89,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     It is enrolling (running) in mathstream.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 30.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     bot.finish().await;
 }
@@ -108,7 +110,7 @@ async fn several_fields_at_once_and_none_at_all() {
     *Same points*  no other live experiment
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Update experiment").await;
     thread.heard();
@@ -127,7 +129,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Context*  `mathstream`
     Asking does not enrol anybody.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Ask] [Don't ask]
+    [Ask] [Don't ask] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Ask").await;
     assert_snapshot!(thread.heard(), @"
@@ -154,7 +156,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     ⚠️ “*Class Hint Rollout*”, enrolling (running), draws by classId: what the group gets there, this user gets.
     UpGrade keeps users for all contexts together: mathstream only says which group types there are.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Initialise user] [Don't]
+    [Initialise user] [Don't] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Initialise user").await;
     assert_snapshot!(thread.heard(), @"
@@ -204,7 +206,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Same points*  no other live experiment
     The platform enrols by its own draw; the condition given here is only recorded.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Mark] [Don't mark]
+    [Mark] [Don't mark] [Edit…] [Show all]
     ");
     thread.clicks("bo", "Mark").await;
     assert_snapshot!(thread.heard(), @"

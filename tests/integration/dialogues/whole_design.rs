@@ -37,7 +37,7 @@ async fn a_rich_design_is_created_in_one_go() {
     By default: each person by themselves, consistency individual.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
     assert_snapshot!(thread.heard(), @"
@@ -63,9 +63,10 @@ async fn a_rich_design_is_created_in_one_go() {
     Approved by @ana · ‹time›
     ✅ Created “Tutor Trial”. It is inactive until somebody starts it.
     digest `‹id›`
+    [Undo: delete it again]
     ---
     @ana “*Tutor Trial*”: done. What next?
-    [Undo: delete it again] [Start it] [Show details]
+    [Start it] [Show details]
     ");
     let made = bot.upgrade.experiment("Tutor Trial").unwrap();
     assert_eq!(made["postExperimentRule"], "assign");
@@ -99,7 +100,7 @@ async fn within_subjects_has_an_order_and_no_consistency() {
     By default: conditions control and question-hint-default (the first of mathstream), people on no list take part, afterwards everyone keeps their condition.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Create experiment] [Don't create]
+    [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
     thread.heard();
@@ -120,7 +121,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Update experiment").await;
     thread.heard();
@@ -132,7 +133,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     *Same points*  no other live experiment
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Update experiment").await;
     thread.heard();
@@ -145,7 +146,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Update experiment").await;
     assert_snapshot!(thread.heard(), @"
@@ -158,9 +159,10 @@ async fn people_are_put_on_lists_and_taken_off() {
     Approved by @ana · ‹time›
     ✅ Updated “Math Hints”: inclusion list.
     digest `‹id›`
+    [Undo: put it back]
     ---
     @ana “*Math Hints*”: done. What next?
-    [Undo: put it back] [Show details]
+    [Show details]
     ");
     thread.clicks("ana", "Undo: put it back").await;
     assert_snapshot!(thread.heard(), @"
@@ -171,7 +173,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
     It is inactive in assign-prog.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
-    [Update experiment] [Don't update]
+    [Update experiment] [Don't update] [Edit…] [Show all]
     ");
     thread.says("ana", "exclude team 7 from Math Hints").await;
     assert_snapshot!(thread.heard(), @"

@@ -99,7 +99,7 @@ fn said(world: &World, root: &MessageTs) -> Vec<Message> {
 }
 
 fn is_over(said: &[Message]) -> bool {
-    said.len() >= 2 && said[0].buttons().is_empty()
+    said.len() >= 2 && said[0].button(BUTTON).is_none()
 }
 
 fn words(said: &[Message]) -> Vec<String> {

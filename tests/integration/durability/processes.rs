@@ -51,7 +51,7 @@ async fn a_dialogue(by: By, redis: Option<String>) {
     page.until("the record", async || !page.thread(&root).await.to_string().contains(r#""action_id":"approve""#)).await;
     let said = page.thread(&root).await;
     assert_eq!(said.as_array().unwrap().len(), 3, "a question, a card, an answer: {said:#}");
-    assert!(said[2].to_string().contains("it is enrolling now"), "{said:#}");
+    assert!(said[1].to_string().contains("it is enrolling now"), "{said:#}");
     assert_eq!(page.effects().await, 1);
 
     let (_, metrics) = page.get(&format!("{here}/metrics")).await.unwrap();
@@ -124,7 +124,7 @@ fn check(settings: &HashMap<String, String>) {
         said.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
         names,
-        ["ok slack", "ok scopes", "ok events", "ok store", "ok model", "ok upgrade", "ok actions"],
+        ["ok slack", "ok scopes", "ok events", "ok store", "ok model", "ok upgrade", "ok actions", "ok approvers"],
         "{said}"
     );
     assert!(output.status.success(), "{said}");

@@ -187,7 +187,7 @@ impl World {
     }
 
     fn is_over(&self, said: &[Message]) -> bool {
-        said.len() >= 2 && said[0].buttons().is_empty() && self.is_running()
+        said.len() >= 2 && said[0].button("Start experiment").is_none() && self.is_running()
     }
 
     fn is_running(&self) -> bool {
@@ -249,7 +249,7 @@ impl World {
             all.filter(|m| m.by_app && m.ephemeral_to.is_none()).cloned().collect::<Vec<_>>()
         });
         let said = self.said(root);
-        if ever.len() != 2 || said.len() != 2 || !said[0].buttons().is_empty() {
+        if ever.len() != 2 || said.len() != 2 || said[0].button("Start experiment").is_some() {
             return Err(format!("these messages were posted: {:#?}", words(&ever)));
         }
         Ok(())

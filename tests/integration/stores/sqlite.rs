@@ -89,7 +89,7 @@ async fn a_file_from_before_there_were_labels_gets_them() {
     let Sqlite { store, clock, path, dir } = f;
     drop(store);
     let file = rusqlite::Connection::open(&path).unwrap();
-    file.execute_batch("DROP TABLE action_labels; PRAGMA user_version = 2").unwrap();
+    file.execute_batch("DROP TABLE action_labels; PRAGMA user_version = 3").unwrap();
     drop(file);
     let f = Sqlite::open(dir, clock);
     for record in &records {

@@ -55,7 +55,7 @@ const BLOCKS = {
     const field = freshId('field');
     const help = freshId('help');
     const wrong = context.errors?.[id];
-    const control = element(block.element, id, context, { live: Boolean(block.dispatch_action), id: field, describedBy: help });
+    const control = element(block.element, id, context, { live: Boolean(block.dispatch_action), id: field, describedBy: help, optional: Boolean(block.optional) });
     if (wrong) control.setAttribute('aria-invalid', 'true');
     return h('div', { class: wrong ? 'block block-input wrong' : 'block block-input' },
       h('label', { class: 'input-label', for: field }, withEmoji(wordsOf(block.label)), block.optional && h('span', { class: 'optional' }, ' (optional)')),

@@ -9,12 +9,12 @@ import { manyOf, oneOf, overflow } from './pickers.js';
 import { textObject, wordsOf } from './text.js';
 
 /** Draws one element. `live`: it acts as soon as it changes; otherwise it waits for the form around it. */
-export function element(spec, blockId, context, { live = true, id = null, describedBy = null } = {}) {
+export function element(spec, blockId, context, { live = true, id = null, describedBy = null, optional = false } = {}) {
   const draw = ELEMENTS[spec.type];
   if (!draw) return unsupported(spec.type ?? 'element');
   const key = valueKey(blockId, spec.action_id);
   const field = {
-    spec, context, blockId,
+    spec, context, blockId, optional,
     held: context.values.get(key),
     hold: (chosen) => context.values.set(key, { type: spec.type, ...chosen }),
     attributes: { id, 'aria-describedby': describedBy, 'aria-label': id ? null : wordsOf(spec.placeholder) || null, 'data-action-id': spec.action_id },
@@ -75,9 +75,9 @@ const ELEMENTS = {
   overflow: ({ spec, attributes, change }) => overflow(spec, attributes, (chosen, node) => change(option(chosen), node)),
 
   static_select(field) {
-    const initial = field.held?.selected_option ?? field.spec.initial_option;
+    const initial = field.held ? field.held.selected_option : field.spec.initial_option;
     field.hold(option(initial ?? null));
-    return oneOf(field.spec, initial?.value, field.attributes, (chosen, node) => field.change(option(chosen), node));
+    return oneOf(field.spec, initial?.value, field.attributes, (chosen, node) => field.change(option(chosen), node), field.optional);
   },
 
   users_select: (field) => chooser(field, 'selected_user', 'initial_user'),
@@ -158,9 +158,9 @@ const ELEMENTS = {
 
 // People and channels are chosen by id.
 function chooser(field, name, initialName) {
-  const initial = field.held?.[name] ?? field.spec[initialName];
+  const initial = field.held ? field.held[name] : field.spec[initialName];
   field.hold({ [name]: initial ?? null });
-  return oneOf(field.spec, initial, field.attributes, (chosen, node) => field.change({ [name]: chosen }, node));
+  return oneOf(field.spec, initial, field.attributes, (chosen, node) => field.change({ [name]: chosen }, node), field.optional);
 }
 
 function choices(field, type, isChosen, change) {

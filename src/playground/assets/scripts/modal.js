@@ -59,7 +59,7 @@ function draw({ keepFocus = false } = {}) {
     h('footer', { class: 'dialog-foot' },
       h('button', { type: 'button', class: 'button', onclick: back }, withEmoji(wordsOf(view.close) || (view.submit ? 'Cancel' : 'Close'))),
       view.submit && h('button', { type: 'submit', class: 'button button-primary' }, h('span', { class: 'button-words' }, withEmoji(wordsOf(view.submit)))))));
-  if (!keepFocus) dialog.querySelector('[aria-invalid="true"], .field, .select, .choice input, .button-primary')?.focus();
+  if (!keepFocus) (dialog.querySelector('[aria-invalid="true"]') ?? dialog.querySelector('.field, .select, .choice input, .button-primary'))?.focus();
 }
 
 // An updated view keeps what was typed in the fields that are still there, and nothing else.

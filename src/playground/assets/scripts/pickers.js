@@ -20,13 +20,13 @@ function groups(element) {
   return [{ options: (element.options ?? []).map(plain) }];
 }
 
-/** A native list; calls `change(option)` with the chosen option, or the id for people and channels. */
-export function oneOf(element, chosenKey, attributes, change) {
+/** A native list; calls `change(option)` with the chosen option, or the id for people and channels; with null where `optional` and taken back. */
+export function oneOf(element, chosenKey, attributes, change, optional = false) {
   const offered = groups(element);
   const all = offered.flatMap((group) => group.options);
   const draw = ({ key, words }) => h('option', { value: key, selected: key === chosenKey }, words);
-  const select = h('select', { class: 'select', ...attributes, onchange: () => change(all.find(({ key }) => key === select.value).option, select) },
-    h('option', { value: '', disabled: true, hidden: true, selected: !chosenKey }, wordsOf(element.placeholder) || 'Select an option'),
+  const select = h('select', { class: 'select', ...attributes, onchange: () => change(all.find(({ key }) => key === select.value)?.option ?? null, select) },
+    h('option', { value: '', disabled: !optional, hidden: !optional, selected: !chosenKey }, wordsOf(element.placeholder) || 'Select an option'),
     offered.map((group) => (group.label ? h('optgroup', { label: group.label }, group.options.map(draw)) : group.options.map(draw))));
   return select;
 }

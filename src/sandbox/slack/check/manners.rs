@@ -38,7 +38,8 @@ pub(in crate::sandbox::slack) fn quiet(at: &str, value: &Value) -> Checked {
         Value::Array(items) => items.iter().enumerate().try_for_each(|(n, item)| quiet(&format!("{at}/{n}"), item)),
         Value::Object(fields) => {
             let unparsed = matches!(value["type"].as_str(), Some("plain_text" | "raw_text" | "text"));
-            let parsed = |name: &str| !unparsed && !matches!(name, "value" | "private_metadata" | "metadata");
+            let parsed =
+                |name: &str| !unparsed && !matches!(name, "value" | "initial_value" | "private_metadata" | "metadata");
             fields
                 .iter()
                 .filter(|(name, _)| parsed(name))

@@ -1,0 +1,292 @@
+//! “New experiment…”: a window that can be opened from everywhere, and leads to a normal card.
+//!
+//! What is entered is checked before the window closes, so that what is wrong is said at its field. Then a message says
+//! in the chosen channel who asks for what; its thread gets the request, and the card, like any other. Without a channel,
+//! or where the bot is not, that is the person's direct messages with the bot. A crash in between posts nothing twice: the
+//! message carries a nonce that is stored before it is sent.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{
+    approvals::replies as approval_replies,
+    entry::Wanted,
+    modals::{
+        self,
+        form::{self, Frame},
+    },
+    render,
+};
+use crate::{
+    clock::Clock,
+    graph::{
+        action::{ActionKind, Entered, Form, PrepareError, Refusal, Wish},
+        store::{Changes, Error, Mail, Seq, Store},
+    },
+    ids::{ChannelId, CommitId, Nonce, ThreadId, UserId},
+    reply::{Reply, Text},
+    slack::{
+        blocks,
+        client::SlackClient,
+        client_error::Error as SlackError,
+        interaction::{Interaction, View},
+    },
+};
+
+/// The callback id of “New experiment…”, and of its window.
+pub const NEW: &str = "new_experiment";
+
+/// At the top of the window.
+const TITLE: &str = "New experiment";
+
+/// The block in which a channel is chosen.
+const WHERE: &str = "where";
+
+/// How long reading what the form shows may take.
+const FILLING: Duration = Duration::from_secs(8);
+
+/// How long checking what was entered may take: Slack wants an answer within three seconds, and some of them are gone.
+const CHECKING: Duration = Duration::from_millis(1500);
+
+/// Takes new experiments in.
+#[derive(Clone)]
+pub struct Creation {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    slack: SlackClient,
+    kind: Option<Arc<dyn ActionKind>>,
+}
+
+/// What [`Creation`] needs.
+pub struct Parts {
+    /// Where requests are filed.
+    pub store: Arc<dyn Store>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where windows are opened and requests announced.
+    pub slack: SlackClient,
+    /// The action that creates an experiment, if there is one.
+    pub kind: Option<Arc<dyn ActionKind>>,
+}
+
+impl Creation {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Self {
+        let Parts { store, clock, slack, kind } = parts;
+        Self { store, clock, slack, kind }
+    }
+
+    /// Opens the window at once, and fills it when the platform has told what there is to choose from.
+    pub async fn open(&self, trigger: Option<&str>, by: &UserId) {
+        let opened = match trigger {
+            Some(trigger) => self.slack.open_view(trigger, &modals::loading(TITLE)).await,
+            None => Err(SlackError::NotSent),
+        };
+        let view = match opened {
+            Ok(view) => view,
+            Err(error) => {
+                tracing::warn!(error = %error, "A window was not opened");
+                return self.tell_directly(by, &too_late()).await;
+            }
+        };
+        if let Err(error) = self.slack.update_view(&view, None, &self.window().await).await {
+            tracing::warn!(error = %error, "A window was not filled");
+        }
+    }
+
+    async fn window(&self) -> Value {
+        let Some(kind) = &self.kind else { return modals::saying(TITLE, &not_here()) };
+        let Ok(Some(form)) = tokio::time::timeout(FILLING, kind.form(&json!({}))).await else {
+            return modals::saying(TITLE, &cannot_ask());
+        };
+        let frame = Frame { title: TITLE, submit: "Propose", callback: NEW, metadata: "", intro: Some(INTRO) };
+        let mut view = form::draw(&form, &frame);
+        if let Some(blocks) = view["blocks"].as_array_mut() {
+            blocks.insert(1, where_to()); // below the introduction
+        }
+        view
+    }
+
+    /// Reads what was sent in the window.
+    ///
+    /// # Errors
+    ///
+    /// What the window says instead of closing.
+    pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<Wanted, Value> {
+        let instead = |reply: &Reply| modals::instead(&modals::saying("Nothing was proposed", reply));
+        let kind = self.kind.as_ref().ok_or_else(|| instead(&not_here()))?;
+        let checked = tokio::time::timeout(CHECKING, Box::pin(check(kind.as_ref(), view))).await;
+        let parameters = checked.map_err(|_| instead(&approval_replies::platform_is_slow()))??;
+        let channel = view.values.get(WHERE).and_then(|values| values.first());
+        Ok(Wanted {
+            team: interaction.team.clone(),
+            channel: channel.map(|channel| ChannelId::new(channel.as_str())),
+            by: interaction.user.clone(),
+            name: parameters["name"].as_str().unwrap_or_default().to_owned(),
+            parameters,
+            nonce: Nonce::fresh(),
+            at: self.clock.now(),
+        })
+    }
+
+    /// Says who asks for what, and hands the request to the assistant in that thread. Without one, nobody can be told.
+    ///
+    /// # Errors
+    ///
+    /// If Slack or the store does not answer: it is to be done again.
+    pub async fn begin(&self, wanted: &Wanted, seq: Seq) -> Result<Option<ThreadId>, Error> {
+        let Some(kind) = &self.kind else { return Ok(None) };
+        let Some(thread) = self.thread(wanted).await? else { return Ok(None) };
+        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+        changes.mail.push(Mail::Said {
+            by: wanted.by.clone(),
+            text: format!("new experiment “{}”", wanted.name),
+            ts: thread.root.clone(),
+            addressed: true,
+            wish: Some(Wish { action: kind.name().to_owned(), parameters: wanted.parameters.clone() }),
+        });
+        changes.desk_acks.push(seq);
+        self.store.apply(&changes).await?;
+        Ok(Some(thread))
+    }
+
+    /// The thread for the request: in the channel, or in direct messages if the bot may not write there.
+    async fn thread(&self, wanted: &Wanted) -> Result<Option<ThreadId>, Error> {
+        if let Some(channel) = &wanted.channel
+            && let Some(thread) = self.announced(wanted, channel, &announcement(wanted)).await?
+        {
+            return Ok(Some(thread));
+        }
+        let direct = match self.slack.open_direct(&wanted.by).await {
+            Ok(direct) => direct,
+            Err(error) => return given_up(error),
+        };
+        let said = match &wanted.channel {
+            Some(_) => announcement(wanted).hint(NOT_THERE),
+            None => announcement(wanted),
+        };
+        self.announced(wanted, &direct, &said).await
+    }
+
+    /// Posts the message that begins the thread, unless it is there already; `None` if the bot may not write there.
+    async fn announced(&self, wanted: &Wanted, channel: &ChannelId, said: &Reply) -> Result<Option<ThreadId>, Error> {
+        let Wanted { team, nonce, at, .. } = wanted;
+        let posted = match self.slack.find_by_nonce(channel, None, nonce, *at).await {
+            Ok(Some(ts)) => Ok(ts),
+            Ok(None) | Err(SlackError::MissingScope { .. }) => {
+                self.slack.post_message(channel, None, &render::reply(said), nonce).await
+            }
+            Err(error) => Err(error),
+        };
+        match posted {
+            Ok(root) => Ok(Some(ThreadId { team: team.clone(), channel: channel.clone(), root })),
+            Err(error) => given_up(error),
+        }
+    }
+
+    async fn tell_directly(&self, user: &UserId, reply: &Reply) {
+        let told = async {
+            let direct = self.slack.open_direct(user).await?;
+            self.slack.post_message(&direct, None, &render::reply(reply), &Nonce::fresh()).await
+        };
+        if let Err(error) = told.await {
+            tracing::warn!(error = %error, "Somebody was not told that a window was not opened");
+        }
+    }
+}
+
+/// What was entered as parameters that can be proposed, or what the window says instead of closing.
+async fn check(kind: &dyn ActionKind, view: &View) -> Result<Value, Value> {
+    let nothing = json!({});
+    let Some(form) = kind.form(&nothing).await else {
+        return Err(modals::instead(&modals::saying("Nothing was proposed", &cannot_ask())));
+    };
+    let entered = form::read(&form, view);
+    let filled = form.fill(&nothing, &entered).map_err(|wrong| form::errors(&form, wrong))?;
+    let wrong = match kind.prepare(&filled).await {
+        Ok(_) => return Ok(filled),
+        Err(PrepareError::Refusal(Refusal::Missing(missing))) => {
+            missing.into_iter().map(|missing| (format!("/{}", missing.name), missing.question)).collect()
+        }
+        Err(PrepareError::Refusal(Refusal::Refused { reply, .. }) | PrepareError::Unavailable { reply, .. }) => {
+            [(culprit(kind, &form, &entered).await.to_owned(), reply.words())].into()
+        }
+    };
+    Err(form::errors(&form, wrong))
+}
+
+/// The field without which it could be proposed; where there is none, the first.
+async fn culprit<'a>(kind: &dyn ActionKind, form: &'a Form, entered: &'a Entered) -> &'a str {
+    for field in form.fields.iter().filter(|field| !field.required) {
+        if entered.get(&field.place).is_none_or(|value| *value == field.input.as_entered()) {
+            continue;
+        }
+        let mut without = entered.clone();
+        without.insert(field.place.clone(), field.input.as_entered());
+        if let Ok(filled) = form.fill(&json!({}), &without)
+            && kind.prepare(&filled).await.is_ok()
+        {
+            return &field.place;
+        }
+    }
+    form.fields.first().map_or("", |field| &field.place)
+}
+
+/// Nothing, if trying again would not help.
+fn given_up<T>(error: SlackError) -> Result<Option<T>, Error> {
+    use SlackError::{NoAnswer, NotSent, RateLimited};
+    match error {
+        NoAnswer(_) | NotSent | RateLimited { .. } => Err(Error::Unavailable(Box::new(error))),
+        error => {
+            tracing::warn!(error = %error, "A request was not announced");
+            Ok(None)
+        }
+    }
+}
+
+/// Above the fields, in mrkdwn.
+const INTRO: &str =
+    "Nothing is created yet: you get a card with exactly what will be made, and it waits for a decision.";
+
+/// Below a request that is not where it was wanted.
+const NOT_THERE: &str = "I am not in the channel you chose, so your request is here. To have it there, invite me with \
+    “/invite @countersign” and ask again.";
+
+fn where_to() -> Value {
+    json!({
+        "type": "input", "block_id": WHERE, "optional": true,
+        "label": blocks::plain("Where to ask", 2000),
+        "hint": blocks::plain("The people in that channel see the card, and those who may can decide. Empty: in our direct \
+            messages, where only you see it.", 2000),
+        "element": {
+            "type": "conversations_select", "action_id": "value",
+            "placeholder": blocks::plain("Our direct messages", 150),
+            "default_to_current_conversation": true,
+            "filter": { "include": ["public", "private"] },
+        },
+    })
+}
+
+/// Who asks for what.
+fn announcement(wanted: &Wanted) -> Reply {
+    let name = wanted.name.as_str();
+    Reply::text(Text::new().person(wanted.by.clone()).plain(" asks for a new experiment: ").bold(name))
+}
+
+/// The window could not be opened.
+fn too_late() -> Reply {
+    Reply::text("That took me too long, so Slack did not let me open the window for a new experiment.")
+        .hint("Please use the shortcut again, or just write to me: “create an experiment”.")
+}
+
+/// The platform did not tell what there is to choose from.
+fn cannot_ask() -> Reply {
+    Reply::text("The platform did not answer in time, so I can't show the form.")
+        .hint("Please close this and use the shortcut again in a moment.")
+}
+
+/// There is nothing that creates experiments.
+fn not_here() -> Reply {
+    Reply::text("I am not set up to create experiments here.")
+}

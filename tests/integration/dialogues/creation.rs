@@ -1,0 +1,147 @@
+//! “New experiment…”: a window that leads to a card.
+
+use std::time::Duration;
+
+use countersign::{
+    config::Config,
+    sandbox::slack::{
+        Error,
+        faults::{Fault, Loss},
+        world::view::View,
+    },
+};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::{
+    bot::{Setup, TestBot, eventually},
+    thread::Thread,
+};
+
+/// The window that is open before somebody, once it is filled.
+async fn form(bot: &TestBot, name: &str) -> View {
+    bot.slack.uses_shortcut(name, "new_experiment", None).await.unwrap();
+    let user = bot.slack.user(name);
+    let find = || {
+        bot.slack.look(|world| {
+            let id = world.stacks.get(&user)?.last()?.clone();
+            world.views.get(&id).filter(|view| view.content["submit"].is_object()).cloned()
+        })
+    };
+    eventually("the form", || find().is_some()).await;
+    find().unwrap()
+}
+
+/// Each field: its label, whether it may stay empty, what it is.
+fn fields(view: &View) -> String {
+    let line = |block: &Value| {
+        let may = if block["optional"] == true { " (optional)" } else { "" };
+        let kind = block["element"]["type"].as_str()?;
+        Some(format!("{}{may}: {kind}", block["label"]["text"].as_str()?))
+    };
+    view.content["blocks"].as_array().unwrap().iter().filter_map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The thread that the bot began in a channel.
+async fn begun<'a>(bot: &'a TestBot, channel: &str) -> Thread<'a> {
+    let root = || bot.slack.messages(channel).into_iter().find(|m| m.by_app && m.words().contains("asks for a new"));
+    eventually("a thread", || root().is_some()).await;
+    let thread = Thread::new(bot, channel, root().unwrap().ts);
+    eventually("a card", || thread.messages().len() > 1).await;
+    bot.settled().await;
+    thread
+}
+
+/// The direct messages of somebody with the bot.
+fn direct(bot: &TestBot, name: &str) -> String {
+    let user = bot.slack.user(name);
+    let find = |world: &countersign::sandbox::slack::world::World| {
+        world.channels.iter().find(|c| c.with.as_ref() == Some(&user)).map(|c| c.id.to_string())
+    };
+    bot.slack.look(find).unwrap()
+}
+
+fn filled() -> Value {
+    json!({
+        "Name": "Worked <!channel> Examples", "Context": "assign-prog",
+        "Decision points, one on each line": "SelectSection / area_model",
+        "Conditions, one on each line": "variant: 60\ncontrol: 40",
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_experiment_is_proposed_in_a_channel() {
+    let bot = TestBot::start().await;
+    let view = form(&bot, "ana").await;
+    assert_snapshot!(format!("{}\n{}\n{}", view.title(), view.words(), fields(&view)), @"
+    New experiment
+    Nothing is created yet: you get a card with exactly what will be made, and it waits for a decision.
+    Where to ask (optional): conversations_select
+    Name: plain_text_input
+    Context: static_select
+    Decision points, one on each line: plain_text_input
+    Conditions, one on each line (optional): plain_text_input
+    Description (optional): plain_text_input
+    Assigned (optional): static_select
+    Type of group (optional): plain_text_input
+    Consistency (optional): static_select
+    Afterwards (optional): plain_text_input
+    People on no list (optional): static_select
+    Tags, one on each line (optional): plain_text_input
+    Ends after so many users (optional): number_input
+    Starts by itself on (optional): plain_text_input
+    Ends on (optional): plain_text_input
+    ");
+    let mut values = filled();
+    values["Conditions, one on each line"] = json!("variant: 60\ncontrol: 60");
+    let refused = bot.slack.submits("ana", &view.id, values).await;
+    let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
+    assert!(errors["/conditions"].contains("add up to 120"), "{errors:?}");
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    let mut values = filled();
+    values["where"] = json!("C2");
+    assert!(bot.slack.submits("ana", &view.id, values).await.unwrap(), "it closes");
+    let mut thread = begun(&bot, "general").await;
+    let heard = thread.heard();
+    assert!(heard.starts_with("@ana asks for a new experiment: *Worked"), "{heard}");
+    assert!(heard.contains("Asked by @ana") && heard.contains("variant 60%"), "{heard}");
+    assert!(!bot.upgrade.contains("Worked"), "nothing is made before somebody approves");
+    thread.clicks("bo", "Create experiment").await;
+    assert!(thread.heard().contains("Approved by @bo"));
+    assert!(bot.upgrade.contains("Worked"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_channel_it_is_proposed_in_direct_messages_and_only_once() {
+    let settings = Box::new(|config: &mut Config| config.slack.timeout = Duration::from_millis(500));
+    let bot = TestBot::with(Setup { settings, ..Setup::default() }).await;
+    bot.slack.inject(Fault::DeliverTwice { on: true });
+    let view = form(&bot, "ana").await;
+    // The message arrives, but the bot does not learn it: it looks for it before it posts again.
+    bot.slack.inject(Fault::LoseAnswer { method: "chat.postMessage".into(), calls: 1, how: Loss::Closed });
+    assert!(bot.slack.submits("ana", &view.id, filled()).await.unwrap());
+    let channel = direct(&bot, "ana");
+    let mut thread = begun(&bot, &channel).await;
+    bot.settled().await;
+    let cards = thread.heard().matches("[Create experiment]").count();
+    let roots = bot.slack.messages(&channel).iter().filter(|message| message.by_app).count();
+    assert_eq!((cards, roots), (1, 1), "{}", thread.heard());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_the_bot_is_not_the_request_comes_in_direct_messages() {
+    let bot = TestBot::start().await;
+    let view = form(&bot, "ana").await;
+    let error = "not_in_channel".to_owned();
+    bot.slack.inject(Fault::Fail { method: "conversations.history".into(), error, calls: 1 });
+    let mut values = filled();
+    values["where"] = json!("C2");
+    assert!(bot.slack.submits("ana", &view.id, values).await.unwrap());
+    let thread = begun(&bot, &direct(&bot, "ana")).await;
+    let heard = thread.messages()[0].words();
+    assert!(heard.contains("I am not in the channel you chose, so your request is here."), "{heard}");
+    assert!(bot.slack.messages("general").is_empty());
+    bot.finish().await;
+}
