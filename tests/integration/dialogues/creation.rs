@@ -102,10 +102,10 @@ async fn a_new_experiment_is_proposed_in_a_channel() {
     let heard = thread.heard();
     assert!(heard.starts_with("@ana asks for a new experiment: *Worked"), "{heard}");
     assert!(heard.contains("Asked by @ana") && heard.contains("variant 60%"), "{heard}");
-    assert!(!bot.upgrade.contains("Worked"), "nothing is made before somebody approves");
+    assert!(!bot.upgrade.contains("Worked <!channel> Examples"), "nothing is made before somebody approves");
     thread.clicks("bo", "Create experiment").await;
     assert!(thread.heard().contains("Approved by @bo"));
-    assert!(bot.upgrade.contains("Worked"));
+    assert!(bot.upgrade.contains("Worked <!channel> Examples"));
     bot.finish().await;
 }
 
