@@ -10,7 +10,6 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 
 use super::{
-    approvals::replies as approval_replies,
     entry::Wanted,
     modals::{
         self,
@@ -22,9 +21,9 @@ use crate::{
     clock::Clock,
     graph::{
         action::{ActionKind, Entered, Form, PrepareError, Refusal, Wish},
-        store::{Changes, Error, Mail, Seq, Store},
+        store::{Delivery, Destination, Error, Mail, Store},
     },
-    ids::{ChannelId, CommitId, Nonce, ThreadId, UserId},
+    ids::{ChannelId, DedupKey, Nonce, ThreadId, UserId},
     reply::{Reply, Text},
     slack::{
         blocks,
@@ -46,8 +45,12 @@ const WHERE: &str = "where";
 /// How long reading what the form shows may take.
 const FILLING: Duration = Duration::from_secs(8);
 
-/// How long checking what was entered may take: Slack wants an answer within three seconds, and some of them are gone.
+/// How long checking what was entered may take. Slack wants an answer within three seconds; what could not be checked by
+/// then is checked in the thread, as everything is.
 const CHECKING: Duration = Duration::from_millis(1500);
+
+/// How long looking for the field that is wrong may take besides.
+const LOOKING: Duration = Duration::from_millis(800);
 
 /// Takes new experiments in.
 #[derive(Clone)]
@@ -116,8 +119,7 @@ impl Creation {
     pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<Wanted, Value> {
         let instead = |reply: &Reply| modals::instead(&modals::saying("Nothing was proposed", reply));
         let kind = self.kind.as_ref().ok_or_else(|| instead(&not_here()))?;
-        let checked = tokio::time::timeout(CHECKING, Box::pin(check(kind.as_ref(), view))).await;
-        let parameters = checked.map_err(|_| instead(&approval_replies::platform_is_slow()))??;
+        let parameters = Box::pin(check(kind.as_ref(), view)).await?;
         let channel = view.values.get(WHERE).and_then(|values| values.first());
         Ok(Wanted {
             team: interaction.team.clone(),
@@ -131,23 +133,25 @@ impl Creation {
     }
 
     /// Says who asks for what, and hands the request to the assistant in that thread. Without one, nobody can be told.
+    /// Done again, it does nothing more.
     ///
     /// # Errors
     ///
     /// If Slack or the store does not answer: it is to be done again.
-    pub async fn begin(&self, wanted: &Wanted, seq: Seq) -> Result<Option<ThreadId>, Error> {
+    pub async fn begin(&self, wanted: &Wanted) -> Result<Option<ThreadId>, Error> {
         let Some(kind) = &self.kind else { return Ok(None) };
         let Some(thread) = self.thread(wanted).await? else { return Ok(None) };
-        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        changes.mail.push(Mail::Said {
+        let mail = Mail::Said {
             by: wanted.by.clone(),
             text: format!("new experiment “{}”", wanted.name),
             ts: thread.root.clone(),
             addressed: true,
             wish: Some(Wish { action: kind.name().to_owned(), parameters: wanted.parameters.clone() }),
-        });
-        changes.desk_acks.push(seq);
-        self.store.apply(&changes).await?;
+        };
+        // The entry lies in the person's partition, not the thread's: one write cannot do both.
+        let to = Destination::Mailbox { thread: thread.clone(), addressed: true, mail };
+        let dedup = vec![DedupKey::new(format!("wanted:{}", wanted.nonce.as_str()))];
+        self.store.ingest(&Delivery { to, dedup, at: self.clock.now() }).await?;
         Ok(Some(thread))
     }
 
@@ -204,13 +208,14 @@ async fn check(kind: &dyn ActionKind, view: &View) -> Result<Value, Value> {
     };
     let entered = form::read(&form, view);
     let filled = form.fill(&nothing, &entered).map_err(|wrong| form::errors(&form, wrong))?;
-    let wrong = match kind.prepare(&filled).await {
-        Ok(_) => return Ok(filled),
-        Err(PrepareError::Refusal(Refusal::Missing(missing))) => {
+    let wrong = match tokio::time::timeout(CHECKING, kind.prepare(&filled)).await {
+        Err(_) | Ok(Ok(_)) => return Ok(filled),
+        Ok(Err(PrepareError::Refusal(Refusal::Missing(missing)))) => {
             missing.into_iter().map(|missing| (format!("/{}", missing.name), missing.question)).collect()
         }
-        Err(PrepareError::Refusal(Refusal::Refused { reply, .. }) | PrepareError::Unavailable { reply, .. }) => {
-            [(culprit(kind, &form, &entered).await.to_owned(), reply.words())].into()
+        Ok(Err(PrepareError::Refusal(Refusal::Refused { reply, .. }) | PrepareError::Unavailable { reply, .. })) => {
+            let place = tokio::time::timeout(LOOKING, culprit(kind, &form, &entered)).await.unwrap_or_default();
+            [(place.to_owned(), reply.words())].into()
         }
     };
     Err(form::errors(&form, wrong))

@@ -148,7 +148,10 @@ impl Desk {
                 Answer::Nothing
             }
             Entry::Wanted(wanted) => {
-                parts.creation.begin(wanted, desk.seq).await?.map_or(Answer::Nothing, Answer::Counted)
+                if let Some(thread) = parts.creation.begin(wanted).await? {
+                    parts.workers.wake(thread);
+                }
+                Answer::Nothing
             }
             Entry::Export(shortcut) => self.export(shortcut).await?,
             Entry::Tell { approval } => parts.telling.tell(approval, desk.seq).await?,

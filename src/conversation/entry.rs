@@ -74,7 +74,7 @@ pub enum Entry {
         /// Who.
         by: UserId,
         /// Whether it was said to the bot.
-        #[serde(default = "yes")]
+        #[serde(default = "yes", skip_serializing_if = "is_yes")]
         addressed: bool,
     },
     /// Somebody said whether an answer helped.
@@ -323,6 +323,10 @@ pub struct Command {
 /// Orders of which it was not kept were all said to the bot.
 fn yes() -> bool {
     true
+}
+
+fn is_yes(addressed: &bool) -> bool {
+    *addressed
 }
 
 impl Click {
