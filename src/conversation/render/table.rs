@@ -41,8 +41,10 @@ fn draw_block(canvas: &mut Canvas, columns: &[Text], rows: &[Vec<Text>]) {
         drawn.push(cells.map(|cell| spans::cell(cell, CELL)).collect::<Vec<_>>());
     }
     let shown = drawn.len().saturating_sub(1);
-    if shown > 0 || rows.is_empty() {
-        canvas.add(blocks::table(&drawn), characters, shown.max(1));
+    match drawn.is_empty() {
+        true if rows.is_empty() => canvas.leave_out(1), // not even the head fits
+        false if shown > 0 || rows.is_empty() => canvas.add(blocks::table(&drawn), characters, shown.max(1)),
+        true | false => {}
     }
     canvas.leave_out(rows.len() - shown);
     canvas.leave_out_anyway(columns.len() - width);
@@ -69,6 +71,16 @@ fn shortened(cell: &Text) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_room_there_is_no_table_and_that_is_noted() {
+        for rows in [vec![], vec![vec![Text::from("x")]]] {
+            let mut canvas = Canvas::keeping(2, 12_000);
+            draw(&mut canvas, &["Name".to_owned()], &rows, true);
+            assert_eq!(canvas.left_out(), 1);
+            assert!(canvas.finish().is_empty());
+        }
+    }
 
     #[test]
     fn only_a_long_cell_is_shortened() {

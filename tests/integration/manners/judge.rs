@@ -75,8 +75,9 @@ fn markdown(text: &str) {
     }
     let mail = shown.split(|c: char| c.is_whitespace() || "<>()[]".contains(c)).find(|word| {
         word.split_once('@').is_some_and(|(name, host)| {
-            let host = host.trim_matches(|c: char| !c.is_alphanumeric());
-            name.ends_with(|c: char| c.is_ascii_alphanumeric()) && host.contains('.')
+            let host: String = host.chars().take_while(|c| c.is_ascii_alphanumeric() || "-.".contains(*c)).collect();
+            let labels = host.trim_end_matches('.').split('.').filter(|label| !label.is_empty()).count();
+            name.ends_with(|c: char| c.is_ascii_alphanumeric()) && !host.starts_with('.') && labels > 1
         })
     });
     assert_eq!(mail, None, "a mail address outside of code in {text}");
