@@ -63,7 +63,7 @@ pub(crate) async fn fill(folder: &Path, redis_url: Option<&str>, threads: usize)
     let clock = Arc::new(SystemClock);
     let store: Arc<dyn Store> = match redis_url {
         Some(url) => Arc::new(RedisStore::open(url, false).await?),
-        None => Arc::new(SqliteStore::open(&folder.join("threads.sqlite"), clock)?),
+        None => Arc::new(SqliteStore::open(folder.join("threads.sqlite"), clock)?),
     };
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {

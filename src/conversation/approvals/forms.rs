@@ -154,7 +154,12 @@ impl Approvals {
         let (parameters, proposal) = match tokio::time::timeout(CHECKING, checking).await {
             Ok(Ok(checked)) => checked,
             Ok(Err(stays)) => return Ok(Submitted::Stays(stays)),
-            Err(_) => return say(&replies::platform_is_slow()),
+            Err(_) => {
+                // What was entered stays: the window says it at a field.
+                let slow = replies::platform_is_slow().words();
+                let wrong = view.values.keys().take(1).map(|field| (field.clone(), slow.clone())).collect();
+                return Ok(Submitted::Stays(modals::errors(&wrong)));
+            }
         };
         if view.callback_id == modals::CHANGE {
             let text = format!("ask again, changed: {}", proposal.card.title.trim_end_matches('?'));
@@ -239,7 +244,7 @@ pub async fn check(kind: &Arc<dyn ActionKind>, parameters: &Value, view: &View) 
     }
 }
 
-/// The one of several changed fields that would be refused by itself.
+/// The one of several changed fields without which it would not be refused.
 async fn culprit<'a>(
     kind: &Arc<dyn ActionKind>,
     parameters: &Value,
@@ -249,13 +254,12 @@ async fn culprit<'a>(
 ) -> &'a str {
     if let [_, _, ..] = changed {
         for place in changed {
-            let mut alone: Entered =
-                form.fields.iter().map(|field| (field.place.clone(), field.input.as_entered())).collect();
-            if let Some(value) = entered.get(*place) {
-                alone.insert((*place).to_owned(), value.clone());
+            let mut others = entered.clone();
+            if let Some(field) = form.fields.iter().find(|field| field.place == **place) {
+                others.insert(field.place.clone(), field.input.as_entered());
             }
-            if let Ok(filled) = form.fill(parameters, &alone)
-                && kind.prepare(&filled).await.is_err()
+            if let Ok(filled) = form.fill(parameters, &others)
+                && kind.prepare(&filled).await.is_ok()
             {
                 return place;
             }

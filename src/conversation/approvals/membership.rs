@@ -20,12 +20,15 @@ const GOOD_FOR: Duration = Duration::from_secs(10);
 /// How many groups are remembered.
 const REMEMBERED: usize = 200;
 
+/// When a group was looked up, and who was in it.
+type Known = (Timestamp, Vec<UserId>);
+
 /// Looks user groups up.
 #[derive(Clone)]
 pub struct Membership {
     slack: SlackClient,
     clock: Arc<dyn Clock>,
-    known: Arc<Mutex<HashMap<String, (Timestamp, Vec<UserId>)>>>,
+    known: Arc<Mutex<HashMap<String, Known>>>,
 }
 
 impl Membership {

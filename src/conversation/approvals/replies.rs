@@ -110,8 +110,7 @@ pub fn no_form() -> Reply {
 
 /// What was entered could not be checked in time.
 pub fn platform_is_slow() -> Reply {
-    Reply::text("The platform took too long to check this, so nothing was saved.")
-        .hint("Close this and open the form again in a moment.")
+    Reply::text("The platform took too long to check this, so nothing was saved yet. Press Save again in a moment.")
 }
 
 /// What stands above a form, in mrkdwn.

@@ -68,7 +68,7 @@ async fn on_sqlite_one_of_two_presses_counts() {
     let folder = tempfile::tempdir().unwrap();
     let clock = ManualClock::default();
     let store: Arc<dyn Store> =
-        Arc::new(SqliteStore::open(&folder.path().join("race.sqlite"), Arc::new(clock.clone())).unwrap());
+        Arc::new(SqliteStore::open(folder.path().join("race.sqlite"), Arc::new(clock.clone())).unwrap());
     let desks = [0, 1].map(|_| approvals(store.clone(), Arc::new(clock.clone())));
     let mut won: HashMap<Press, u32> = HashMap::new();
     tokio::time::timeout(LIMIT, async {

@@ -463,7 +463,7 @@ async fn a_store_from_before_there_were_labels_gets_them() {
     let f = f.reopen().await;
     for record in &records {
         for label in record.labels() {
-            let found = f.store().actions_under(&[label.clone()], &[], 10).await.unwrap();
+            let found = f.store().actions_under(std::slice::from_ref(&label), &[], 10).await.unwrap();
             assert!(found.contains(record), "{label}: {}", record.id);
         }
     }
