@@ -240,6 +240,7 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
+    To ask for something else, press *Change and ask again…* on the card, or tell me here.
     ");
     assert!(sends(&bot, "bo", json!({ "Reason": "Not before the <!channel> meeting" })).await.is_empty());
     assert_snapshot!(thread.heard(), @"
@@ -254,7 +255,7 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     digest `‹id›`
     [Change and ask again…]
     ---
-    @ana, @bo says why “Start “Math Hints”” was turned down:
+    @ana, @bo says why this was turned down: *Start “Math Hints”*
     _Not before the &lt;!channel&gt; meeting_
     To ask for something else, press *Change and ask again…* on the card, or tell me here what should be different.
     ");
