@@ -149,6 +149,7 @@ async fn a_rejected_step_is_the_end_of_it() {
     [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
+    To ask for something else, press *Change and ask again…* on the card, or tell me here.
     I did not go on to: show it; stop it.
     ");
     bot.finish().await;

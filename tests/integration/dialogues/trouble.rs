@@ -231,7 +231,7 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
-    ❔ UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
+    ❔ UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again. It was sent ‹time›.
     digest `‹id›`
     [Check again] [Mark as done] [Try again] [Abandon]
     ---

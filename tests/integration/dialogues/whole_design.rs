@@ -31,7 +31,7 @@ async fn a_rich_design_is_created_in_one_go() {
     *Inclusion list*  u1, u2, classId 5B
     *Exclusion list*  u9
     *Tags*  tutor, 2026
-    *Of the 2 users named*  about 1 tutor-a, 1 tutor-b
+    *Of the 2 users named*  about 2 tutor-a, 0 tutor-b
     *Same points*  no other live experiment
     Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
     By default: each person by themselves, consistency individual.
@@ -55,7 +55,7 @@ async fn a_rich_design_is_created_in_one_go() {
     *Inclusion list*  u1, u2, classId 5B
     *Exclusion list*  u9
     *Tags*  tutor, 2026
-    *Of the 2 users named*  about 1 tutor-a, 1 tutor-b
+    *Of the 2 users named*  about 2 tutor-a, 0 tutor-b
     *Same points*  no other live experiment
     Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
     By default: each person by themselves, consistency individual.
