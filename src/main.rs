@@ -195,9 +195,10 @@ fn report(lines: &[check::Line]) -> ExitCode {
 fn signalled() -> CancellationToken {
     let stop = CancellationToken::new();
     let token = stop.clone();
+    // Before anything else is begun: a signal that comes early is to be heard as well.
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        .expect("a process may listen for its signals");
     tokio::spawn(async move {
-        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-            .expect("a process may listen for its signals");
         tokio::select! {
             _ = terminate.recv() => {}
             _ = tokio::signal::ctrl_c() => {}

@@ -21,6 +21,9 @@ use crate::{
     slack::client_error,
 };
 
+/// How often it is tried again when somebody else moves the action meanwhile.
+const RACES: usize = 8;
+
 /// How many people are told at most: those named themselves come before members of groups.
 pub const MOST: usize = 10;
 
@@ -44,17 +47,24 @@ impl Telling {
     ///
     /// If the store or Slack does not answer, or somebody else moved the action meanwhile: it is to be done again.
     pub async fn tell(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
-        let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
-        if record.status != Status::Pending || record.expires_at <= self.clock.now() {
-            return Ok(Answer::Nothing);
+        let mut moved = None;
+        for _ in 0..RACES {
+            let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
+            if record.status != Status::Pending || record.expires_at <= self.clock.now() {
+                return Ok(Answer::Nothing);
+            }
+            let people = self.people(&record).await?;
+            if people.is_empty() {
+                return Ok(Answer::Nothing);
+            }
+            let changes = waits(&record, people, self.clock.now(), seq)?;
+            match self.store.apply(&changes).await {
+                Ok(()) => return Ok(Answer::Counted(record.thread)),
+                Err(error @ Error::ActionMoved { .. }) => moved = Some(error),
+                Err(error) => return Err(error),
+            }
         }
-        let people = self.people(&record).await?;
-        if people.is_empty() {
-            return Ok(Answer::Nothing);
-        }
-        let changes = waits(&record, people, self.clock.now(), seq)?;
-        self.store.apply(&changes).await?;
-        Ok(Answer::Counted(record.thread))
+        moved.map_or(Ok(Answer::Nothing), Err)
     }
 
     /// Who is named and was not told yet, but for those whose request it is.

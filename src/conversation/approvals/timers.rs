@@ -15,6 +15,9 @@ use crate::{
     ids::{ApprovalId, CommitId},
 };
 
+/// How often it is tried again when somebody else moves the action meanwhile.
+const RACES: usize = 4;
+
 impl Approvals {
     /// A card's time is over.
     ///
@@ -62,6 +65,16 @@ impl Approvals {
     ///
     /// If the store does not answer.
     pub async fn on_escalation(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
+        for _ in 0..RACES {
+            match self.escalate(approval, seq).await {
+                Err(Error::ActionMoved { .. }) => {} // somebody was faster: as it is now
+                answer => return answer,
+            }
+        }
+        self.escalate(approval, seq).await
+    }
+
+    async fn escalate(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
         let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
         let mut record = self.as_of_now(record);
         if !record.status.is_open() || record.escalated_at.is_some() || record.policy.escalation.is_none() {
