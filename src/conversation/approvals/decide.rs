@@ -58,7 +58,7 @@ mod tests {
     use crate::{
         clock::Timestamp,
         conversation::approvals::policy::{Denied, Person, may_approve, may_reject},
-        graph::action::Approver,
+        graph::action::{Approver, Edit},
         ids::UserId,
     };
 
@@ -98,6 +98,17 @@ mod tests {
         assert_eq!(may_approve(&record, &"bo".into(), &person), Err(Denied::NotAnApprover));
         assert_eq!(may_reject(&record, &"bo".into(), &person), Err(Denied::NotAnApprover));
         assert_eq!(may_reject(&record, &"ana".into(), &person), Ok(()), "who asked may always withdraw");
+    }
+
+    #[test]
+    fn who_asked_and_who_edited_are_not_two_people() {
+        let mut record = open(2, true);
+        let edit = |by: &str| Edit { by: by.into(), at: Timestamp(1), from: "a0".into(), changed: Vec::new() };
+        record.edits = vec![edit("bo")];
+        let person = Person { in_channel: true, ..Person::default() };
+        let (counted, _) = decide(&record, decision("ana", Verdict::Approved), None).unwrap();
+        assert_eq!(may_approve(&counted, &"bo".into(), &person), Err(Denied::OwnRequest));
+        assert_eq!(may_approve(&counted, &"cy".into(), &person), Ok(()));
     }
 
     #[test]

@@ -91,8 +91,14 @@ impl Approvals {
         let Ok(approval) = ApprovalId::try_from(click.key.clone()) else {
             return Ok(Answer::Refused(replies::not_known()));
         };
-        let Some(record) = self.store.action_by_approval(&approval).await? else {
-            return Ok(Answer::Refused(replies::not_known()));
+        let record = match self.store.action_by_approval(&approval).await {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(Answer::Refused(replies::not_known())),
+            Err(Error::Corrupt { what }) => {
+                tracing::error!(what, "The record of a card cannot be read, so a press on it does nothing");
+                return Ok(Answer::Refused(replies::not_readable()));
+            }
+            Err(error) => return Err(error),
         };
         if self.is_copy(&record, click).await? {
             self.refused(&record, &click.by, "copied").await?;

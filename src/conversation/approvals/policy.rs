@@ -105,6 +105,11 @@ pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Resul
     if approved.contains(by) && approved.len() < record.policy.needed as usize {
         return Err(Denied::Twice);
     }
+    // Who asked and who edited count as one where a second person is needed.
+    let ours = |person: &UserId| person != by && record.is_request_of(person);
+    if record.policy.needed > 1 && record.is_request_of(by) && approved.iter().any(ours) {
+        return Err(Denied::OwnRequest);
+    }
     Ok(())
 }
 

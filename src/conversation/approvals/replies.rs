@@ -15,6 +15,12 @@ pub fn not_known() -> Reply {
         .hint("Ask again in the thread for a fresh one.")
 }
 
+/// What is stored for the card cannot be read.
+pub fn not_readable() -> Reply {
+    Reply::text("I can't read what I stored for this card, so the button does nothing and nothing was changed.")
+        .hint("Please tell whoever runs me, and ask again in the thread for a fresh card.")
+}
+
 /// The button was copied from the card to another message.
 pub fn copied() -> Reply {
     Reply::text("This is a copy of a card, so its buttons do nothing.").hint("Please use the original in its thread.")
