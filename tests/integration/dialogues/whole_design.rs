@@ -4,6 +4,18 @@ use insta::assert_snapshot;
 
 use crate::support::bot::TestBot;
 
+/// What named people draw hangs on the id of the experiment, which is a new one each time.
+fn without_the_draw(heard: &str) -> String {
+    let lines = heard.lines().map(|line| match line.split_once("users named*  ") {
+        Some((before, drawn)) => {
+            assert!(drawn.contains("tutor-a") && drawn.contains("tutor-b"), "{drawn}");
+            format!("{before}users named*  ‹their draw›")
+        }
+        None => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rich_design_is_created_in_one_go() {
     let bot = TestBot::start().await;
@@ -16,7 +28,7 @@ async fn a_rich_design_is_created_in_one_go() {
              filter mode excludeAll, tags tutor, 2026",
         )
         .await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(without_the_draw(&thread.heard()), @"
     *Create “Tutor Trial”?*
     *Name*  *Tutor Trial*
     *Context*  `livehint-ai`
@@ -31,7 +43,7 @@ async fn a_rich_design_is_created_in_one_go() {
     *Inclusion list*  u1, u2, classId 5B
     *Exclusion list*  u9
     *Tags*  tutor, 2026
-    *Of the 2 users named*  about 2 tutor-a, 0 tutor-b
+    *Of the 2 users named*  ‹their draw›
     *Same points*  no other live experiment
     Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
     By default: each person by themselves, consistency individual.
@@ -40,7 +52,7 @@ async fn a_rich_design_is_created_in_one_go() {
     [Create experiment] [Don't create] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Create experiment").await;
-    assert_snapshot!(thread.heard(), @"
+    assert_snapshot!(without_the_draw(&thread.heard()), @"
     *Create “Tutor Trial”?*
     *Name*  *Tutor Trial*
     *Context*  `livehint-ai`
@@ -55,7 +67,7 @@ async fn a_rich_design_is_created_in_one_go() {
     *Inclusion list*  u1, u2, classId 5B
     *Exclusion list*  u9
     *Tags*  tutor, 2026
-    *Of the 2 users named*  about 2 tutor-a, 0 tutor-b
+    *Of the 2 users named*  ‹their draw›
     *Same points*  no other live experiment
     Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
     By default: each person by themselves, consistency individual.
