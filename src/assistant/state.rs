@@ -40,8 +40,9 @@ use crate::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, MissingParameter, Proposal, Wish},
+        checkpoint::Checkpoint,
         node::{Said, State},
-        store::News,
+        store::{News, Saved},
     },
     ids::UserId,
     model::{
@@ -125,6 +126,13 @@ pub struct Turn {
     pub without_model: bool,
     /// What was said in the end, shortened.
     pub final_response: Option<String>,
+}
+
+/// Whether the assistant waits in a thread for what a change still lacks.
+pub fn is_drafting(saved: Option<Saved>) -> bool {
+    let saved = saved.and_then(|saved| saved.restore().ok());
+    let checkpoint = saved.and_then(|value| serde_json::from_value::<Checkpoint<AgentState>>(value).ok());
+    checkpoint.is_some_and(|checkpoint| checkpoint.state.draft.is_some())
 }
 
 /// What says nothing is not stored.

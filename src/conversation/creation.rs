@@ -14,13 +14,14 @@ use super::{
     modals::{
         self,
         form::{self, Frame},
+        wrong,
     },
     render,
 };
 use crate::{
     clock::Clock,
     graph::{
-        action::{ActionKind, Entered, Form, PrepareError, Refusal, Wish},
+        action::{ActionKind, PrepareError, Refusal, Wish},
         store::{Delivery, Destination, Error, Mail, Store},
     },
     ids::{ChannelId, DedupKey, Nonce, ThreadId, UserId},
@@ -208,34 +209,16 @@ async fn check(kind: &dyn ActionKind, view: &View) -> Result<Value, Value> {
     };
     let entered = form::read(&form, view);
     let filled = form.fill(&nothing, &entered).map_err(|wrong| form::errors(&form, wrong))?;
-    let wrong = match tokio::time::timeout(CHECKING, kind.prepare(&filled)).await {
+    let error = match tokio::time::timeout(CHECKING, kind.prepare(&filled)).await {
         Err(_) | Ok(Ok(_)) => return Ok(filled),
-        Ok(Err(PrepareError::Refusal(Refusal::Missing(missing)))) => {
-            missing.into_iter().map(|missing| (format!("/{}", missing.name), missing.question)).collect()
-        }
-        Ok(Err(PrepareError::Refusal(Refusal::Refused { reply, .. }) | PrepareError::Unavailable { reply, .. })) => {
-            let place = tokio::time::timeout(LOOKING, culprit(kind, &form, &entered)).await.unwrap_or_default();
-            [(place.to_owned(), reply.words())].into()
-        }
+        Ok(Err(error)) => error,
     };
-    Err(form::errors(&form, wrong))
-}
-
-/// The field without which it could be proposed; where there is none, the first.
-async fn culprit<'a>(kind: &dyn ActionKind, form: &'a Form, entered: &'a Entered) -> &'a str {
-    for field in form.fields.iter().filter(|field| !field.required) {
-        if entered.get(&field.place).is_none_or(|value| *value == field.input.as_entered()) {
-            continue;
-        }
-        let mut without = entered.clone();
-        without.insert(field.place.clone(), field.input.as_entered());
-        if let Ok(filled) = form.fill(&json!({}), &without)
-            && kind.prepare(&filled).await.is_ok()
-        {
-            return &field.place;
-        }
-    }
-    form.fields.first().map_or("", |field| &field.place)
+    let looking = wrong::culprit(kind, &nothing, &form, &entered);
+    let place = match &error {
+        PrepareError::Refusal(Refusal::Missing(_)) => "", // each stands at its own field
+        _ => tokio::time::timeout(LOOKING, looking).await.unwrap_or_default(),
+    };
+    Err(form::errors(&form, wrong::by_field(error, place)))
 }
 
 /// Nothing, if trying again would not help.

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use super::{
-    approvals::{decide::decide, membership::Membership, policy},
+    approvals::{membership::Membership, policy, withdraw::withdraw},
     entry::Stop,
 };
 use crate::{
     clock::Clock,
     graph::{
-        action::{ActionRecord, Decision, Status, Verdict},
+        action::{ActionRecord, Status},
         store::{ActionFilter, Changes, Error, Mail, Seq, Store},
     },
     ids::{CommitId, ThreadId},
@@ -66,12 +66,8 @@ impl Stopping {
                 kept.push(record);
                 continue;
             }
-            let decision = Decision { by: Some(by.clone()), at: self.clock.now(), verdict: Verdict::Cancelled };
-            let Ok((_, changes)) = decide(&record, decision, None) else { continue };
-            match self.store.apply(&changes).await {
-                Ok(()) => closed += 1,
-                Err(Error::ActionMoved { .. }) => {} // decided meanwhile
-                Err(error) => return Err(error),
+            if withdraw(&*self.store, &record, by, self.clock.now()).await? {
+                closed += 1;
             }
         }
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());

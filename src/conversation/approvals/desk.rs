@@ -11,7 +11,7 @@ use super::{
     replies,
 };
 use crate::{
-    assistant::state::AgentState,
+    assistant::state,
     clock::Clock,
     conversation::{
         entry::{Click, Pressed, Typed},
@@ -19,11 +19,10 @@ use crate::{
     },
     graph::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},
-        checkpoint::Checkpoint,
         digest::Digest,
         engine::{Matter, PolicyFor},
         request::Times,
-        store::{ActionFilter, AuditKind, Changes, Error, Mail, Saved, Seq, Store},
+        store::{ActionFilter, AuditKind, Changes, Error, Mail, Seq, Store},
     },
     ids::{ApprovalId, CommitId, ThreadId, UserId},
     reply::Reply,
@@ -64,7 +63,7 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// Membership are looked up in this workspace, and forms opened.
+    /// User groups are looked up in this workspace, and forms opened.
     pub slack: SlackClient,
     /// What can be changed.
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
@@ -156,7 +155,7 @@ impl Approvals {
         if !typed.addressed && saved.is_none() {
             return Ok(Answer::Nothing); // two people agreeing about something else
         }
-        let is_drafting = is_drafting(saved);
+        let is_drafting = state::is_drafting(saved); // then that is what is let go
         let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         let open = self.store.actions(&filter).await?;
         let mut record = match open.as_slice() {
@@ -303,11 +302,4 @@ impl Approvals {
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(typed.thread.clone()))
     }
-}
-
-/// Whether the assistant waits for what a change still lacks: then that is what is let go.
-fn is_drafting(saved: Option<Saved>) -> bool {
-    let saved = saved.and_then(|saved| saved.restore().ok());
-    let checkpoint = saved.and_then(|value| serde_json::from_value::<Checkpoint<AgentState>>(value).ok());
-    checkpoint.is_some_and(|checkpoint| checkpoint.state.draft.is_some())
 }

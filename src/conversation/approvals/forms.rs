@@ -1,6 +1,6 @@
 //! Windows that cards open: their form, everything on them, the reason of a rejection.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 
@@ -14,13 +14,11 @@ use crate::{
         modals::{
             self,
             form::{self, Frame},
-            reason, show_all,
+            reason, show_all, wrong,
         },
     },
     graph::{
-        action::{
-            ActionKind, ActionRecord, Edit, Entered, Form, PrepareError, Proposal, Refusal, Replacement, Status, Wish,
-        },
+        action::{ActionKind, ActionRecord, Edit, Proposal, Replacement, Status, Wish},
         engine::Matter,
         request::Request,
         store::{Changes, Error},
@@ -231,51 +229,14 @@ pub async fn check(kind: &Arc<dyn ActionKind>, parameters: &Value, view: &View) 
     };
     let entered = form::read(&form, view);
     let filled = form.fill(parameters, &entered).map_err(|wrong| form::errors(&form, wrong))?;
-    let changed: Vec<&str> = form.changed(&entered).collect();
-    if changed.is_empty() {
+    if form.changed(&entered).next().is_none() {
         return Err(form::errors(&form, [(String::new(), "Nothing is different yet.".to_owned())].into()));
     }
     match kind.prepare(&filled).await {
         Ok(proposal) => Ok((filled, proposal)),
         Err(error) => {
-            let place = culprit(kind, parameters, &form, &entered, &changed).await;
-            Err(form::errors(&form, wrong(error, place)))
-        }
-    }
-}
-
-/// The one of several changed fields without which it would not be refused.
-async fn culprit<'a>(
-    kind: &Arc<dyn ActionKind>,
-    parameters: &Value,
-    form: &Form,
-    entered: &Entered,
-    changed: &[&'a str],
-) -> &'a str {
-    if let [_, _, ..] = changed {
-        for place in changed {
-            let mut others = entered.clone();
-            if let Some(field) = form.fields.iter().find(|field| field.place == **place) {
-                others.insert(field.place.clone(), field.input.as_entered());
-            }
-            if let Ok(filled) = form.fill(parameters, &others)
-                && kind.prepare(&filled).await.is_ok()
-            {
-                return place;
-            }
-        }
-    }
-    changed.first().copied().unwrap_or_default()
-}
-
-/// What is wrong, by field.
-fn wrong(error: PrepareError, place: &str) -> BTreeMap<String, String> {
-    match error {
-        PrepareError::Refusal(Refusal::Missing(missing)) => {
-            missing.into_iter().map(|missing| (format!("/{}", missing.name), missing.question)).collect()
-        }
-        PrepareError::Refusal(Refusal::Refused { reply, .. }) | PrepareError::Unavailable { reply, .. } => {
-            [(place.to_owned(), reply.words())].into()
+            let place = wrong::culprit(kind.as_ref(), parameters, &form, &entered).await;
+            Err(form::errors(&form, wrong::by_field(error, place)))
         }
     }
 }

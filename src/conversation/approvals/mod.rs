@@ -15,3 +15,4 @@ pub mod policy;
 pub mod replies;
 pub mod telling;
 mod timers;
+pub mod withdraw;

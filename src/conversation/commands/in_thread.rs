@@ -4,16 +4,15 @@
 //! about that, and so is “status” where the bot was not mentioned: both are for the assistant then.
 
 use crate::{
-    assistant::state::AgentState,
+    assistant::state::is_drafting,
     clock::Timestamp,
     conversation::{
-        approvals::decide::decide,
+        approvals::withdraw::withdraw,
         entry::{Here, Order},
     },
     graph::{
-        action::{ActionRecord, Decision, Status, Verdict},
-        checkpoint::Checkpoint,
-        store::{ActionFilter, Changes, Error, Mail, Saved, Seq, Store},
+        action::Status,
+        store::{ActionFilter, Changes, Error, Mail, Seq, Store},
     },
     ids::CommitId,
     reply::{Reply, Text},
@@ -50,7 +49,7 @@ pub fn meant(text: &str) -> Option<Order> {
 ///
 /// If the store does not answer. Doing it again is harmless.
 pub async fn obey(store: &dyn Store, here: &Here, now: Timestamp, seq: Seq) -> Result<Outcome, Error> {
-    let asks = is_asking(store.load(&here.thread).await?);
+    let asks = is_drafting(store.load(&here.thread).await?);
     if asks && (here.order == Order::Cancel || !here.mentioned) {
         pass_on(store, here, seq).await?;
         return Ok(Outcome::Passed);
@@ -80,24 +79,13 @@ async fn cancel(store: &dyn Store, here: &Here, now: Timestamp) -> Result<Outcom
     let running = own.iter().any(|record| record.status != Status::Pending);
     let mut withdrawn = Vec::new();
     for record in own.iter().filter(|record| record.status == Status::Pending) {
-        if withdraw(store, record, now).await? {
+        if withdraw(store, record, &here.by, now).await? {
             withdrawn.push(Text::new().bold(record.act()));
         }
     }
     let changed = !withdrawn.is_empty();
     let reply = replies::cancelled_here(withdrawn, running);
     Ok(if changed { Outcome::Changed(reply) } else { Outcome::Answered(reply) })
-}
-
-/// Withdraws an open request for the person who asked. Whether it still could be.
-async fn withdraw(store: &dyn Store, record: &ActionRecord, now: Timestamp) -> Result<bool, Error> {
-    let decision = Decision { by: Some(record.requested_by.clone()), at: now, verdict: Verdict::Cancelled };
-    let Ok((_, changes)) = decide(record, decision, None) else { return Ok(false) };
-    match store.apply(&changes).await {
-        Ok(()) => Ok(true),
-        Err(Error::ActionMoved { .. }) => Ok(false), // somebody was faster; the card says who
-        Err(error) => Err(error),
-    }
 }
 
 async fn pass_on(store: &dyn Store, here: &Here, seq: Seq) -> Result<(), Error> {
@@ -110,13 +98,6 @@ async fn pass_on(store: &dyn Store, here: &Here, seq: Seq) -> Result<(), Error> 
 
 fn is_live(status: Status) -> bool {
     matches!(status, Status::Pending | Status::Approved | Status::Intent | Status::Unknown)
-}
-
-/// Whether the assistant waits for what a change still lacks.
-fn is_asking(saved: Option<Saved>) -> bool {
-    let saved = saved.and_then(|saved| saved.restore().ok());
-    let checkpoint = saved.and_then(|value| serde_json::from_value::<Checkpoint<AgentState>>(value).ok());
-    checkpoint.is_some_and(|checkpoint| checkpoint.state.draft.is_some())
 }
 
 #[cfg(test)]

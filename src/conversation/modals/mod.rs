@@ -6,6 +6,7 @@
 pub mod form;
 pub mod reason;
 pub mod show_all;
+pub mod wrong;
 
 use serde_json::{Value, json};
 

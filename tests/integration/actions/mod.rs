@@ -22,10 +22,11 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     capabilities::{Registry, registry},
     clock::{SystemClock, Timestamp},
-    graph::action::{
-        ActionKind, ActionRecord, Outcome, Performed, Policy, PrepareError, Proposal, Refusal, Status, digest_of,
+    graph::{
+        action::{ActionKind, ActionRecord, Outcome, Performed, Policy, PrepareError, Proposal, Refusal, Status},
+        request::{Request, Times},
     },
-    ids::{ApprovalId, ThreadId},
+    ids::ThreadId,
     reply::{Card, Reply},
     sandbox::upgrade::{Options, SandboxUpgrade, Version},
     services::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
@@ -116,42 +117,18 @@ impl Bench {
 fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
     let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1700000000.000100".into() };
     let policy = Policy { approvers: Vec::new(), own_request: true, needed: 1, typed: true, ..Policy::default() };
-    let Proposal { parameters, preconditions, card, undo, scope } = proposal;
-    ActionRecord {
-        format: ActionRecord::FORMAT,
-        id: "A1".into(),
-        approval: ApprovalId::new(&thread, 1),
-        thread,
+    let request = Request {
+        thread: &thread,
         run: "R1".into(),
-        name: action.name().to_owned(),
-        action_version: action.version(),
-        digest: digest_of(action.name(), action.version(), &parameters, &preconditions, &policy),
-        parameters,
-        preconditions,
-        policy,
-        status: Status::Intent,
-        revision: 3,
-        card,
-        slot: "card:A1".into(),
+        kind: action,
+        proposal,
         requested_by: "ana".into(),
-        requested_at: Timestamp(0),
-        expires_at: Timestamp(0),
-        decisions: Vec::new(),
-        intent_at: None,
-        sends: 0,
-        progress: None,
-        progress_at: None,
-        interrupted_at: None,
-        outcome: None,
-        undo,
-        told: Vec::new(),
-        scope,
-        edits: Vec::new(),
-        origin: None,
-        escalated_at: None,
-        replaced_by: None,
-        under: None,
-    }
+        at: Timestamp(0),
+        policy,
+        slot: "card:A1".into(),
+        times: Times { open_for: Duration::ZERO, remind_before: Duration::ZERO },
+    };
+    ActionRecord { id: "A1".into(), status: Status::Intent, revision: 3, ..request.into_record() }
 }
 
 /// A reply, then its buttons.

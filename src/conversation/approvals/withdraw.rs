@@ -1,0 +1,26 @@
+//! Letting go of an open request: “stop” and “cancel” in a thread do it for each of its cards.
+
+use super::decide::decide;
+use crate::{
+    clock::Timestamp,
+    graph::{
+        action::{ActionRecord, Decision, Verdict},
+        store::{Error, Store},
+    },
+    ids::UserId,
+};
+
+/// Withdraws an open request. Whether it still could be: somebody may have been faster, and the card says who.
+///
+/// # Errors
+///
+/// If the store does not answer.
+pub async fn withdraw(store: &dyn Store, record: &ActionRecord, by: &UserId, at: Timestamp) -> Result<bool, Error> {
+    let decision = Decision { by: Some(by.clone()), at, verdict: Verdict::Cancelled };
+    let Ok((_, changes)) = decide(record, decision, None) else { return Ok(false) };
+    match store.apply(&changes).await {
+        Ok(()) => Ok(true),
+        Err(Error::ActionMoved { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,36 @@
+//! What is wrong with what was entered, and at which field that is to be said.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::graph::action::{ActionKind, Entered, Form, PrepareError, Refusal};
+
+/// The changed field without which it would not be refused; where there is none, the first that was changed.
+pub async fn culprit<'a>(kind: &dyn ActionKind, parameters: &Value, form: &'a Form, entered: &'a Entered) -> &'a str {
+    let changed: Vec<&str> = form.changed(entered).collect();
+    if let [_, _, ..] = changed.as_slice() {
+        for field in form.fields.iter().filter(|field| changed.contains(&field.place.as_str())) {
+            let mut others = entered.clone();
+            others.insert(field.place.clone(), field.input.as_entered());
+            if let Ok(filled) = form.fill(parameters, &others)
+                && kind.prepare(&filled).await.is_ok()
+            {
+                return &field.place;
+            }
+        }
+    }
+    changed.first().copied().unwrap_or_default()
+}
+
+/// What is wrong, by field: what is missing at its own, everything else at `place`.
+pub fn by_field(error: PrepareError, place: &str) -> BTreeMap<String, String> {
+    match error {
+        PrepareError::Refusal(Refusal::Missing(missing)) => {
+            missing.into_iter().map(|missing| (format!("/{}", missing.name), missing.question)).collect()
+        }
+        PrepareError::Refusal(Refusal::Refused { reply, .. }) | PrepareError::Unavailable { reply, .. } => {
+            [(place.to_owned(), reply.words())].into()
+        }
+    }
+}
