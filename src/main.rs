@@ -33,7 +33,8 @@ const EXIT_SETTINGS: u8 = 2;
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// A file with settings that differ from config/default.toml.
+    /// A file with settings that differ from config/default.toml. The playground keeps its own workspace, platform and
+    /// store, and takes the rest from it: who may decide, for instance.
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -106,7 +107,7 @@ fn arguments() -> Result<Arguments, clap::Error> {
         });
     }
     match (&arguments.config, matches.subcommand_name().unwrap_or("playground")) {
-        (Some(_), command @ ("playground" | "sandbox" | "audit")) => {
+        (Some(_), command @ ("sandbox" | "audit")) => {
             wrong(format!("--config means nothing to `{command}`: it reads no settings file"))
         }
         _ => Ok(arguments),
@@ -119,7 +120,10 @@ async fn run(arguments: Arguments) -> ExitCode {
     match arguments.command.unwrap_or(Command::Playground(arguments.playground)) {
         Command::Playground(options) => {
             telemetry::log("warn", LogFormat::Text);
-            finish(app::playground::run(options, &environment, signalled()).await)
+            match Config::load(arguments.config.as_deref(), &environment) {
+                Ok(config) => finish(app::playground::run(options, config, signalled()).await),
+                Err(problems) => settings_are_wrong(&problems.to_string()),
+            }
         }
         Command::Sandbox(options) => {
             telemetry::log("warn", LogFormat::Text);

@@ -4,7 +4,6 @@
 //! originals.
 
 use std::{
-    collections::HashMap,
     net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::Arc,
@@ -43,16 +42,12 @@ pub struct Options {
     reset: bool,
 }
 
-/// Runs until `stop`.
+/// Runs until `stop`, with settings of which workspace, platform and store are replaced by the playground's own.
 ///
 /// # Errors
 ///
 /// What cannot be opened, and why.
-pub async fn run(
-    options: Options,
-    environment: &HashMap<String, String>,
-    stop: CancellationToken,
-) -> anyhow::Result<()> {
+pub async fn run(options: Options, mut config: Config, stop: CancellationToken) -> anyhow::Result<()> {
     let Options { port, data, reset } = options;
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
@@ -63,7 +58,6 @@ pub async fn run(
     std::fs::create_dir_all(&data).with_context(|| format!("cannot make the folder {}", data.display()))?;
 
     let world = sandbox::World::start(sandbox::Options::kept_in(&data)).await?;
-    let mut config = Config::load(None, environment)?;
     config.server.port = 0;
     config.slack.api_url = world.slack.api_url();
     config.slack.mode = Some(crate::config::SlackMode::Socket);

@@ -85,15 +85,11 @@ fn no_flag_is_ignored_silently() {
     let said = [
         says(&["--port", "8099", "serve"]),
         says(&["--reset", "playground"]),
-        says(&["--config", "x.toml", "playground"]),
-        says(&["--config", "x.toml"]),
         says(&["sandbox", "--config", "x.toml"]),
     ];
     insta::assert_snapshot!(said.join("\n"), @"
     error: --port is for the playground and means nothing to `serve`
     error: --reset belongs behind the command: countersign playground --reset …
-    error: --config means nothing to `playground`: it reads no settings file
-    error: --config means nothing to `playground`: it reads no settings file
     error: --config means nothing to `sandbox`: it reads no settings file
     ");
 }
