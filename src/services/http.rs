@@ -10,7 +10,6 @@ use std::{error::Error as _, time::Duration};
 
 use backon::ExponentialBuilder;
 use reqwest::{Client, RequestBuilder, StatusCode, redirect, retry};
-use serde_json::Value;
 use url::{Host, Url};
 
 use crate::exchanges;
@@ -20,8 +19,8 @@ use crate::exchanges;
 pub struct Answer {
     /// Its HTTP status; the only status to believe.
     pub status: StatusCode,
-    /// Its body, if that is JSON; web pages and empty bodies are `None`.
-    pub json: Option<Value>,
+    /// Its body, whatever it is.
+    pub body: Vec<u8>,
     /// How the service names this exchange in its own log.
     pub request_id: Option<String>,
 }
@@ -97,7 +96,7 @@ async fn answered(client: &Client, request: reqwest::Request) -> Result<Answer, 
     let request_id =
         response.headers().get("x-request-id").and_then(|id| id.to_str().ok()).map(|id| id.chars().take(64).collect());
     let body = response.bytes().await.map_err(lost)?;
-    Ok(Answer { status, json: serde_json::from_slice(&body).ok(), request_id })
+    Ok(Answer { status, body: body.into(), request_id })
 }
 
 fn lost(error: reqwest::Error) -> Lost {

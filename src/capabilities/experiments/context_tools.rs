@@ -116,9 +116,9 @@ impl Tool for PointsOfContext {
         let (context, known) = asked(&self.0, arguments, "decision points").await?;
         let all = self.0.all().await.map_err(|error| tool_error(&error))?;
         let mut used: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for experiment in all.iter().filter(|experiment| experiment.view.context() == context) {
-            for point in &experiment.view.decision_points {
-                used.entry(point.words()).or_default().push(experiment.view.name.clone());
+        for experiment in all.iter().filter(|experiment| experiment.context() == context) {
+            for point in &experiment.decision_points {
+                used.entry(point.words()).or_default().push(experiment.name.clone());
             }
         }
         let in_use = used.into_iter().map(|(decision_point, experiments)| PointInUse { decision_point, experiments });

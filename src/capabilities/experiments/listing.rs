@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     reply::Reply,
-    services::upgrade::{experiment::Experiment, status::Status},
+    services::upgrade::{experiment::View, status::Status},
 };
 
 /// How many experiments one page shows.
@@ -225,26 +225,25 @@ impl Which {
 
 impl Filter<'_> {
     /// Those of `all` that fit, in order.
-    pub fn of<'e>(&self, all: &'e [Experiment]) -> Vec<&'e Experiment> {
-        let mut found: Vec<_> = all.iter().filter(|experiment| self.fits(experiment)).collect();
-        let by_name = |e: &&Experiment| (e.view.name.to_lowercase(), e.view.id);
+    pub fn of<'e>(&self, all: &'e [View]) -> Vec<&'e View> {
+        let mut found: Vec<_> = all.iter().filter(|view| self.fits(view)).collect();
+        let by_name = |e: &&View| (e.name.to_lowercase(), e.id);
         found.sort_by_cached_key(by_name);
         match self.which.order() {
             Sort::Name => {}
             Sort::Status => {
                 let place = |status| Status::ALL.iter().position(|other| *other == status);
-                found.sort_by_key(|e| place(e.view.state).unwrap_or(Status::ALL.len()));
+                found.sort_by_key(|e| place(e.state).unwrap_or(Status::ALL.len()));
             }
-            Sort::Context => found.sort_by(|a, b| a.view.context().cmp(b.view.context())),
-            Sort::Newest => found.sort_by_key(|e| Reverse(e.view.created_at.as_deref())),
-            Sort::Oldest => found.sort_by_key(|e| e.view.created_at.as_deref()),
-            Sort::Changed => found.sort_by_key(|e| Reverse(e.view.updated_at.as_deref())),
+            Sort::Context => found.sort_by(|a, b| a.context().cmp(b.context())),
+            Sort::Newest => found.sort_by_key(|e| Reverse(e.created_at.as_deref())),
+            Sort::Oldest => found.sort_by_key(|e| e.created_at.as_deref()),
+            Sort::Changed => found.sort_by_key(|e| Reverse(e.updated_at.as_deref())),
         }
         found
     }
 
-    fn fits(&self, experiment: &Experiment) -> bool {
-        let view = &experiment.view;
+    fn fits(&self, view: &View) -> bool {
         let holds = |period: Option<Period>, moment: Option<&str>| {
             period.is_none_or(|period| moment.is_some_and(|moment| period.holds(moment)))
         };
@@ -265,8 +264,8 @@ mod tests {
 
     use super::*;
 
-    fn experiment(name: &str, state: &str, context: &str, created: &str) -> Experiment {
-        Experiment::from_value(json!({
+    fn experiment(name: &str, state: &str, context: &str, created: &str) -> View {
+        serde_json::from_value(json!({
             "id": uuid::Uuid::new_v4(), "name": name, "state": state, "context": [context], "tags": ["Hints"],
             "createdAt": format!("{created}T08:00:00.000Z"), "updatedAt": format!("{created}T09:00:00.000Z"),
         }))
@@ -281,7 +280,7 @@ mod tests {
         ];
         let which: Which = serde_json::from_value(which).unwrap();
         let filter = which.understood(Date::constant(2026, 11, 20)).unwrap();
-        filter.of(&all).into_iter().map(|e| e.view.name.clone()).collect()
+        filter.of(&all).into_iter().map(|e| e.name.clone()).collect()
     }
 
     #[test]

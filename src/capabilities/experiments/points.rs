@@ -28,7 +28,7 @@ pub async fn owner(
     context: Option<&str>,
     says: impl Fn(&str) -> String,
 ) -> Result<Option<View>, PrepareError> {
-    let owners = client.all().await.map_err(access::unavailable)?.into_iter().map(|experiment| experiment.view);
+    let owners = client.all().await.map_err(access::unavailable)?.into_iter();
     let mut owners: Vec<_> = owners.filter(|view| find(view, site, target).is_some()).collect();
     if let Some(context) = context {
         let elsewhere = owners.first().cloned();

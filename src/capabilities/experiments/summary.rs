@@ -9,7 +9,7 @@ use super::{
     setup::{self, AtPoint, Content, People, Turn, Varied},
 };
 use crate::services::upgrade::{
-    experiment::{Experiment, ExperimentId, View},
+    experiment::{ExperimentId, View},
     lists::Side,
     participants::EnrollmentDetail,
     status::Status,
@@ -127,8 +127,7 @@ pub struct Details {
 
 impl Summary {
     /// The summary of an experiment.
-    pub fn of(experiment: &Experiment) -> Self {
-        let view = &experiment.view;
+    pub fn of(view: &View) -> Self {
         let share = |c: &crate::services::upgrade::experiment::Condition| Share {
             code: c.condition_code.clone(),
             weight: two_decimals(c.assignment_weight),
@@ -151,9 +150,8 @@ impl Summary {
 
 impl Details {
     /// The details of an experiment, with its numbers where they could be read.
-    pub fn of(experiment: &Experiment, enrolled: Option<&EnrollmentDetail>) -> Self {
-        let view = &experiment.view;
-        let mut summary = Summary::of(experiment);
+    pub fn of(view: &View, enrolled: Option<&EnrollmentDetail>) -> Self {
+        let mut summary = Summary::of(view);
         if let Some(enrolled) = enrolled {
             for (share, condition) in summary.conditions.iter_mut().zip(&view.conditions) {
                 let counted = enrolled.conditions.iter().find(|counted| counted.id == condition.id);

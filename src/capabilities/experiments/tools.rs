@@ -177,7 +177,7 @@ impl Tool for ExperimentDetails {
         let experiment = access::experiment(&self.0, &experiment_id, says).await.map_err(as_tool_error)?;
         // The numbers are a help, not the answer: without them the rest is still worth having.
         let enrolled = self.0.enrollment_detail(experiment.view.id).await.ok();
-        let mut answer = json!(Details::of(&experiment, enrolled.as_ref()));
+        let mut answer = json!(Details::of(&experiment.view, enrolled.as_ref()));
         if form == Form::Raw {
             let size = experiment.raw.to_string().len();
             answer["raw"] = if size > LARGEST_RAW { json!({ "left_out": size }) } else { experiment.raw };

@@ -5,7 +5,8 @@
 //! database. A proxy, or a wrong prefix, sends web pages. Only short words that are meant for reading are taken over.
 
 use reqwest::StatusCode;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, error::Category};
 
 use super::{
     error::Error,
@@ -22,16 +23,20 @@ pub enum Kind {
     Write,
 }
 
-/// What `answer` means for a call of `kind`: the body of a success, or the error.
+/// What `answer` means for a call of `kind`: the body of a success, read once and as what it is, or the error.
 ///
 /// # Errors
 ///
 /// [`Error`], by status and body.
-pub fn understand(kind: Kind, answer: Answer) -> Result<Value, Error> {
-    let Answer { status, json, request_id } = answer;
+pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, Error> {
+    let Answer { status, body, request_id } = answer;
     if status.is_success() {
-        return json.ok_or_else(|| unreadable(kind, "not JSON"));
+        return serde_json::from_slice(&body).map_err(|error| match error.classify() {
+            Category::Data => unreadable(kind, &error.to_string()),
+            Category::Io | Category::Syntax | Category::Eof => unreadable(kind, "not JSON"),
+        });
     }
+    let json = serde_json::from_slice::<Value>(&body).ok();
     tracing::info!(
         http.status = status.as_u16(),
         upgrade.request_id = request_id.as_deref().unwrap_or("-"),
@@ -148,7 +153,6 @@ fn shorten(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
 
     use super::*;
 
@@ -159,8 +163,8 @@ mod tests {
         let status = u16::try_from(recorded["response"]["status"].as_u64().unwrap()).unwrap();
         let body = &recorded["response"]["body"];
         let page = body.as_str().is_some_and(|text| text.starts_with('<'));
-        let json = (!page).then(|| body.clone());
-        understand(kind, Answer { status: StatusCode::from_u16(status).unwrap(), json, request_id: None })
+        let body = if page { b"<html>".to_vec() } else { body.to_string().into() };
+        understand(kind, Answer { status: StatusCode::from_u16(status).unwrap(), body, request_id: None })
     }
 
     #[test]
@@ -241,16 +245,24 @@ mod tests {
 
     #[test]
     fn a_gateway_error_after_a_change_leaves_it_open() {
-        let gateway = |json| Answer { status: StatusCode::BAD_GATEWAY, json, request_id: None };
-        assert!(matches!(understand(Kind::Write, gateway(None)), Err(Error::NoAnswer { .. })));
-        assert!(matches!(understand(Kind::Write, gateway(Some(json!({})))), Err(Error::NoAnswer { .. })));
-        assert!(matches!(understand(Kind::Read, gateway(None)), Err(Error::Unavailable { .. })));
+        let gateway = |kind, body: &[u8]| {
+            let answer = Answer { status: StatusCode::BAD_GATEWAY, body: body.to_vec(), request_id: None };
+            understand::<Value>(kind, answer)
+        };
+        assert!(matches!(gateway(Kind::Write, b""), Err(Error::NoAnswer { .. })));
+        assert!(matches!(gateway(Kind::Write, b"{}"), Err(Error::NoAnswer { .. })));
+        assert!(matches!(gateway(Kind::Read, b""), Err(Error::Unavailable { .. })));
     }
 
     #[test]
     fn an_unreadable_success_of_a_change_leaves_it_open() {
-        let page = || Answer { status: StatusCode::OK, json: None, request_id: None };
-        assert!(matches!(understand(Kind::Write, page()), Err(Error::NoAnswer { .. })));
-        assert!(matches!(understand(Kind::Read, page()), Err(Error::Decode { .. })));
+        let answered = |kind, body: &[u8]| {
+            understand::<String>(kind, Answer { status: StatusCode::OK, body: body.to_vec(), request_id: None })
+        };
+        assert!(matches!(answered(Kind::Write, b"<html>"), Err(Error::NoAnswer { .. })));
+        let Err(Error::Decode { reason }) = answered(Kind::Read, b"<html>") else { panic!("that is a page") };
+        assert_eq!(reason, "not JSON");
+        let Err(Error::Decode { reason }) = answered(Kind::Read, b"[1]") else { panic!("that is no text") };
+        assert!(reason.contains("expected a string"), "{reason}");
     }
 }

@@ -17,7 +17,7 @@ use super::{
     answer::{Kind, says_nothing, unanswered, understand, unreadable, validation_problems},
     context::Contexts,
     error::Error,
-    experiment::{Condition, Experiment, ExperimentId, Named},
+    experiment::{Condition, Experiment, ExperimentId, Named, View},
     lists::Side,
     participants::{Assignment, Enrolled, Enrollment, EnrollmentDetail, Introduction, Mark, Marked},
     sign_in::SignIn,
@@ -145,15 +145,15 @@ impl UpgradeClient {
         Ok(names)
     }
 
-    /// All experiments, by name.
+    /// What we read of all experiments, by name: there may be hundreds, and each brings its whole history.
     ///
     /// # Errors
     ///
     /// [`Error`], as for every read.
-    pub async fn all(&self) -> Result<Vec<Experiment>, Error> {
-        let bodies: Vec<Value> = self.read(Method::GET, "/experiments", As::Admin, None).await?;
-        let mut all = bodies.into_iter().map(|body| experiment(Kind::Read, body)).collect::<Result<Vec<_>, _>>()?;
-        all.sort_by(|a, b| (&a.view.name, a.view.id).cmp(&(&b.view.name, b.view.id)));
+    pub async fn all(&self) -> Result<Vec<View>, Error> {
+        let all: Vec<View> = self.read(Method::GET, "/experiments", As::Admin, None).await?;
+        let mut all: Vec<_> = all.into_iter().map(View::in_order).collect();
+        all.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
         Ok(all)
     }
 
@@ -374,7 +374,7 @@ impl UpgradeClient {
             asked += 1;
             status_line::say(format!("UpGrade does not answer. Asking again ({asked} of {})…", http::AGAIN + 1));
         });
-        decode(Kind::Read, answer.await?)
+        answer.await
     }
 
     /// Sends a change, once.
@@ -383,14 +383,14 @@ impl UpgradeClient {
     }
 
     /// One attempt, signed in where that is needed.
-    async fn send(
+    async fn send<T: DeserializeOwned>(
         &self,
         kind: Kind,
         method: Method,
         path: &str,
         who: As<'_>,
         body: Option<&Value>,
-    ) -> Result<Value, Error> {
+    ) -> Result<T, Error> {
         let call = |token| self.call(kind, method.clone(), path, who, token, body);
         if !matches!(who, As::Admin) {
             return call(None).await;
@@ -412,7 +412,7 @@ impl UpgradeClient {
     }
 
     /// One request.
-    async fn call(
+    async fn call<T: DeserializeOwned>(
         &self,
         kind: Kind,
         method: Method,
@@ -420,7 +420,7 @@ impl UpgradeClient {
         who: As<'_>,
         token: Option<SecretString>,
         body: Option<&Value>,
-    ) -> Result<Value, Error> {
+    ) -> Result<T, Error> {
         let mut request = self.client.request(method, format!("{}{path}", self.base));
         if let As::User(user) = who {
             request = request.header("User-Id", user);

@@ -58,11 +58,7 @@ impl Experiment {
     ///
     /// If what every experiment has is missing or of another type.
     pub fn from_value(raw: Value) -> Result<Self, serde_json::Error> {
-        let mut view = View::deserialize(&raw)?;
-        view.conditions.sort_by_key(|condition| condition.order);
-        view.decision_points.sort_by_key(|point| point.order);
-        view.factors.sort_by_key(|factor| factor.order);
-        view.factors.iter_mut().for_each(|factor| factor.levels.sort_by_key(|level| level.order));
+        let view = View::deserialize(&raw)?.in_order();
         Ok(Self { raw, view })
     }
 }
@@ -158,6 +154,15 @@ pub struct View {
 }
 
 impl View {
+    /// With conditions, points and factors in their order: the server sends them in any.
+    pub fn in_order(mut self) -> Self {
+        self.conditions.sort_by_key(|condition| condition.order);
+        self.decision_points.sort_by_key(|point| point.order);
+        self.factors.sort_by_key(|factor| factor.order);
+        self.factors.iter_mut().for_each(|factor| factor.levels.sort_by_key(|level| level.order));
+        self
+    }
+
     /// The context that counts.
     pub fn context(&self) -> &str {
         self.context.first().map_or("", String::as_str)

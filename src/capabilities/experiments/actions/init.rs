@@ -144,7 +144,7 @@ impl InitUser {
         let all = self.0.all().await.ok()?;
         let live = |view: &&View| matches!(view.state, Status::Enrolling | Status::EnrollmentComplete);
         let here = |view: &&View| introduced.context.as_deref().is_none_or(|context| view.context() == context);
-        let touched = all.iter().map(|experiment| &experiment.view).filter(live).filter(here).filter_map(|view| {
+        let touched = all.iter().filter(live).filter(here).filter_map(|view| {
             let kind =
                 view.group.clone().filter(|kind| view.assignment_unit == "group" && groups.contains_key(kind))?;
             Some((view, kind))

@@ -24,7 +24,7 @@ use crate::{
     services::upgrade::{
         client::UpgradeClient,
         error::Error,
-        experiment::{Experiment, Named, View},
+        experiment::{Named, View},
         status::Status,
     },
 };
@@ -87,7 +87,7 @@ pub(super) async fn named(
 }
 
 /// All of a kind, by name.
-pub(super) fn all_of(all: Vec<Experiment>, which: &AllOf, now: Timestamp) -> Result<Vec<View>, PrepareError> {
+pub(super) fn all_of(all: Vec<View>, which: &AllOf, now: Timestamp) -> Result<Vec<View>, PrepareError> {
     let refuse = |reply| access::refused(ErrorKind::Validation, reply);
     let status = match &which.status {
         Some(words) => {
@@ -108,7 +108,7 @@ pub(super) fn all_of(all: Vec<Experiment>, which: &AllOf, now: Timestamp) -> Res
             && which.tag.as_ref().is_none_or(|tag| view.tags.iter().any(|own| is(tag, own)))
             && month.is_none_or(|month| since(view).and_then(month_of) == Some(month))
     };
-    let found: Vec<_> = all.into_iter().map(|experiment| experiment.view).filter(fits).collect();
+    let found: Vec<_> = all.into_iter().filter(fits).collect();
     if found.is_empty() { Err(refuse(refusals::none_fits())) } else { Ok(found) }
 }
 
@@ -184,7 +184,7 @@ pub(super) async fn propose(
 /// Where each stands now, as the card showed it.
 pub(super) async fn standing(client: &UpgradeClient, several: &Several) -> Result<Value, Error> {
     let all = client.all().await?;
-    let of = |named: &Named| all.iter().find(|other| other.view.id == named.id).map(|other| other.view.state);
+    let of = |named: &Named| all.iter().find(|other| other.id == named.id).map(|other| other.state);
     let statuses: Map<_, _> =
         several.experiments.iter().map(|named| (named.id.to_string(), json!(of(named)))).collect();
     Ok(json!({ "statuses": statuses }))
@@ -234,10 +234,10 @@ pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several
 
 /// Which of those that change share decision points, with each other or with what is live besides; those that are started
 /// count as live.
-fn sharing(mut all: Vec<Experiment>, changed: &[View], to: Status) -> Vec<Text> {
+fn sharing(mut all: Vec<View>, changed: &[View], to: Status) -> Vec<Text> {
     for other in &mut all {
-        if to == Status::Enrolling && changed.iter().any(|view| view.id == other.view.id) {
-            other.view.state = Status::Enrolling;
+        if to == Status::Enrolling && changed.iter().any(|view| view.id == other.id) {
+            other.state = Status::Enrolling;
         }
     }
     let warning = |view: &View| {

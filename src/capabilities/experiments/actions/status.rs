@@ -270,7 +270,7 @@ impl UpdateStatus {
     async fn before_a_start(&self, experiment: &View) -> Result<Vec<Text>, PrepareError> {
         let all = self.0.all().await.map_err(access::unavailable)?;
         // The list of all shows every inclusion list; a single experiment hides some.
-        let lists = all.iter().find(|other| other.view.id == experiment.id).map(|own| own.view.inclusion.clone());
+        let lists = all.iter().find(|other| other.id == experiment.id).map(|own| own.inclusion.clone());
         let nobody = experiment.filter_mode == "excludeAll" && lists.iter().flatten().all(MemberList::is_empty);
         let others = Surroundings::of(all, Some(experiment.id));
         let shared = cautions::shared_points(&others.sharing_with(experiment));

@@ -7,10 +7,7 @@ use super::choices;
 use crate::{
     capabilities::experiments::{access, lookup, replies::refusals},
     graph::action::{ErrorKind, PrepareError},
-    services::upgrade::{
-        client::UpgradeClient,
-        experiment::{Experiment, View},
-    },
+    services::upgrade::{client::UpgradeClient, experiment::View},
 };
 
 /// What the platform calls it.
@@ -19,7 +16,7 @@ pub(super) const STRATIFIED: &str = "stratified random sampling";
 /// The factor that a new experiment draws by; none if it draws plainly at random.
 pub(super) async fn factor(
     client: &UpgradeClient,
-    all: &[Experiment],
+    all: &[View],
     algorithm: Option<&str>,
     factor: Option<&str>,
 ) -> Result<Option<String>, PrepareError> {
@@ -53,10 +50,10 @@ fn is_meant(algorithm: Option<&str>) -> bool {
 }
 
 /// The factors that experiments draw by. Only an experiment by itself tells its own.
-async fn known(client: &UpgradeClient, all: &[Experiment]) -> Result<Vec<String>, PrepareError> {
+async fn known(client: &UpgradeClient, all: &[View]) -> Result<Vec<String>, PrepareError> {
     let mut known = Vec::new();
-    for experiment in all.iter().filter(|one| one.view.assignment_algorithm.as_deref() == Some(STRATIFIED)) {
-        let view = client.single(experiment.view.id).await.map_err(access::unavailable)?.view;
+    for experiment in all.iter().filter(|one| one.assignment_algorithm.as_deref() == Some(STRATIFIED)) {
+        let view = client.single(experiment.id).await.map_err(access::unavailable)?.view;
         let factor = view.stratification_factor.map(|factor| factor.stratification_factor_name);
         known.extend(factor.filter(|factor| !known.contains(factor)));
     }

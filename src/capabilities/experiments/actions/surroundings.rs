@@ -6,7 +6,7 @@ use crate::{
     reply::{Fact, Text},
     services::upgrade::{
         client::UpgradeClient,
-        experiment::{Experiment, ExperimentId, View},
+        experiment::{ExperimentId, View},
         participants::Enrollment,
         status::Status,
     },
@@ -17,8 +17,8 @@ pub(super) struct Surroundings(Vec<View>);
 
 impl Surroundings {
     /// All of them but `own`.
-    pub(super) fn of(all: Vec<Experiment>, own: Option<ExperimentId>) -> Self {
-        Self(all.into_iter().map(|experiment| experiment.view).filter(|view| Some(view.id) != own).collect())
+    pub(super) fn of(all: Vec<View>, own: Option<ExperimentId>) -> Self {
+        Self(all.into_iter().filter(|view| Some(view.id) != own).collect())
     }
 
     /// Others of this name, whatever its case.

@@ -173,7 +173,7 @@ impl ActionKind for TestConsistency {
         let view = access::experiment(&self.0, name, says).await?.view;
         let test = plan(&view).map_err(|reply| access::refused(ErrorKind::Execution, reply))?;
         let others = self.0.all().await.map_err(access::unavailable)?;
-        let others = others.into_iter().map(|other| other.view).find(|other| shares_users(&view, other));
+        let others = others.into_iter().find(|other| shares_users(&view, other));
         if let Some(other) = others {
             return Err(access::refused(ErrorKind::Execution, words::shared(&view.name, &other)));
         }
