@@ -4,11 +4,14 @@ use super::{outcomes, state::AgentState};
 use crate::{
     clock::Timestamp,
     graph::{
-        action::{ActionRecord, Decision, Status, Verdict},
+        action::{ActionRecord, Status},
         store::News,
     },
     ids::UserId,
-    model::rules::situation::Draft,
+    model::rules::{
+        self,
+        situation::{Situation, TurnedDown},
+    },
     reply::{Part, Reply, Text},
 };
 
@@ -18,12 +21,8 @@ pub(super) fn heard(state: &mut AgentState, record: &ActionRecord, news: News, b
     state.log.add(record, outcomes::log_line(record), now);
     let reply = match news {
         News::Explained => {
-            // What should be different can now be said in words, as for an open card.
-            if let serde_json::Value::Object(params) = record.parameters.clone() {
-                state.on_card = Some(Draft { action: record.name.clone(), params, asked: None });
-                state.on_card_turn = state.turn.number;
-            }
-            explained(record, by)
+            state.keep_turned_down(record);
+            explained(record, by, state.turned_down.as_ref())
         }
         News::CheckAgain => checked(record, by),
         News::Settled => settled(record, by),
@@ -32,19 +31,16 @@ pub(super) fn heard(state: &mut AgentState, record: &ActionRecord, news: News, b
     reply
 }
 
-/// The reason of a rejection, and what can be done with it.
-fn explained(record: &ActionRecord, by: &UserId) -> Reply {
-    let reason = reason_of(record).unwrap_or_default();
+/// The reason of a rejection. Where it says what would be right, that can be asked for with one press.
+fn explained(record: &ActionRecord, by: &UserId, turned_down: Option<&TurnedDown>) -> Reply {
+    let reason = outcomes::reason_of(record).unwrap_or_default();
     let text = Text::new().person(record.requested_by.clone()).plain(", ").person(by.clone());
     let reply = Reply::text(text.plain(" says why this was turned down: ").bold(record.act()))
         .and(Part::Text(Text::new().italic(reason)));
-    match record.card.editable {
-        true => reply.hint(
-            Text::from("To ask for something else, press ")
-                .bold("Change and ask again…")
-                .plain(" on the card, or tell me here what should be different."),
-        ),
-        false => reply.hint("Tell me here what to do instead, if anything."),
+    let said = Situation { said: reason.to_owned(), turned_down: turned_down.cloned(), ..Situation::default() };
+    match rules::asks_otherwise(&said) {
+        true => reply.choice("Ask for that instead", reason),
+        false => reply.hint("Tell me here what should be different, if anything."),
     }
 }
 
@@ -69,13 +65,5 @@ fn settled(record: &ActionRecord, by: &UserId) -> Reply {
     Reply::text(match record.status {
         Status::Done => text.plain(": it is marked as done."),
         _ => text.plain(": it is given up. I will not try it again by myself."),
-    })
-}
-
-/// Why it was rejected, in the person's words.
-fn reason_of(record: &ActionRecord) -> Option<&str> {
-    record.decisions.iter().rev().find_map(|decision| match decision {
-        Decision { verdict: Verdict::Rejected { reason: Some(reason) }, .. } => Some(reason.as_str()),
-        _ => None,
     })
 }

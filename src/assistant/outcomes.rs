@@ -126,6 +126,14 @@ fn rejected(record: &ActionRecord) -> Reply {
     }
 }
 
+/// Why it was rejected, in the person's words.
+pub fn reason_of(record: &ActionRecord) -> Option<&str> {
+    record.decisions.iter().rev().find_map(|decision| match decision {
+        Decision { verdict: Verdict::Rejected { reason: Some(reason) }, .. } => Some(reason.as_str()),
+        _ => None,
+    })
+}
+
 /// What can be done next, as buttons. The way back is on the card.
 fn next_steps(mut reply: Reply, record: &ActionRecord) -> Reply {
     let Some(experiment) = experiment_of(record) else { return reply };

@@ -47,14 +47,14 @@ use crate::{
     ids::UserId,
     model::{
         Message,
-        rules::situation::{Analysis, Draft},
+        rules::situation::{Analysis, Draft, TurnedDown},
     },
     reply::Reply,
 };
 
 /// The longest message a turn works with, in characters.
 pub const LONGEST_MESSAGE: usize = 4_000;
-/// For how many turns a question about a draft stays open.
+/// For how many turns a question about a draft stays open, and what was turned down can be corrected.
 pub const DRAFT_TURNS: u64 = 4;
 
 /// One struct with named fields.
@@ -74,6 +74,12 @@ pub struct AgentState {
     /// The turn that put that card out.
     #[serde(skip_serializing_if = "is_zero")]
     pub on_card_turn: u64,
+    /// What somebody turned down last, until anything else is asked for: what should be different can be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turned_down: Option<TurnedDown>,
+    /// The turn in which that was heard of.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub turned_down_turn: u64,
     /// The experiment that “it” means.
     pub last_experiment: Option<String>,
     /// Several requests of one message, each plan until its last step.
@@ -230,6 +236,14 @@ impl AgentState {
     pub fn keep_draft(&mut self, draft: Draft) {
         self.draft_turn = self.turn.number;
         self.draft = Some(draft);
+    }
+
+    /// Keeps what was turned down, so that saying what should be different is enough.
+    pub(super) fn keep_turned_down(&mut self, record: &ActionRecord) {
+        let Value::Object(params) = record.parameters.clone() else { return };
+        let change = Draft { action: record.name.clone(), params, asked: None };
+        self.turned_down = Some(TurnedDown { change, reason: outcomes::reason_of(record).map(str::to_owned) });
+        self.turned_down_turn = self.newest_turn();
     }
 
     /// Remembers what a model has to be told that it was told: the words of a reply.

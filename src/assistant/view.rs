@@ -10,7 +10,7 @@ use super::{
     context::shortened_to,
     history::shorten,
     log::Entry,
-    state::{AgentState, LONGEST_MESSAGE},
+    state::{AgentState, DRAFT_TURNS, LONGEST_MESSAGE},
 };
 use crate::{
     graph::{
@@ -44,6 +44,7 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
         analysis: turn.analysis.clone(),
         draft: state.draft.clone(),
         on_card,
+        turned_down: state.turned_down.clone().filter(|_| turn.number <= state.turned_down_turn + DRAFT_TURNS),
         last_experiment: state.last_experiment.clone(),
         open_cards: context.open.iter().rev().take(5).rev().map(open_card).collect(),
         recent_changes: recent_changes(state),

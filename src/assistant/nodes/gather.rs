@@ -66,6 +66,7 @@ impl Gather {
                 }
                 state.draft = None;
                 state.on_card = Some(Draft { asked: None, ..change.clone() });
+                state.turned_down = None;
                 let turn = &mut state.turn;
                 turn.change = Some(change);
                 turn.proposal = Some(proposal);
@@ -128,7 +129,7 @@ impl Node<AgentState> for Gather {
         }
         shelf::take_back(&*self.shelf, &mut state).await;
         let request = view::request(Purpose::Gather, &state, context, Arc::clone(&self.tools), ToolChoice::Auto);
-        let on_card = view::situation(&state, context).on_card;
+        let asked_for = view::situation(&state, context).asked_for().cloned();
         let response = self.mind.ask(&mut state, &mut bill, &request).await?;
 
         let calls = exchange::calls(&response);
@@ -139,7 +140,7 @@ impl Node<AgentState> for Gather {
                 &mut state,
                 &self.registry,
                 &self.tools,
-                on_card.as_ref(),
+                asked_for.as_ref(),
                 &mut heard,
                 call,
             ));

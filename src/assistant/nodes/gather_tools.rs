@@ -113,7 +113,7 @@ pub(super) fn hear(
     state: &mut AgentState,
     registry: &Registry,
     specs: &[ToolSpec],
-    on_card: Option<&Draft>,
+    asked_for: Option<&Draft>,
     heard: &mut Heard,
     call: &Call,
 ) -> Planned {
@@ -139,7 +139,7 @@ pub(super) fn hear(
                 }
                 Err(mistake) => Err(mistake),
             },
-            None => set(state, specs, on_card, heard, call),
+            None => set(state, specs, asked_for, heard, call),
         },
     };
     heard.mistaken |= outcome.is_err();
@@ -190,7 +190,7 @@ fn remember_experiment(state: &mut AgentState, arguments: &Value, answer: &Value
 fn set(
     state: &mut AgentState,
     specs: &[ToolSpec],
-    on_card: Option<&Draft>,
+    asked_for: Option<&Draft>,
     heard: &mut Heard,
     call: &Call,
 ) -> Result<String, String> {
@@ -221,7 +221,7 @@ fn set(
             if state.turn.change.is_none() {
                 let (earlier, of_turn) = match &state.draft {
                     Some(draft) => (Some(draft.clone()), state.draft_turn),
-                    None => (on_card.cloned(), state.on_card_turn),
+                    None => (asked_for.cloned(), state.on_card_turn),
                 };
                 state.turn.change = Some(earlier.ok_or("there is no draft; call `set_action_needed` first")?);
                 state.take_up_plan(of_turn);
@@ -242,8 +242,8 @@ fn set(
             state.note_problem(&error_type, &message);
             Ok("noted".to_owned())
         }
-        tools::DROP_DRAFT if state.draft.is_none() && state.turn.change.is_none() && on_card.is_some() => {
-            Err("there is no draft; a card is open, and only people decide about it".to_owned())
+        tools::DROP_DRAFT if state.draft.is_none() && state.turn.change.is_none() && asked_for.is_some() => {
+            Err("there is no draft, and about a card only people decide".to_owned())
         }
         tools::DROP_DRAFT => {
             heard.dropped = true;

@@ -120,6 +120,9 @@ fn ended(state: &mut AgentState, record: &ActionRecord, context: &Context) -> Re
     if state.on_card.as_ref().is_some_and(|on_card| on_card.action == record.name) {
         state.on_card = None;
     }
+    if record.status == Status::Rejected {
+        state.keep_turned_down(record);
+    }
     reply
 }
 

@@ -86,7 +86,7 @@ const FIELDS: &str = "the context|context|the name|name|the weights|weights|the 
 
 /// “No, use mathstream”: corrects the draft, or what is on the card.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let draft = situation.draft.as_ref().or(situation.on_card.as_ref())?;
+    let draft = situation.in_hand()?;
     const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
         actually , make it|actually make it|actually ,|actually|sorry ,|sorry|instead use|rather|i meant|i mean|make it|make that|use|change it to|change that to|let it be|\
         change|set|wait ,|wait|call it|name it";
@@ -160,7 +160,7 @@ fn plainly(mut words: &[Word]) -> &[Word] {
 
 /// A correction of which nothing fits a field.
 pub(super) fn unclear_correction(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let draft = situation.draft.as_ref().or(situation.on_card.as_ref())?;
+    let draft = situation.in_hand()?;
     let plain = plainly(words);
     let said = after(plain, "use|make it|change it to|change that to|rather|instead use").unwrap_or(plain);
     (draft.asked.is_none() && said.len() < words.len() && !said.is_empty()).then(|| Understood::all_but(&text(said)))
@@ -214,9 +214,9 @@ pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Optio
     Some(Understood { wish: Wish::Update(params), confidence: 0.9 })
 }
 
-/// Parts of a description and nothing else, while a card is open: they change what is on it.
+/// Parts of a description and nothing else, while a card is open or was just turned down: they change what is on it.
 fn of_card(words: &[Word], situation: &Situation, asks: bool) -> Option<Understood> {
-    situation.on_card.as_ref()?;
+    situation.in_hand()?;
     let parts = clauses(words);
     (parts.rest.is_empty() && !parts.params.is_empty() && !asks).then(|| Wish::Update(parts.params).into())
 }

@@ -12,9 +12,7 @@ pub(super) fn of(wish: &Wish, situation: &Situation) -> Option<Capability> {
         Wish::Term(_) => Some(Capability::Terminology),
         Wish::Read { tool, .. } => Some(of_tool(tool)),
         Wish::Change { action, .. } => Some(of_action(action)),
-        Wish::Update(_) | Wish::Drop => {
-            situation.draft.as_ref().or(situation.on_card.as_ref()).map(|draft| of_action(&draft.action))
-        }
+        Wish::Update(_) | Wish::Drop => situation.in_hand().map(|draft| of_action(&draft.action)),
         Wish::Unsupported => Some(Capability::Unsupported),
         Wish::Talk(Talk::NothingDone(_)) => Some(Capability::ExperimentManagement),
         Wish::Talk(_) => None,

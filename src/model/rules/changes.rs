@@ -215,7 +215,7 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
         if whose.is_none() && !of.is_empty() {
             continue;
         }
-        if whose.is_none() && (situation.draft.is_some() || situation.on_card.is_some()) {
+        if whose.is_none() && situation.in_hand().is_some() {
             return None; // a correction of what is being worked out
         }
         named(&mut params, whose.unwrap_or(of), situation);

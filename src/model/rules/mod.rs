@@ -86,6 +86,11 @@ pub fn considered_request(situation: &Situation) -> Option<String> {
     doubts::request(words::polite(&words::words(&situation.said)), situation)
 }
 
+/// Whether these words, said about a change in hand, ask for another one.
+pub fn asks_otherwise(situation: &Situation) -> bool {
+    matches!(grammar::understand(situation).wish, wish::Wish::Update(_) | wish::Wish::Change { .. })
+}
+
 /// What somebody can begin with: label, and what is said when it is pressed.
 pub const FIRST_STEPS: &[(&str, &str)] = talk::FIRST;
 

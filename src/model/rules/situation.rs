@@ -30,6 +30,9 @@ pub struct Situation {
     /// The change on the newest open card: a correction makes a new version of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_card: Option<Draft>,
+    /// What somebody turned down last, and nobody has asked for anything since: a correction asks for it once more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turned_down: Option<TurnedDown>,
     /// The experiment that “it” means.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_experiment: Option<String>,
@@ -45,6 +48,28 @@ pub struct Situation {
     /// What went wrong in this turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
+}
+
+impl Situation {
+    /// The change that a correction is about: what is being worked out, else what was asked for.
+    pub fn in_hand(&self) -> Option<&Draft> {
+        self.draft.as_ref().or_else(|| self.asked_for())
+    }
+
+    /// What waits on a card, else what was turned down.
+    pub fn asked_for(&self) -> Option<&Draft> {
+        self.on_card.as_ref().or_else(|| Some(&self.turned_down.as_ref()?.change))
+    }
+}
+
+/// A change that somebody said no to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TurnedDown {
+    /// The change.
+    pub change: Draft,
+    /// Why, in the words of who did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// What a message was found to mean.

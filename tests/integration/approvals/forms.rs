@@ -275,7 +275,7 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     ---
     @ana, @bo says why this was turned down: *Start “Math Hints”*
     _Not before the &lt;!channel&gt; meeting_
-    To ask for something else, press *Change and ask again…* on the card, or tell me here what should be different.
+    Tell me here what should be different, if anything.
     ");
 
     let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
