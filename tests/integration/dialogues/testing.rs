@@ -113,7 +113,7 @@ async fn what_is_not_running_enrols_nobody() {
     thread.clicks("bo", "Start experiment").await;
     assert!(thread.last().contains("Enrol 50 test users in “Math Hints”?"), "{}", thread.last());
     thread.clicks("bo", "Enrol test users").await;
-    assert!(thread.heard().contains("\n[Stop it again] [Show details]"), "it offers to put it back");
+    assert!(thread.heard().contains("\n[Stop the experiment] [Show details]"), "it offers to put it back");
     thread.says("ana", "test the balance of Lesson Video Hints with 5000 users").await;
     assert_snapshot!(thread.heard(), @"A test takes 1 to 1000 users. How many shall it be?");
     bot.finish().await;

@@ -291,7 +291,7 @@ pub fn report(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
     if !troubles.words().is_empty() {
         reply = reply.hint(Text::from("Of the users, ").join(troubles).plain("."));
     }
-    let stop = Choice { label: "Stop it again".to_owned(), says: format!("stop “{}”", test.experiment_name) };
+    let stop = Choice { label: "Stop the experiment".to_owned(), says: format!("stop “{}”", test.experiment_name) };
     reply.choices.insert(0, stop);
     match chart::draw(&format!("{}: {drawn} {}", test.experiment_name, what.to_lowercase()), &rows) {
         Ok(bytes) => reply.file(Attachment {

@@ -32,6 +32,7 @@ const DRAWN = {
   '👎': [['path', { d: 'M4.6 8.8 7.4 14.2A1.5 1.5 0 0 0 9.6 12.7L9 9.8H13.2A1.3 1.3 0 0 0 14.5 8.2L13.3 3A1.4 1.4 0 0 0 12 1.8H4.6Z', fill: '#f5bf42' }], ['rect', { x: 1.2, y: 1.8, width: 2.6, height: 7.2, rx: 0.8, fill: '#3b6fe0' }]],
   '🎉': [['path', { d: 'M1.5 14.5 5 5.4 10.6 11Z', fill: '#f2b01e' }], stroke('M8 5.6C9 4.4 9 3.2 8.4 1.8 M10.4 8C11.6 7.4 13 7.4 14.4 8 M10 6 13 3', '#d94f70', 1.4), ['circle', { cx: 13.6, cy: 11.4, r: 1, fill: '#3b6fe0' }], ['circle', { cx: 5, cy: 2.6, r: 1, fill: '#1f9d61' }]],
   '🔒': [stroke('M5 7V5A3 3 0 0 1 11 5V7', '#9aa1ac', 1.8), ['rect', { x: 2.8, y: 6.8, width: 10.4, height: 7.8, rx: 1.6, fill: '#f2b01e' }], stroke('M8 10V11.6', '#5b4300', 1.6)],
+  '❔': [disc('#7d8590'), stroke('M5.9 6.2A2.2 2.2 0 1 1 8 8.6V9.4 M8 11.8V11.9', '#fff', 1.7)],
   '⏰': [disc('#d94f70'), ['circle', { cx: 8, cy: 8, r: 5.2, fill: '#fff' }], stroke('M8 5V8.2H10.4', '#2b2f36', 1.4)],
   '🚫': [['circle', { cx: 8, cy: 8, r: 6, fill: 'none', stroke: '#d92d45', 'stroke-width': 2 }], stroke('M4 4 12 12', '#d92d45')],
 };
