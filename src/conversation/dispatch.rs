@@ -82,7 +82,8 @@ impl Dispatch {
             let here = Entry::Here(Here { thread, by, text, ts, order, mentioned });
             return self.put_on_desk(partition, &here, dedup).await;
         }
-        if let (Some(order), Some(_)) = (Order::typed(&text), &thread_ts) {
+        let order = Order::typed(&text);
+        if let Some(order) = order.filter(|order| thread_ts.is_some() || *order == Order::Notebook && addressed) {
             return self.on_order(order, thread, by, addressed, dedup).await;
         }
         if let (Some(means), Some(_)) = (consent::typed(&text), thread_ts) {

@@ -178,7 +178,8 @@ impl Notebook {
 /// Why there is no notebook, for the person who wanted one.
 pub fn cannot(error: &Error) -> Reply {
     match error {
-        Error::NoRecord(_) => Reply::text("Nothing has happened in this thread that I could export."),
+        Error::NoRecord(_) => Reply::text("Nothing has happened in this thread that I could export.")
+            .hint("Ask for the notebook inside the thread that you mean, or choose Export this thread in the menu of a message there."),
         Error::Broken { seq, .. } => Reply::text(format!(
             "My record of this thread does not hold together at entry {seq}, so I export nothing that would look as if it did.",
         ))

@@ -93,6 +93,18 @@ async fn people_who_speak_of_a_notebook_elsewhere_are_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_thread_where_nothing_happened_has_no_notebook() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("notebook").await;
+    assert_snapshot!(thread.told("ana"), @"
+    Nothing has happened in this thread that I could export.
+    Ask for the notebook inside the thread that you mean, or choose Export this thread in the menu of a message there.
+    ");
+    assert_eq!(thread.heard(), "");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_people_think_of_an_answer_is_kept() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("list experiments").await;
