@@ -32,18 +32,14 @@ pub(super) fn heard(state: &mut AgentState, record: &ActionRecord, news: News, b
     reply
 }
 
-/// The reason of a rejection, and what can be done with it.
+/// The reason of a rejection. What can be done about a card that has a form was said when it was turned down.
 fn explained(record: &ActionRecord, by: &UserId) -> Reply {
     let reason = reason_of(record).unwrap_or_default();
     let text = Text::new().person(record.requested_by.clone()).plain(", ").person(by.clone());
     let reply = Reply::text(text.plain(" says why this was turned down: ").bold(record.act()))
         .and(Part::Text(Text::new().italic(reason)));
     match record.card.editable {
-        true => reply.hint(
-            Text::from("To ask for something else, press ")
-                .bold("Change and ask again…")
-                .plain(" on the card, or tell me here what should be different."),
-        ),
+        true => reply,
         false => reply.hint("Tell me here what to do instead, if anything."),
     }
 }
