@@ -7,4 +7,5 @@ mod matrix;
 mod policies;
 mod race;
 mod racer;
+mod stored;
 mod windows;
