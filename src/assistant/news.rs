@@ -31,7 +31,8 @@ pub(super) fn heard(state: &mut AgentState, record: &ActionRecord, news: News, b
     reply
 }
 
-/// The reason of a rejection. Where it says what would be right, that can be asked for with one press.
+/// The reason of a rejection. Where it says what would be right, that can be asked for with one press; what else can be
+/// done about a card that has a form was said when it was turned down.
 fn explained(record: &ActionRecord, by: &UserId, turned_down: Option<&TurnedDown>) -> Reply {
     let reason = outcomes::reason_of(record).unwrap_or_default();
     let text = Text::new().person(record.requested_by.clone()).plain(", ").person(by.clone());
@@ -40,7 +41,8 @@ fn explained(record: &ActionRecord, by: &UserId, turned_down: Option<&TurnedDown
     let said = Situation { said: reason.to_owned(), turned_down: turned_down.cloned(), ..Situation::default() };
     match rules::asks_otherwise(&said) {
         true => reply.choice("Ask for that instead", reason),
-        false => reply.hint("Tell me here what should be different, if anything."),
+        false if record.card.editable => reply,
+        false => reply.hint("Tell me here what to do instead, if anything."),
     }
 }
 

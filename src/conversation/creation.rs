@@ -13,15 +13,15 @@ use super::{
     entry::Wanted,
     modals::{
         self,
+        check::{Checked, Deadline, check},
         form::{self, Frame},
-        wrong,
     },
     render,
 };
 use crate::{
     clock::Clock,
     graph::{
-        action::{ActionKind, PrepareError, Refusal, Wish},
+        action::{ActionKind, Wish},
         store::{Delivery, Destination, Error, Mail, Store},
     },
     ids::{ChannelId, DedupKey, Nonce, ThreadId, UserId},
@@ -45,13 +45,6 @@ const WHERE: &str = "where";
 
 /// How long reading what the form shows may take.
 const FILLING: Duration = Duration::from_secs(8);
-
-/// How long checking what was entered may take. Slack wants an answer within three seconds; what could not be checked by
-/// then is checked in the thread, as everything is.
-const CHECKING: Duration = Duration::from_millis(1500);
-
-/// How long looking for the field that is wrong may take besides.
-const LOOKING: Duration = Duration::from_millis(800);
 
 /// Takes new experiments in.
 #[derive(Clone)]
@@ -120,7 +113,14 @@ impl Creation {
     pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<Wanted, Value> {
         let instead = |reply: &Reply| modals::instead(&modals::saying("Nothing was proposed", reply));
         let kind = self.kind.as_ref().ok_or_else(|| instead(&not_here()))?;
-        let parameters = Box::pin(check(kind.as_ref(), view)).await?;
+        let nothing = json!({});
+        let checking = Box::pin(check(kind.as_ref(), &nothing, view, Deadline::of_now()));
+        let parameters = match checking.await {
+            // What could not be checked in time is checked in the thread, as everything is.
+            Checked::Fine(parameters, _) | Checked::Unchecked(parameters) => parameters,
+            Checked::Wrong(stays) => return Err(stays),
+            Checked::NoForm => return Err(instead(&not_here())),
+        };
         let channel = view.values.get(WHERE).and_then(|values| values.first());
         Ok(Wanted {
             team: interaction.team.clone(),
@@ -199,26 +199,6 @@ impl Creation {
             tracing::warn!(error = %error, "Somebody was not told that a window was not opened");
         }
     }
-}
-
-/// What was entered as parameters that can be proposed, or what the window says instead of closing.
-async fn check(kind: &dyn ActionKind, view: &View) -> Result<Value, Value> {
-    let nothing = json!({});
-    let Some(form) = kind.form(&nothing).await else {
-        return Err(modals::instead(&modals::saying("Nothing was proposed", &cannot_ask())));
-    };
-    let entered = form::read(&form, view);
-    let filled = form.fill(&nothing, &entered).map_err(|wrong| form::errors(&form, wrong))?;
-    let error = match tokio::time::timeout(CHECKING, kind.prepare(&filled)).await {
-        Err(_) | Ok(Ok(_)) => return Ok(filled),
-        Ok(Err(error)) => error,
-    };
-    let looking = wrong::culprit(kind, &nothing, &form, &entered);
-    let place = match &error {
-        PrepareError::Refusal(Refusal::Missing(_)) => "", // each stands at its own field
-        _ => tokio::time::timeout(LOOKING, looking).await.unwrap_or_default(),
-    };
-    Err(form::errors(&form, wrong::by_field(error, place)))
 }
 
 /// Nothing, if trying again would not help.

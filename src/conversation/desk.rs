@@ -124,22 +124,8 @@ impl Desk {
             }
         };
         let answer = match &entry {
-            Entry::Click(click) => {
-                let answer = parts.approvals.on_click(click, desk.seq).await?;
-                match &answer {
-                    answer if click.is_in_home() => self.tell_at_home(click, answer).await,
-                    Answer::Refused(reply) => self.tell_clicker(click, reply).await,
-                    _ => {}
-                }
-                answer
-            }
-            Entry::Typed(typed) => {
-                let answer = parts.approvals.on_typed(typed, desk.seq).await?;
-                if let Answer::Refused(reply) = &answer {
-                    self.tell(&typed.by, &typed.thread.channel, Some(&typed.thread.root), reply).await;
-                }
-                answer
-            }
+            Entry::Click(click) => parts.approvals.on_click(click, desk.seq).await?,
+            Entry::Typed(typed) => parts.approvals.on_typed(typed, desk.seq).await?,
             Entry::Here(here) => self.obey(here, desk.seq).await?,
             Entry::Ask(shortcut) => self.open_window(shortcut).await,
             Entry::Asked(asked) => self.ask(asked, desk.seq).await?,
@@ -213,12 +199,25 @@ impl Desk {
                 Answer::Nothing
             }
         };
-        match &answer {
-            Answer::Counted(_) | Answer::Passed(_) => {
-                self.go_on(answer);
-                Ok(())
+        // The tab is drawn as the press left it. For a private word the thread does not wait.
+        if let Entry::Click(click) = &entry
+            && click.is_in_home()
+        {
+            self.tell_at_home(click, answer.told()).await;
+        }
+        self.go_on(&answer);
+        match (&entry, answer.told()) {
+            (Entry::Click(click), Some(told)) if !click.is_in_home() => self.tell_clicker(click, told).await,
+            (Entry::Typed(typed), Some(told)) => {
+                self.tell(&typed.by, &typed.thread.channel, Some(&typed.thread.root), told).await;
             }
-            Answer::Refused(_) | Answer::Nothing => parts.store.finish_desk(desk.partition, desk.seq).await,
+            _ => {}
+        }
+        match &answer {
+            Answer::Counted(_) | Answer::Passed(_) => Ok(()),
+            Answer::Refused(_) | Answer::TooLate { .. } | Answer::Nothing => {
+                parts.store.finish_desk(desk.partition, desk.seq).await
+            }
         }
     }
 
@@ -231,7 +230,7 @@ impl Desk {
         match self.0.approvals.on_form(view, by).await? {
             Submitted::Stays(payload) => Ok(Some(payload)),
             Submitted::Closed(answer) => {
-                self.go_on(answer);
+                self.go_on(&answer);
                 Ok(None)
             }
         }
@@ -247,14 +246,14 @@ impl Desk {
     }
 
     /// Sends what is to be said now, and has the thread go on.
-    fn go_on(&self, answer: Answer) {
+    fn go_on(&self, answer: &Answer) {
         match answer {
-            Answer::Counted(thread) => {
+            Answer::Counted(thread) | Answer::TooLate { thread, .. } => {
                 self.0.home.something_changed();
                 self.0.sender.flush(thread.clone());
-                self.0.workers.wake(thread);
+                self.0.workers.wake(thread.clone());
             }
-            Answer::Passed(thread) => self.0.workers.wake(thread),
+            Answer::Passed(thread) => self.0.workers.wake(thread.clone()),
             Answer::Refused(_) | Answer::Nothing => {}
         }
     }
@@ -317,11 +316,7 @@ impl Desk {
     }
 
     /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.
-    async fn tell_at_home(&self, click: &Click, answer: &Answer) {
-        let refused = match answer {
-            Answer::Refused(reply) => Some(reply),
-            _ => None,
-        };
+    async fn tell_at_home(&self, click: &Click, refused: Option<&Reply>) {
         if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
             tracing::warn!(error = %error, "A press in a Home tab was not answered");
         }

@@ -165,7 +165,7 @@ impl Dispatch {
                 Ok(wanted) => {
                     let partition = Partition::of(wanted.by.as_str());
                     // Sent again after an answer that came too late, it is another act in the same window.
-                    let dedup = vec![interaction.dedup.clone(), DedupKey::new(format!("new:{}", view.id))];
+                    let dedup = vec![interaction.dedup.clone(), view.dedup()];
                     self.put_on_desk(partition, &Entry::Wanted(wanted), dedup).await?;
                     Ok(Answer::default())
                 }
@@ -174,7 +174,8 @@ impl Dispatch {
             shortcuts::ASK => match shortcuts::asked(view, &interaction.user) {
                 Ok(asked) => {
                     let partition = asked.thread.partition();
-                    self.put_on_desk(partition, &Entry::Asked(asked), vec![interaction.dedup.clone()]).await?;
+                    let dedup = vec![interaction.dedup.clone(), view.dedup()];
+                    self.put_on_desk(partition, &Entry::Asked(asked), dedup).await?;
                     Ok(Answer::default())
                 }
                 Err(wrong) => Ok(Answer::with(wrong)),

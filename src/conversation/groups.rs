@@ -1,7 +1,7 @@
-//! Who is in which of the user groups that policies name: for what people are shown, never for what they may do.
+//! Who is in which of the user groups that policies name. Everybody asks here, so that Slack is asked once.
 //!
-//! A decision looks a group up when it arrives. A list of what waits may be a minute old, and is shorter rather than
-//! late where Slack does not answer.
+//! A decision looks a group up when it arrives: what it is told is seconds old at most, and where Slack does not answer
+//! it is told that. A list of what waits may be a minute old, and is shorter rather than late.
 
 use std::{
     collections::HashMap,
@@ -12,19 +12,25 @@ use std::{
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
+use super::approvals::policy::Person;
 use crate::{
     clock::{Clock, Timestamp},
+    graph::action::{ActionRecord, Approver},
     ids::UserId,
     slack::client::{Error, SlackClient},
 };
 
-/// How long a group's members are good for.
-const GOOD_FOR: Duration = Duration::from_secs(60);
+/// How old an answer may be on which a decision rests: long enough for a burst of presses, short enough that a change of
+/// a group is seen.
+const FOR_A_DECISION: Duration = Duration::from_secs(10);
 
-/// How long somebody waits for a group.
+/// How old an answer may be for what people are shown.
+const FOR_A_LIST: Duration = Duration::from_secs(60);
+
+/// How long somebody who pressed or looks waits for a group.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The groups that policies name.
+/// The user groups of a workspace.
 #[derive(Clone)]
 pub struct Groups(Arc<Inner>);
 
@@ -32,55 +38,81 @@ struct Inner {
     slack: SlackClient,
     clock: Arc<dyn Clock>,
     named: Vec<String>,
-    known: Mutex<HashMap<String, (Vec<UserId>, Timestamp)>>,
+    known: Mutex<HashMap<String, Known>>,
+}
+
+/// Who was in a group, and when that was asked.
+#[derive(Clone)]
+struct Known {
+    members: Vec<UserId>,
+    asked: Timestamp,
 }
 
 impl Groups {
-    /// These groups (`S…`) of this workspace.
+    /// Of this workspace; policies name these (`S…`).
     pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, mut named: Vec<String>) -> Self {
         named.sort();
         named.dedup();
         Self(Arc::new(Inner { slack, clock, named, known: Mutex::default() }))
     }
 
-    /// Those that somebody is in.
+    /// Those that somebody is in, for what they are shown.
     pub async fn of(&self, user: &UserId) -> Vec<String> {
-        let looked_up = join_all(self.0.named.iter().map(|group| async move { (group, self.members(group).await) }));
+        let looked_up = join_all(self.0.named.iter().map(|group| async move { (group, self.lately(group).await) }));
         let groups = looked_up.await.into_iter().filter(|(_, members)| members.contains(user));
         groups.map(|(group, _)| group.clone()).collect()
     }
 
-    /// The members of one group, as Slack says now.
+    /// What is known about a person who decides about this action. `in_channel`: whether they do so in its channel.
+    pub async fn person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Person {
+        let named = record.approvers().filter_map(|approver| match approver {
+            Approver::Group(group) => Some(group),
+            Approver::Channel | Approver::Requester | Approver::User(_) => None,
+        });
+        let looked_up = join_all(named.map(|group| async move { (group, self.members(group, FOR_A_DECISION).await) }));
+        let mut person = Person { in_channel, ..Person::default() };
+        for (group, members) in looked_up.await {
+            match members {
+                Ok(members) if members.contains(by) => person.groups.push(group.clone()),
+                Ok(_) => {}
+                Err(_) => person.is_uncertain = true,
+            }
+        }
+        person
+    }
+
+    /// The members of a group, as Slack says now, however long it takes to answer.
     ///
     /// # Errors
     ///
     /// If Slack does not.
     pub async fn members_now(&self, group: &str) -> Result<Vec<UserId>, Error> {
-        self.0.slack.usergroup_members(group).await
+        let asked = self.0.clock.now();
+        let members = self.0.slack.usergroup_members(group).await?;
+        let known = Known { members: members.clone(), asked };
+        self.0.known.lock().expect("no holder panics").insert(group.to_owned(), known);
+        Ok(members)
     }
 
-    /// The members of one group: as known, or else as Slack says now. None if neither is to be had.
-    pub async fn members(&self, group: &str) -> Vec<UserId> {
+    /// The members of a group as far as they are known: as Slack said last where it does not answer, or none.
+    async fn lately(&self, group: &str) -> Vec<UserId> {
+        match self.members(group, FOR_A_LIST).await {
+            Ok(members) => members,
+            Err(_) => self.known(group).map(|known| known.members).unwrap_or_default(),
+        }
+    }
+
+    /// The members of a group, as they were no longer ago than `good_for`.
+    async fn members(&self, group: &str, good_for: Duration) -> Result<Vec<UserId>, Error> {
         let now = self.0.clock.now();
-        let known = self.0.known.lock().ok().and_then(|known| known.get(group).cloned());
-        if let Some((members, at)) = &known
-            && now.since(*at) < GOOD_FOR
-        {
-            return members.clone();
+        if let Some(known) = self.known(group).filter(|known| now.since(known.asked) < good_for) {
+            return Ok(known.members);
         }
-        match timeout(PATIENCE, self.0.slack.usergroup_members(group)).await {
-            Ok(Ok(members)) => {
-                if let Ok(mut known) = self.0.known.lock() {
-                    known.insert(group.to_owned(), (members.clone(), now));
-                }
-                members
-            }
-            failed => {
-                if let Ok(Err(error)) = failed {
-                    tracing::warn!(error = %error, group, "Cannot look up a user group");
-                }
-                known.map(|(members, _)| members).unwrap_or_default()
-            }
-        }
+        let members = timeout(PATIENCE, self.members_now(group)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
+        members.inspect_err(|error| tracing::warn!(error = %error, group, "Cannot look up a user group"))
+    }
+
+    fn known(&self, group: &str) -> Option<Known> {
+        self.0.known.lock().expect("no holder panics").get(group).cloned()
     }
 }

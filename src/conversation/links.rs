@@ -10,7 +10,7 @@ use crate::{
         action::ActionRecord,
         store::{Error, Store},
     },
-    ids::{ChannelId, MessageTs},
+    ids::{ChannelId, MessageTs, Slot, ThreadId},
     reply::Text,
 };
 
@@ -41,6 +41,16 @@ impl Links {
             Some(posted) => self.message(&posted.channel, &posted.ts, &thread.root),
             None => self.message(&thread.channel, &thread.root, &thread.root),
         })
+    }
+
+    /// The address of what is in a slot of a thread; nothing while it is not posted yet.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn slot(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<String>, Error> {
+        let posted = self.store.posted(thread, slot).await?;
+        Ok(posted.and_then(|posted| self.message(&posted.channel, &posted.ts, &thread.root)))
     }
 
     /// The address of a message in the thread of `root`.

@@ -23,8 +23,11 @@ use super::{
 };
 use crate::{
     clock::{Clock, Timestamp},
-    graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, Store},
-    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId, UserId, WorkerId},
+    graph::{
+        action::Status,
+        store::{ActionFilter, Changes, Claimed, Outbound, Outgoing, Posted, Sent, Store},
+    },
+    ids::{ChannelId, CommitId, MessageTs, Nonce, Slot, ThreadId, UserId, WorkerId},
     reply::{CardState, Part, Reply, Span, Text},
     slack::{blocks::Message, client::SlackClient, client_error::Error},
 };
@@ -41,6 +44,9 @@ const BATCH: usize = 64;
 
 /// How often a message is tried before it is given up. With the waits below this is several hours.
 const ATTEMPTS: u32 = 300;
+
+/// How many cards of a thread that gave way are looked through for those that lead to a new one.
+const OLDER: usize = 20;
 
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
@@ -156,8 +162,30 @@ impl Sender {
             Turn::Go => self.send_now(&claimed).await,
             Turn::Wait(until) => Sent::Deferred(until),
         };
+        if let (Sent::Delivered(Some(_)), Outbound::Card { .. }) = (&sent, &claimed.outgoing.body) {
+            self.lead_to(&claimed).await;
+        }
         if let Err(error) = self.0.store.finish_outbox(&claimed.thread, claimed.seq, &sent).await {
             tracing::warn!(error = %error, "Cannot record that a message was sent; it will be looked for");
+        }
+    }
+
+    /// The card that was posted now may have taken the place of older ones: those are drawn once more, behind it, since
+    /// they can lead to it from now on.
+    async fn lead_to(&self, newer: &Claimed) {
+        let filter =
+            ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Superseded], limit: OLDER };
+        let older = self.0.store.actions(&filter).await.unwrap_or_default();
+        let older = older.iter().filter(|record| {
+            let replaced_by = record.replaced_by.as_ref().map(|newer| &newer.slot);
+            replaced_by.is_some() && replaced_by == newer.outgoing.slot.as_ref()
+        });
+        let mut changes = Changes::new(CommitId::fresh(), newer.thread.clone());
+        changes.outbox.extend(older.map(|record| record.redrawn(self.0.clock.now())));
+        if !changes.outbox.is_empty()
+            && let Err(error) = self.0.store.apply(&changes).await
+        {
+            tracing::warn!(error = %error, "An older card does not lead to the one that took its place");
         }
     }
 
@@ -212,8 +240,7 @@ impl Sender {
     async fn linked(&self, claimed: &Claimed, state: &CardState) -> CardState {
         let mut linked = state.clone();
         if let CardState::Closed { newer: Some(slot), decision, .. } = &mut linked
-            && let Ok(Some(Posted { channel, ts })) = self.0.store.posted(&claimed.thread, slot).await
-            && let Some(url) = self.0.links.message(&channel, &ts, &claimed.thread.root)
+            && let Ok(Some(url)) = self.0.links.slot(&claimed.thread, slot).await
         {
             decision.0.push(Span::Plain(" · ".to_owned()));
             decision.0.push(Span::Link { url, text: "the newer card".to_owned() });

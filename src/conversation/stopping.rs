@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use super::{
-    approvals::{membership::Membership, policy, withdraw::withdraw},
+    approvals::{policy, withdraw::withdraw},
     entry::Stop,
+    groups::Groups,
 };
 use crate::{
     clock::Clock,
@@ -17,7 +18,6 @@ use crate::{
     },
     ids::{CommitId, ThreadId},
     reply::{Part, Reply, Text},
-    slack::client::SlackClient,
 };
 
 /// How many open cards are looked at.
@@ -37,13 +37,12 @@ pub struct Stopped {
 pub struct Stopping {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    groups: Membership,
+    groups: Groups,
 }
 
 impl Stopping {
-    /// Stops what is in this store; groups are looked up in this workspace.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, slack: SlackClient) -> Self {
-        let groups = Membership::new(slack, clock.clone());
+    /// Stops what is in this store; groups are looked up here.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, groups: Groups) -> Self {
         Self { store, clock, groups }
     }
 

@@ -3,7 +3,7 @@
 //! Everybody who draws a card (the step that asks, the click that decides, the outcome) goes through
 //! [`ActionRecord::card_state`], so a card never says anything that its record does not.
 
-use super::action::{ActionRecord, Approver, ErrorKind, Outcome, Policy, Status, Verdict};
+use super::action::{ActionRecord, Approver, ErrorKind, Escalation, Outcome, Policy, Status, Verdict};
 use crate::{
     ids::UserId,
     reply::{CardState, FollowUp, Meter, Text},
@@ -127,6 +127,7 @@ impl ActionRecord {
             Verdict::Rejected { .. } => by(Text::from("Rejected"), &last.by),
             Verdict::Expired => Text::from("Expired: nobody decided in time"),
             Verdict::Cancelled => by(Text::from("Withdrawn"), &last.by),
+            Verdict::Superseded if self.was_edited() => by(Text::from("Edited"), &last.by),
             Verdict::Superseded => Text::from("Replaced by a newer request"),
         };
         let line = line.plain(" · ").moment(last.at);
@@ -160,6 +161,13 @@ impl ActionRecord {
             (false, false) => "whoever asked or edited",
         };
         in_words(&self.approvers().collect::<Vec<_>>(), but)
+    }
+}
+
+impl Escalation {
+    /// Who may decide besides, as the subject of a sentence.
+    pub fn deciders(&self) -> Text {
+        in_words(&self.approvers.iter().collect::<Vec<_>>(), "")
     }
 }
 

@@ -253,7 +253,7 @@ impl<S: State> Engine<S> {
             }
             let at = newer.requested_at;
             let mut changes = Changes::new(CommitId::fresh(), newer.thread.clone());
-            let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone() };
+            let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone(), edited: false };
             let by = Some(newer.requested_by.clone());
             let older = open.give_way(&mut changes, to, by, at).map_err(illegal)?;
             match self.store.apply(&changes).await {

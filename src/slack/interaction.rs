@@ -101,6 +101,13 @@ pub struct View {
     pub values: BTreeMap<String, Vec<String>>,
 }
 
+impl View {
+    /// What is sent from this modal and kept: it closes then, so whatever is sent from it afterwards is the same again.
+    pub fn dedup(&self) -> DedupKey {
+        DedupKey::new(format!("view:{}", self.id))
+    }
+}
+
 /// Reads an interaction's payload.
 ///
 /// # Errors

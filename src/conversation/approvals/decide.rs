@@ -103,7 +103,8 @@ mod tests {
     #[test]
     fn who_asked_and_who_edited_are_not_two_people() {
         let mut record = open(2, true);
-        let edit = |by: &str| Edit { by: by.into(), at: Timestamp(1), from: "a0".into(), changed: Vec::new() };
+        let edit =
+            |by: &str| Edit { by: by.into(), at: Timestamp(1), from: "a0".into(), changed: Vec::new(), window: None };
         record.edits = vec![edit("bo")];
         let person = Person { in_channel: true, ..Person::default() };
         let (counted, _) = decide(&record, decision("ana", Verdict::Approved), None).unwrap();

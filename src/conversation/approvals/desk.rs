@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::json;
 
 use super::{
+    RACES,
     decide::decide,
-    membership::Membership,
     policy::{self, Denied, Person},
     replies,
 };
@@ -15,6 +15,8 @@ use crate::{
     clock::Clock,
     conversation::{
         entry::{Click, Pressed, Typed},
+        groups::Groups,
+        links::Links,
         modals,
     },
     graph::{
@@ -29,9 +31,6 @@ use crate::{
     slack::client::SlackClient,
 };
 
-/// How often a decision is tried again when others are faster. Each time somebody else's counted.
-const RACES: usize = 8;
-
 /// What became of a click.
 #[derive(Debug, PartialEq)]
 pub enum Answer {
@@ -39,10 +38,27 @@ pub enum Answer {
     Counted(ThreadId),
     /// It did not, and this is what the person is told.
     Refused(Reply),
+    /// It came after the card's time, which it has closed: this is what the person is told, and this thread goes on.
+    TooLate {
+        /// The thread of the card.
+        thread: ThreadId,
+        /// What the person is told.
+        told: Reply,
+    },
     /// It was no decision: it is for the assistant, in this thread.
     Passed(ThreadId),
     /// There is nothing to say.
     Nothing,
+}
+
+impl Answer {
+    /// What the person is told privately, if anything.
+    pub fn told(&self) -> Option<&Reply> {
+        match self {
+            Self::Refused(told) | Self::TooLate { told, .. } => Some(told),
+            Self::Counted(_) | Self::Passed(_) | Self::Nothing => None,
+        }
+    }
 }
 
 /// Makes decisions count.
@@ -54,7 +70,8 @@ pub struct Approvals {
     pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     pub(super) times: Times,
     pub(super) policy_for: PolicyFor,
-    groups: Membership,
+    groups: Groups,
+    links: Links,
 }
 
 /// What [`Approvals`] need.
@@ -63,8 +80,12 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// User groups are looked up in this workspace, and forms opened.
+    /// Where forms are opened.
     pub slack: SlackClient,
+    /// Who is in which user group.
+    pub groups: Groups,
+    /// Where cards are.
+    pub links: Links,
     /// What can be changed.
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     /// Who may decide.
@@ -76,9 +97,8 @@ pub struct Parts {
 impl Approvals {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, clock, slack, actions, policy_for, times } = parts;
-        let groups = Membership::new(slack.clone(), clock.clone());
-        Self { store, clock, slack, actions, times, policy_for, groups }
+        let Parts { store, clock, slack, groups, links, actions, policy_for, times } = parts;
+        Self { store, clock, slack, actions, times, policy_for, groups, links }
     }
 
     /// Somebody pressed a button of a card.
@@ -129,7 +149,16 @@ impl Approvals {
                 Err(moved_on) => record = moved_on,
             }
         }
-        Err(Error::ActionMoved { id: record.id.clone(), current: Some(Box::new(record)) })
+        Err(moved(record))
+    }
+
+    /// What a person is told who comes after the decision.
+    pub(super) async fn came_after(&self, record: &ActionRecord) -> Reply {
+        let newer = match &record.replaced_by {
+            Some(newer) => self.links.slot(&record.thread, &newer.slot).await.unwrap_or_default(),
+            None => None,
+        };
+        replies::already_decided(record, self.clock.now(), newer)
     }
 
     /// The record with who may decide as configured now. What is not what was shown stays as it is: it will be refused.
@@ -176,7 +205,7 @@ impl Approvals {
                 Err(moved_on) => record = moved_on,
             }
         }
-        Ok(Answer::Refused(replies::already_decided(&record, self.clock.now())))
+        Ok(Answer::Refused(self.came_after(&record).await))
     }
 
     /// Decides, or says why not. `Err`: somebody else moved the action meanwhile; this is how it is now.
@@ -189,23 +218,19 @@ impl Approvals {
         seq: Seq,
     ) -> Result<Result<Answer, ActionRecord>, Error> {
         let now = self.clock.now();
-        let shown = &record.digest;
-        let record = &self.as_of_now(record.clone());
         if !record.status.is_open() {
             self.refused(record, by, "late").await?;
-            return Ok(Ok(Answer::Refused(replies::already_decided(record, now))));
+            return Ok(Ok(Answer::Refused(self.came_after(record).await)));
         }
+        if now >= record.expires_at {
+            return self.close_late(record, by).await;
+        }
+        let shown = &record.digest;
+        let record = &self.as_of_now(record.clone());
         if pressed == Pressed::Approve && record.computed_digest() != record.digest {
             tracing::error!(action.id = %record.id, "The stored action is not the one that was shown");
             self.refused(record, by, "not what was shown").await?;
             return Ok(Ok(Answer::Refused(replies::not_what_was_shown())));
-        }
-        if now >= record.expires_at {
-            let decision = Decision { by: None, at: now, verdict: Verdict::Expired };
-            return Ok(match self.write(record, shown, decision, seq).await? {
-                Ok(_) => Ok(Answer::Counted(record.thread.clone())),
-                Err(moved_on) => Err(moved_on),
-            });
         }
         let person = self.person(record, by, in_channel).await;
         let (allowed, verdict) = match pressed {
@@ -226,40 +251,57 @@ impl Approvals {
             return Ok(Ok(Answer::Refused(replies::denied(record, by, why))));
         }
         let decision = Decision { by: Some(by.clone()), at: now, verdict };
-        Ok(match self.write(record, shown, decision, seq).await? {
+        Ok(match self.write(record, shown, decision, Some(seq)).await? {
             Ok(_) => Ok(Answer::Counted(record.thread.clone())),
             Err(moved_on) => Err(moved_on),
         })
     }
 
+    /// Closes a card whose time is over, before its timer does, since somebody comes too late. They are told. `Err`:
+    /// somebody else moved the action meanwhile; this is how it is now.
+    pub(super) async fn close_late(
+        &self,
+        record: &ActionRecord,
+        by: &UserId,
+    ) -> Result<Result<Answer, ActionRecord>, Error> {
+        let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
+        // The entry stays on the desk until the person was told.
+        match self.write(record, &record.digest, decision, None).await? {
+            Ok(expired) => {
+                self.refused(&expired, by, "late").await?;
+                Ok(Ok(Answer::TooLate { thread: expired.thread, told: replies::out_of_time() }))
+            }
+            Err(moved_on) => Ok(Err(moved_on)),
+        }
+    }
+
     /// Stops what is being done. Whoever sees the button may: it makes the change smaller.
     async fn stop(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<Answer, Error> {
-        let now = self.clock.now();
         if !matches!(record.status, Status::Approved | Status::Intent) {
-            return Ok(Answer::Refused(replies::already_decided(record, now)));
+            return Ok(Answer::Refused(self.came_after(record).await));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.desk_acks.push(seq);
         changes.mail.push(Mail::Stop { by: by.clone(), asks: false });
-        changes.audit.push(record.event(AuditKind::Stopped, now, Some(by.clone()), json!({})));
+        changes.audit.push(record.event(AuditKind::Stopped, self.clock.now(), Some(by.clone()), json!({})));
         self.store.apply(&changes).await?;
         Ok(Answer::Counted(record.thread.clone()))
     }
 
     /// Writes a decision, or returns the record as somebody else left it. `shown` is the digest before who may decide was
-    /// looked up once more.
+    /// looked up once more; `seq` is the desk entry that is dealt with by this.
     pub(super) async fn write(
         &self,
         record: &ActionRecord,
         shown: &Digest,
         decision: Decision,
-        seq: Seq,
+        seq: Option<Seq>,
     ) -> Result<Result<ActionRecord, ActionRecord>, Error> {
         let changed = (record.digest != *shown).then(|| {
             let detail = json!({ "policy": record.policy, "digest": record.digest, "before": shown });
             record.event(AuditKind::PolicyChanged, decision.at, None, detail)
         });
-        let (decided, mut changes) = decide(record, decision, Some(seq))
+        let (decided, mut changes) = decide(record, decision, seq)
             .map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
         if let Some(changed) = changed {
             changes.audit.insert(0, changed);
@@ -302,4 +344,9 @@ impl Approvals {
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(typed.thread.clone()))
     }
+}
+
+/// Others were faster each time: the entry is handled again.
+pub(super) fn moved(record: ActionRecord) -> Error {
+    Error::ActionMoved { id: record.id.clone(), current: Some(Box::new(record)) }
 }

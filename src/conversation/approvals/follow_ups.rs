@@ -28,24 +28,11 @@ impl Approvals {
                 Wish { action: record.name.clone(), parameters: record.parameters.clone() },
                 format!("try again: {}", record.act()),
             ),
-            _ => return Ok(Answer::Refused(replies::already_decided(record, self.clock.now()))),
+            _ => return Ok(Answer::Refused(self.came_after(record).await)),
         };
-        self.wish(record, &click.by, wish, text, Some(seq)).await
-    }
-
-    /// Files a request in the thread of a record.
-    pub(super) async fn wish(
-        &self,
-        record: &ActionRecord,
-        by: &UserId,
-        wish: Wish,
-        text: String,
-        seq: Option<Seq>,
-    ) -> Result<Answer, Error> {
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        let ts = record.thread.root.clone();
-        changes.mail.push(Mail::Said { by: by.clone(), text, ts, addressed: true, wish: Some(wish) });
-        changes.desk_acks.extend(seq);
+        changes.mail.push(wished(record, &click.by, wish, text));
+        changes.desk_acks.push(seq);
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(record.thread.clone()))
     }
@@ -53,7 +40,7 @@ impl Approvals {
     /// Has it looked up once more whether it happened.
     pub(super) async fn check_again(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<Answer, Error> {
         if record.status != Status::Unknown {
-            return Ok(Answer::Refused(replies::already_decided(record, self.clock.now())));
+            return Ok(Answer::Refused(self.came_after(record).await));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.desk_acks.push(seq);
@@ -66,7 +53,7 @@ impl Approvals {
     pub(super) async fn settle(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
         let now = self.clock.now();
         if record.status != Status::Unknown {
-            return Ok(Answer::Refused(replies::already_decided(record, now)));
+            return Ok(Answer::Refused(self.came_after(record).await));
         }
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
         let person = self.person(record, &click.by, in_channel).await;
@@ -97,7 +84,7 @@ impl Approvals {
         match self.store.apply(&changes).await {
             Ok(()) => Ok(Answer::Counted(record.thread.clone())),
             Err(Error::ActionMoved { current: Some(current), .. }) => {
-                Ok(Answer::Refused(replies::already_decided(&current, now)))
+                Ok(Answer::Refused(self.came_after(&current).await))
             }
             Err(error) => Err(error),
         }
@@ -131,4 +118,10 @@ impl Approvals {
         self.store.apply(&changes).await?;
         Ok(Answer::Counted(record.thread))
     }
+}
+
+/// A request of somebody, in the thread of a record.
+pub(super) fn wished(record: &ActionRecord, by: &UserId, wish: Wish, text: String) -> Mail {
+    let ts = record.thread.root.clone();
+    Mail::Said { by: by.clone(), text, ts, addressed: true, wish: Some(wish) }
 }

@@ -1,27 +1,30 @@
 //! Windows that cards open: their form, everything on them, the reason of a rejection.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{
     desk::{Answer, Approvals},
-    policy, replies,
+    follow_ups::wished,
+    policy::{self, Denied},
+    replies,
 };
 use crate::{
     conversation::{
         entry::Click,
         modals::{
             self,
+            check::{self, Checked, Deadline},
             form::{self, Frame},
-            reason, show_all, wrong,
+            reason, show_all,
         },
     },
     graph::{
         action::{ActionKind, ActionRecord, Edit, Proposal, Replacement, Status, Wish},
         engine::Matter,
         request::Request,
-        store::{Changes, Error},
+        store::{Changes, Delivery, Destination, Error},
     },
     ids::{ApprovalId, CommitId, Slot, UserId},
     reply::{Card, Fact, Reply},
@@ -31,9 +34,6 @@ use crate::{
 /// How long reading what a form shows may take.
 const FILLING: Duration = Duration::from_secs(8);
 
-/// How long checking what was entered may take: Slack wants an answer within three seconds, and some of them are gone.
-const CHECKING: Duration = Duration::from_millis(1500);
-
 /// What becomes of a window that was sent.
 #[derive(Debug)]
 pub enum Submitted {
@@ -41,6 +41,20 @@ pub enum Submitted {
     Closed(Answer),
     /// It stays, and says this.
     Stays(Value),
+}
+
+/// Why a form is not opened, or not saved.
+struct Shut {
+    /// What the person is told.
+    told: Reply,
+    /// Whether that may be otherwise in a moment.
+    passes: bool,
+}
+
+impl From<Reply> for Shut {
+    fn from(told: Reply) -> Self {
+        Self { told, passes: false }
+    }
 }
 
 impl Approvals {
@@ -74,11 +88,17 @@ impl Approvals {
         click: &Click,
         callback: &'static str,
     ) -> Result<Answer, Error> {
+        if callback == modals::EDIT && record.status.is_open() && self.clock.now() >= record.expires_at {
+            return Ok(match self.close_late(&record, &click.by).await? {
+                Ok(told) => told,
+                Err(moved_on) => Answer::Refused(self.came_after(&moved_on).await),
+            });
+        }
         let record = self.as_of_now(record);
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
-        if let Err(refused) = self.may_open(&record, &click.by, in_channel, callback).await {
+        if let Err(Shut { told, .. }) = self.may_open(&record, &click.by, in_channel, callback).await {
             self.refused(&record, &click.by, "not to be edited").await?;
-            return Ok(Answer::Refused(refused));
+            return Ok(Answer::Refused(told));
         }
         let (Some(trigger), Some(kind)) = (&click.trigger_id, self.actions.get(record.name.as_str())) else {
             return Ok(Answer::Refused(replies::not_opened()));
@@ -108,25 +128,19 @@ impl Approvals {
     }
 
     /// Whether the form may be opened, or sent.
-    async fn may_open(
-        &self,
-        record: &ActionRecord,
-        by: &UserId,
-        in_channel: bool,
-        callback: &str,
-    ) -> Result<(), Reply> {
-        let now = self.clock.now();
+    async fn may_open(&self, record: &ActionRecord, by: &UserId, in_channel: bool, callback: &str) -> Result<(), Shut> {
         if callback == modals::CHANGE {
             return match record.status {
                 Status::Rejected => Ok(()),
-                _ => Err(replies::already_decided(record, now)),
+                _ => Err(self.came_after(record).await.into()),
             };
         }
-        if !record.status.is_open() || now >= record.expires_at {
-            return Err(replies::already_decided(record, now));
+        if !record.status.is_open() || self.clock.now() >= record.expires_at {
+            return Err(self.came_after(record).await.into());
         }
         let person = self.person(record, by, in_channel).await;
-        policy::may_reject(record, by, &person).map_err(|why| replies::denied(record, by, why))
+        policy::may_reject(record, by, &person)
+            .map_err(|why| Shut { told: replies::denied(record, by, why), passes: why == Denied::Uncertain })
     }
 
     /// A form of a card was sent. Whoever had it open was allowed to; whether they still are is looked at again.
@@ -135,66 +149,87 @@ impl Approvals {
     ///
     /// If the store does not answer: nothing is acknowledged, and Slack sends it again.
     pub async fn on_form(&self, view: &View, by: &UserId) -> Result<Submitted, Error> {
+        let deadline = Deadline::of_now();
         let record = match ApprovalId::try_from(view.private_metadata.clone()) {
             Ok(approval) => self.store.action_by_approval(&approval).await?,
             Err(_) => None,
         };
         let say = |reply: &Reply| Ok(Submitted::Stays(modals::instead(&modals::saying("Nothing was saved", reply))));
         let Some(record) = record.map(|record| self.as_of_now(record)) else { return say(&replies::not_known()) };
-        if self.was_saved(&record, by).await? {
+        if self.was_saved(&record, view).await? {
             return Ok(Submitted::Closed(Answer::Counted(record.thread))); // sent twice
         }
-        if let Err(refused) = self.may_open(&record, by, true, &view.callback_id).await {
-            return say(&refused);
+        if let Err(Shut { told, passes }) = self.may_open(&record, by, true, &view.callback_id).await {
+            return match passes {
+                true => Ok(Submitted::Stays(check::at_first_field(view, told.words()))),
+                false => say(&told),
+            };
         }
         let Some(kind) = self.actions.get(record.name.as_str()) else { return say(&replies::no_form()) };
-        let checking = Box::pin(check(kind, &record.parameters, view));
-        let (parameters, proposal) = match tokio::time::timeout(CHECKING, checking).await {
-            Ok(Ok(checked)) => checked,
-            Ok(Err(stays)) => return Ok(Submitted::Stays(stays)),
-            Err(_) => {
-                // What was entered stays: the window says it at a field.
-                let slow = replies::platform_is_slow().words();
-                let wrong = view.values.keys().take(1).map(|field| (field.clone(), slow.clone())).collect();
-                return Ok(Submitted::Stays(modals::errors(&wrong)));
-            }
+        let checking = Box::pin(check::check(kind.as_ref(), &record.parameters, view, deadline));
+        let (parameters, proposal) = match checking.await {
+            Checked::Fine(parameters, proposal) => (parameters, *proposal),
+            Checked::Unchecked(_) => return Ok(Submitted::Stays(check::too_slow(view))),
+            Checked::Wrong(stays) => return Ok(Submitted::Stays(stays)),
+            Checked::NoForm => return say(&replies::no_form()),
         };
         if view.callback_id == modals::CHANGE {
             let text = format!("ask again, changed: {}", proposal.card.title.trim_end_matches('?'));
             let wish = Wish { action: record.name.clone(), parameters };
-            return self.wish(&record, by, wish, text, None).await.map(Submitted::Closed);
+            return self.ask_again(record, view, by, wish, text).await.map(Submitted::Closed);
         }
-        match self.replace(&record, kind, proposal, by).await? {
-            Ok(()) => Ok(Submitted::Closed(Answer::Counted(record.thread))),
-            Err(moved_on) => say(&replies::already_decided(&moved_on, self.clock.now())),
+        let edit = Edit {
+            by: by.clone(),
+            at: self.clock.now(),
+            from: record.id.clone(),
+            changed: differences(&record.card, &proposal.card),
+            window: Some(view.id.clone()),
+        };
+        match self.replace(&record, kind.as_ref(), proposal, edit).await? {
+            Err(moved_on) if !self.was_saved(&moved_on, view).await? => say(&self.came_after(&moved_on).await),
+            _ => Ok(Submitted::Closed(Answer::Counted(record.thread))),
         }
     }
 
-    /// Whether this person's form has been saved already, so that this is the same form once more. A newer request of
-    /// theirs that took the card's place is something else.
-    async fn was_saved(&self, record: &ActionRecord, by: &UserId) -> Result<bool, Error> {
-        let Some(replacement) = &record.replaced_by else { return Ok(false) };
+    /// Whether what is in this window has been saved already, so that it is only sent once more.
+    async fn was_saved(&self, record: &ActionRecord, view: &View) -> Result<bool, Error> {
+        let Some(replacement) = record.replaced_by.as_ref().filter(|newer| newer.edited) else { return Ok(false) };
         let newer = self.store.action(&record.thread, &replacement.action).await?;
         let edit = newer.as_ref().and_then(|newer| newer.edits.last());
-        Ok(edit.is_some_and(|edit| edit.from == record.id && edit.by == *by))
+        Ok(edit.is_some_and(|edit| edit.window.as_ref() == Some(&view.id)))
+    }
+
+    /// Files a request in the thread of a record that was turned down: once for each window.
+    async fn ask_again(
+        &self,
+        record: ActionRecord,
+        view: &View,
+        by: &UserId,
+        wish: Wish,
+        text: String,
+    ) -> Result<Answer, Error> {
+        let thread = record.thread.clone();
+        let mail = wished(&record, by, wish, text);
+        let to = Destination::Mailbox { thread: thread.clone(), addressed: true, mail };
+        self.store.ingest(&Delivery { to, dedup: vec![view.dedup()], at: self.clock.now() }).await?;
+        Ok(Answer::Passed(thread))
     }
 
     /// Puts a new version in the place of an open card, or returns the record as somebody else left it.
     async fn replace(
         &self,
         older: &ActionRecord,
-        kind: &Arc<dyn ActionKind>,
+        kind: &dyn ActionKind,
         proposal: Proposal,
-        by: &UserId,
+        edit: Edit,
     ) -> Result<Result<(), ActionRecord>, Error> {
-        let now = self.clock.now();
+        let (by, now) = (edit.by.clone(), edit.at);
         let irreversible = proposal.card.irreversible || kind.irreversible();
         let policy = (self.policy_for)(&Matter { action: kind.name(), irreversible, scope: &proposal.scope });
-        let changed = differences(&older.card, &proposal.card);
         let request = Request {
             thread: &older.thread,
             run: older.run.clone(),
-            kind: kind.as_ref(),
+            kind,
             proposal,
             requested_by: older.requested_by.clone(),
             at: now,
@@ -207,36 +242,15 @@ impl Approvals {
         newer.requested_at = older.requested_at;
         newer.origin = Some(older.question().clone());
         newer.edits.clone_from(&older.edits);
-        newer.edits.push(Edit { by: by.clone(), at: now, from: older.id.clone(), changed });
-        let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone() };
+        newer.edits.push(edit);
+        let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone(), edited: true };
         let mut changes = Changes::new(CommitId::fresh(), older.thread.clone());
         newer.put_out(&mut changes, &self.times);
-        older
-            .give_way(&mut changes, to, Some(by.clone()), now)
-            .map_err(|error| Error::Corrupt { what: error.to_string() })?;
+        older.give_way(&mut changes, to, Some(by), now).map_err(|error| Error::Corrupt { what: error.to_string() })?;
         match self.store.apply(&changes).await {
             Ok(()) => Ok(Ok(())),
             Err(Error::ActionMoved { current: Some(current), .. }) => Ok(Err(*current)),
             Err(error) => Err(error),
-        }
-    }
-}
-
-/// The parameters with what was entered, and what would be done with them; or what the window says instead.
-pub async fn check(kind: &Arc<dyn ActionKind>, parameters: &Value, view: &View) -> Result<(Value, Proposal), Value> {
-    let Some(form) = kind.form(parameters).await else {
-        return Err(modals::instead(&modals::saying("Nothing was saved", &replies::no_form())));
-    };
-    let entered = form::read(&form, view);
-    let filled = form.fill(parameters, &entered).map_err(|wrong| form::errors(&form, wrong))?;
-    if form.changed(&entered).next().is_none() {
-        return Err(form::errors(&form, [(String::new(), "Nothing is different yet.".to_owned())].into()));
-    }
-    match kind.prepare(&filled).await {
-        Ok(proposal) => Ok((filled, proposal)),
-        Err(error) => {
-            let place = wrong::culprit(kind.as_ref(), parameters, &form, &entered).await;
-            Err(form::errors(&form, wrong::by_field(error, place)))
         }
     }
 }

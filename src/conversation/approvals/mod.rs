@@ -10,9 +10,11 @@ pub mod desk;
 pub mod envelope;
 mod follow_ups;
 pub mod forms;
-pub mod membership;
 pub mod policy;
 pub mod replies;
 pub mod telling;
 mod timers;
 pub mod withdraw;
+
+/// How often a write is tried again when somebody else moves the action meanwhile: each time, theirs counted.
+const RACES: usize = 8;

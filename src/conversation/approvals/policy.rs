@@ -115,7 +115,11 @@ pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Resul
 
 /// Whether `by` may reject: every approver, and always the person who asked or edited.
 pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
-    if record.is_request_of(by) || is_approver(record, by, person) { Ok(()) } else { Err(Denied::NotAnApprover) }
+    match record.is_request_of(by) || is_approver(record, by, person) {
+        true => Ok(()),
+        false if person.is_uncertain => Err(Denied::Uncertain),
+        false => Err(Denied::NotAnApprover),
+    }
 }
 
 /// Whether `by` may withdraw: only the person who asked, or edited.

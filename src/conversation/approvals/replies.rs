@@ -3,9 +3,9 @@
 use super::policy::Denied;
 use crate::{
     clock::Timestamp,
-    graph::action::{ActionRecord, Approver, Status, Verdict},
+    graph::action::{ActionRecord, Approver, Escalation, Status, Verdict},
     ids::UserId,
-    reply::{Reply, Text},
+    reply::{Part, Reply, Text},
     slack::mrkdwn::Mrkdwn,
 };
 
@@ -32,10 +32,16 @@ pub fn not_what_was_shown() -> Reply {
         .hint("Ask again in the thread for a fresh card, and please tell whoever runs me.")
 }
 
-/// Somebody was faster, or time was.
-pub fn already_decided(record: &ActionRecord, now: Timestamp) -> Reply {
+/// The card's time was over before the person decided.
+pub fn out_of_time() -> Reply {
+    Reply::text("This card's time is over, so your answer came too late and nothing was changed.")
+        .hint("If it is still wanted, ask again in the thread.")
+}
+
+/// Somebody was faster, or time was. `newer` is the address of the card that took this one's place.
+pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<String>) -> Reply {
     if record.status.is_open() {
-        return Reply::text("This card's time is over, so nothing was changed.");
+        return out_of_time();
     }
     let Some(last) = record.decisions.last() else {
         return Reply::text("This card is closed.");
@@ -48,6 +54,9 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp) -> Reply {
         }
         (Verdict::Expired, _) => Text::from(format!("This card expired {ago}, so nothing was changed")),
         (Verdict::Cancelled, _) => Text::from(format!("This request was withdrawn {ago}, so nothing was changed")),
+        (Verdict::Superseded, Some(by)) if record.was_edited() => {
+            Text::new().person(by.clone()).plain(format!(" edited this {ago}, so another card took its place"))
+        }
         (Verdict::Superseded, _) => Text::from(format!("A newer request took the place of this one {ago}")),
         (Verdict::Approved | Verdict::Rejected { .. }, None) => Text::from(format!("This was decided {ago}")),
     };
@@ -58,7 +67,11 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp) -> Reply {
         Status::Unknown => "; whether it worked is not known. The card says more.",
         _ => ".",
     };
-    Reply::text(text.plain(then))
+    let reply = Reply::text(text.plain(then));
+    match newer {
+        Some(url) => reply.and(Part::Text(Text::new().link(url, "Open the newer card"))),
+        None => reply,
+    }
 }
 
 /// The person may not decide.
@@ -101,7 +114,7 @@ pub fn use_the_button(record: &ActionRecord) -> Reply {
 pub fn which_card(open: &[ActionRecord]) -> Reply {
     let titles = open.iter().map(|record| Text::from(record.card.title.clone())).collect();
     Reply::text("Several cards are open here, so I can't tell which one you mean. Please press a button:")
-        .and(crate::reply::Part::List(titles))
+        .and(Part::List(titles))
 }
 
 /// A window could not be opened.
@@ -116,7 +129,7 @@ pub fn no_form() -> Reply {
 
 /// What was entered could not be checked in time.
 pub fn platform_is_slow() -> Reply {
-    Reply::text("The platform took too long to check this, so nothing was saved yet. Press Save again in a moment.")
+    Reply::text("The platform took too long to check this, so nothing was saved yet. Please send it again in a moment.")
 }
 
 /// What stands above a form, in mrkdwn.
@@ -139,18 +152,9 @@ pub fn reminder(record: &ActionRecord) -> Reply {
 
 /// Nobody decided for so long that more people may.
 pub fn escalated(record: &ActionRecord) -> Reply {
-    let brought_in = record.policy.escalation.iter().flat_map(|escalation| &escalation.approvers);
+    let brought_in = record.policy.escalation.as_ref().map(Escalation::deciders).unwrap_or_default();
     let text = Text::from("Nobody has decided about ").bold(record.act()).plain(" for a while. From now on ");
-    let text = brought_in.enumerate().fold(text, |text, (n, approver)| {
-        let text = if n > 0 { text.plain(", ") } else { text };
-        match approver {
-            Approver::User(user) => text.person(user.clone()),
-            Approver::Group(group) => text.plain("members of ").code(group),
-            Approver::Channel => text.plain("anyone in this channel"),
-            Approver::Requester => text.plain("the person who asked"),
-        }
-    });
-    Reply::text(text.plain(" may decide as well."))
+    Reply::text(text.join(brought_in).plain(" may decide as well."))
 }
 
 /// How long ago, for people.

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use super::desk::Answer;
+use super::{RACES, desk::Answer};
 use crate::{
     clock::{Clock, Timestamp},
     conversation::groups::Groups,
@@ -20,9 +20,6 @@ use crate::{
     ids::{ApprovalId, CommitId, UserId},
     slack::client_error,
 };
-
-/// How often it is tried again when somebody else moves the action meanwhile.
-const RACES: usize = 8;
 
 /// How many people are told at most: those named themselves come before members of groups.
 pub const MOST: usize = 10;

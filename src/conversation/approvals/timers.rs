@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{
-    desk::{Answer, Approvals},
+    RACES,
+    desk::{Answer, Approvals, moved},
     replies,
 };
 use crate::{
@@ -15,9 +16,6 @@ use crate::{
     ids::{ApprovalId, CommitId},
 };
 
-/// How often it is tried again when somebody else moves the action meanwhile.
-const RACES: usize = 4;
-
 impl Approvals {
     /// A card's time is over.
     ///
@@ -25,16 +23,18 @@ impl Approvals {
     ///
     /// If the store does not answer.
     pub async fn on_expiry(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
-        match self.store.action_by_approval(approval).await? {
-            Some(record) if record.status.is_open() => {
-                let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
-                match self.write(&record, &record.digest, decision, seq).await? {
-                    Ok(_) => Ok(Answer::Counted(record.thread)),
-                    Err(_) => Ok(Answer::Nothing),
-                }
+        let Some(mut record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
+        for _ in 0..RACES {
+            if !record.status.is_open() {
+                return Ok(Answer::Nothing); // decided
             }
-            _ => Ok(Answer::Nothing),
+            let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
+            match self.write(&record, &record.digest, decision, Some(seq)).await? {
+                Ok(expired) => return Ok(Answer::Counted(expired.thread)),
+                Err(moved_on) => record = moved_on, // one of several approvals, perhaps
+            }
         }
+        Err(moved(record))
     }
 
     /// A card's time is nearly over: says so in its thread, once.

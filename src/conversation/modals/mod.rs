@@ -3,6 +3,7 @@
 //! A window is opened at once, since what opens it is good for three seconds only, and filled when what it shows has been
 //! read. What comes back is checked before it is acknowledged, so that what is wrong is said at its field.
 
+pub mod check;
 pub mod form;
 pub mod reason;
 pub mod show_all;

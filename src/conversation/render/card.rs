@@ -26,6 +26,9 @@ const SHORT: usize = 300;
 const LONG: usize = 700;
 
 pub(super) fn draw(card: &Card, state: &CardState) -> Message {
+    if let CardState::Closed { decision, approval: Some(approval), newer: Some(_), .. } = state {
+        return in_short(card, decision, approval);
+    }
     let mut canvas = Canvas::keeping(6, 4000); // everything below the notes: sentences, small print, buttons
     let short = spans::with_short_quotes(&card.title);
     let title = Mrkdwn::new(TEXT).bold(&short);
@@ -52,6 +55,20 @@ pub(super) fn draw(card: &Card, state: &CardState) -> Message {
     }
     let text = draw_state(&mut canvas, card, state, is_cut);
     Message { text, blocks: canvas.finish() }
+}
+
+/// A card whose place another one took: what it was, and what became of it. Everything else is on the newer card, or
+/// behind the button.
+fn in_short(card: &Card, decision: &Text, approval: &ApprovalId) -> Message {
+    let title = Mrkdwn::new(SENTENCE).bold(&spans::with_short_quotes(&card.title));
+    let title = if title.is_blank() { "*?*".to_owned() } else { title.finish() };
+    let decision = spans::write(sentence(), decision).finish();
+    let text = fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&decision));
+    let show_all = blocks::button(SHOW_ALL, "Show all", approval.as_str());
+    let lines = [title, decision];
+    let lines: Vec<_> = lines.iter().filter(|line| !line.trim().is_empty()).map(String::as_str).collect();
+    let buttons = blocks::actions(&format!("closed:{approval}:{SHOW_ALL}"), &[show_all]);
+    Message { text, blocks: vec![blocks::section(&lines.join("\n")), buttons] }
 }
 
 /// Draws what stands below the facts. Returns the words for notifications.

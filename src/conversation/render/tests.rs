@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     clock::Timestamp,
-    ids::{ApprovalId, ThreadId},
+    ids::{ApprovalId, Slot, ThreadId},
     reply::{Choice, Fact, FollowUp, Meter, Part, Span, Text},
     slack::mrkdwn::length,
 };
@@ -166,6 +166,26 @@ fn a_closed_card_is_the_record() {
     ✅ Started “Math Hints”.
     (digest `1a2b3c4d`)
     [Undo: stop it again undo=0800000000000000000000000000000007]
+    ");
+}
+
+#[test]
+fn a_card_that_another_one_took_the_place_of_is_short() {
+    let replaced = CardState::Closed {
+        decision: Text::new().plain("Edited by ").person("U0BO".into()),
+        outcome: None,
+        digest: "1a2b3c4d".into(),
+        approval: Some(approval()),
+        follow_ups: vec![],
+        newer: Some(Slot::new("card:a2")),
+    };
+    let message = card(&start_math_hints(), &replaced);
+    check(&message);
+    assert_snapshot!(read_aloud(&message), @"
+    text: Start “Math Hints”? Edited by <@U0BO>
+    *Start “Math Hints”?*
+    Edited by <@U0BO>
+    [Show all show_all=0800000000000000000000000000000007]
     ");
 }
 

@@ -113,6 +113,9 @@ pub struct Replacement {
     pub action: ActionId,
     /// The message its card is on.
     pub slot: Slot,
+    /// Whether it is the same request, changed in its form; if not, it is a newer request for the same thing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edited: bool,
 }
 
 /// A change of a request by a person, before it was decided.
@@ -126,6 +129,9 @@ pub struct Edit {
     pub from: ActionId,
     /// What is different on the card.
     pub changed: Vec<Fact>,
+    /// The window it was entered in, by Slack's name: the same window sent again changes nothing more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<String>,
 }
 
 /// The action that puts things back.
@@ -228,6 +234,11 @@ impl ActionRecord {
             "preconditions": self.preconditions, "policy": self.policy, "undo": self.undo, "card": card,
         });
         self.event(AuditKind::Shown, at, None, detail)
+    }
+
+    /// Whether a new version took its place, since somebody changed the request in its form.
+    pub fn was_edited(&self) -> bool {
+        self.replaced_by.as_ref().is_some_and(|newer| newer.edited)
     }
 
     /// Who approved so far, each person once.

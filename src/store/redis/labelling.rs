@@ -1,7 +1,8 @@
 //! Puts the actions of a store from before there were labels under theirs, once.
 //!
 //! Adding is harmless however often it happens. An action that moves meanwhile may leave a label with the status it had;
-//! whoever reads it looks at the record as well and passes over it.
+//! whoever reads it looks at the record as well and passes over it. A record that cannot be read has no labels: one card
+//! that is spoilt keeps nobody from starting.
 
 use redis::cmd;
 
@@ -43,14 +44,24 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
             pipeline.hget(Drawer::Actions.of(&thread), id.as_str());
         }
         let records: Vec<Option<String>> = link.pipeline(&pipeline).await?;
-        let mut pipeline = redis::pipe();
+        let mut members = Vec::new();
         for (name, record) in names.iter().zip(records) {
             let Some(record) = record else { continue };
-            let record: ActionRecord = json::read("an action", &record)?;
-            for label in record.labels() {
-                let member = format!("{label} {} {name}", record.status);
-                pipeline.zadd(Shelf::ActionLabels.of(partition), member, 0).ignore();
-            }
+            let record: ActionRecord = match json::read("an action", &record) {
+                Ok(record) => record,
+                Err(error) => {
+                    tracing::error!(error = %error, action = name, "A stored action cannot be read and is passed over");
+                    continue;
+                }
+            };
+            members.extend(record.labels().iter().map(|label| format!("{label} {} {name}", record.status)));
+        }
+        if members.is_empty() {
+            continue; // nothing to send
+        }
+        let mut pipeline = redis::pipe();
+        for member in members {
+            pipeline.zadd(Shelf::ActionLabels.of(partition), member, 0).ignore();
         }
         link.pipeline::<()>(&pipeline).await?;
     }

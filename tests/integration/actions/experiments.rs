@@ -22,11 +22,12 @@ async fn creating_fills_in_defaults_and_says_so() {
         Decision points: SelectSection / area_model
         Assigned: each person by themselves
         Consistency: individual
+        Afterwards: everyone keeps their condition
         People on no list: take part
         Of 1,000 new users: about 496 control, 504 variant
         Same points: no other live experiment
         Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
-        By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+        Filled in by default: Conditions (the first of assign-prog), Assigned, Consistency, Afterwards, People on no list.
         It will be inactive until somebody starts it.
         [Create experiment] [Don't create]
         ✅ Created “Fraction Pictures”. It is inactive until somebody starts it.
@@ -60,12 +61,13 @@ async fn creating_takes_what_people_say() {
     Decision points: SelectSection / area_model, SelectProblem / fraction_intro
     Assigned: all of a group together, by classId
     Consistency: group
+    Afterwards: everyone keeps their condition
     People on no list: take part
     Tags: algebra
     Of 100 new groups (classId): about 52 concrete, 28 abstract, 20 control
     Same points: no other live experiment
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 10. Everybody in a group gets the same, so how the users split depends on how large the groups are.
-    By default: consistency group, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     [Create experiment] [Don't create]
     ✅ Created “Class Pictures”. It is inactive until somebody starts it.

@@ -6,14 +6,17 @@ use countersign::{
     conversation::{approvals::desk::Answer, entry::Click},
     graph::{
         action::{ActionRecord, Policy, Status},
-        store::{ActionFilter, Store},
+        store::ActionFilter,
     },
     ids::MessageTs,
-    store::sqlite::SqliteStore,
 };
+use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::racer;
+use super::{
+    racer,
+    stored::{CannotRead, Kept},
+};
 use crate::support::{bot::TestBot, thread::Thread};
 
 /// The parts of a record that its digest binds.
@@ -94,31 +97,29 @@ fn spoilt(record: &Value, part: &str) -> Vec<Value> {
     [fit[0], fit[fit.len() / 2], fit[fit.len() - 1]].map(with).to_vec()
 }
 
-/// Changes stored records while the bot is away.
-fn spoil(bot: &TestBot, records: &[(ActionRecord, Value)]) {
-    let file = rusqlite::Connection::open(&bot.config.store.path).unwrap();
-    for (record, spoilt) in records {
-        let changed = file.execute(
-            "UPDATE actions SET record = ?1 WHERE approval = ?2",
-            (spoilt.to_string(), record.approval.as_str()),
-        );
-        assert_eq!(changed.unwrap(), 1);
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_changed_between_card_and_press_is_refused() {
-    changed_behind_the_back(false).await;
+    changed_behind_the_back(Kept::InSqlite, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_changed_between_press_and_execution_is_refused() {
-    changed_behind_the_back(true).await;
+    changed_behind_the_back(Kept::InSqlite, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_changed_in_redis_between_card_and_press_is_refused() {
+    changed_behind_the_back(Kept::in_redis().await, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_changed_in_redis_between_press_and_execution_is_refused() {
+    changed_behind_the_back(Kept::in_redis().await, true).await;
 }
 
 /// Cards are shown, the bot ends, records are changed, the bot comes back.
-async fn changed_behind_the_back(approved_before: bool) {
-    let mut bot = TestBot::start().await;
+async fn changed_behind_the_back(kept: Kept, approved_before: bool) {
+    let mut bot = kept.bot().await;
     let mut shown = Vec::new();
     for part in BOUND_PARTS {
         for nth in 0..3 {
@@ -128,21 +129,12 @@ async fn changed_behind_the_back(approved_before: bool) {
     }
     bot.stop().await;
     if approved_before {
-        approve_without_a_bot(&bot, shown.iter().map(|(.., record)| record)).await;
+        approve_without_a_bot(&kept, &bot, shown.iter().map(|(.., record)| record)).await;
     }
-    let stored = |record: &ActionRecord| -> Value {
-        let file = rusqlite::Connection::open(&bot.config.store.path).unwrap();
-        let read =
-            file.query_row("SELECT record FROM actions WHERE approval = ?1", [record.approval.as_str()], |row| {
-                row.get::<_, String>(0)
-            });
-        serde_json::from_str(&read.unwrap()).unwrap()
-    };
-    let spoilt: Vec<_> = shown
-        .iter()
-        .map(|(_, part, nth, record)| (record.clone(), spoilt(&stored(record), part).remove(*nth)))
-        .collect();
-    spoil(&bot, &spoilt);
+    for (_, part, nth, record) in &shown {
+        let stored = serde_json::from_str(&kept.read(&bot, record).await).unwrap();
+        kept.write(&bot, record, &spoilt(&stored, part)[*nth].to_string()).await;
+    }
     bot.run().await;
     for (root, part, nth, record) in &shown {
         let mut thread = Thread::new(&bot, "experiments", root.clone());
@@ -164,14 +156,49 @@ async fn changed_behind_the_back(approved_before: bool) {
 }
 
 /// Approves as bo, with nobody there to carry it out.
-async fn approve_without_a_bot(bot: &TestBot, records: impl Iterator<Item = &ActionRecord>) {
-    let clock = Arc::new(bot.clock.clone());
-    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&bot.config.store.path, clock.clone()).unwrap());
+async fn approve_without_a_bot(kept: &Kept, bot: &TestBot, records: impl Iterator<Item = &ActionRecord>) {
+    let (store, clock) = (kept.open(bot).await, Arc::new(bot.clock.clone()));
     for record in records {
         let desk = racer::approvals_under(store.clone(), clock.clone(), record.policy.clone());
         let click = Click { by: "U2".into(), ..racer::click(record) };
         assert!(matches!(desk.on_click(&click, 0).await.unwrap(), Answer::Counted(_)));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_on_a_card_that_cannot_be_read_says_so() {
+    let mut told = Vec::new();
+    for kept in [Kept::InSqlite, Kept::in_redis().await] {
+        let mut bot = kept.bot().await;
+        let mut thread = bot.user("ana").says("start Math Hints").await;
+        let (root, record) = (thread.root.clone(), newest(&bot).await);
+        thread.heard();
+        bot.stop().await;
+        let as_it_was = kept.read(&bot, &record).await;
+        for unreadable in [CannotRead::NoJson, CannotRead::NoRecord] {
+            kept.write(&bot, &record, &unreadable.instead_of(&as_it_was)).await;
+            bot.run().await;
+            let mut thread = Thread::new(&bot, "experiments", root.clone());
+            thread.told("bo");
+            for button in ["Start experiment", "Don't start", "Edit…", "Show all"] {
+                thread.clicks("bo", button).await;
+                told.push(thread.told("bo"));
+            }
+            bot.stop().await;
+        }
+        assert!(bot.upgrade.effects().is_empty(), "nothing was sent");
+        kept.write(&bot, &record, &as_it_was).await;
+        bot.run().await;
+        Thread::new(&bot, "experiments", root).clicks("bo", "Start experiment").await;
+        assert_eq!(bot.upgrade.effects().len(), 1, "it is the same card again");
+        bot.finish().await;
+    }
+    assert_eq!(told.len(), 16, "each button, spoilt in each way, in each store");
+    told.dedup();
+    assert_snapshot!(told.join("\n---\n"), @"
+    I can't read what I stored for this card, so the button does nothing and nothing was changed.
+    Please tell whoever runs me, and ask again in the thread for a fresh card.
+    ");
 }
 
 #[tokio::test(flavor = "multi_thread")]

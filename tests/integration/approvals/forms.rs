@@ -1,8 +1,10 @@
 //! Requests changed in a form, and turned down with a reason.
 
-use countersign::config::Config;
+use std::time::Duration;
+
+use countersign::{config::Config, sandbox::slack::faults::Fault};
 use insta::{assert_debug_snapshot, assert_snapshot};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::windows::{as_read, opens, sends, window};
 use crate::support::{
@@ -48,14 +50,8 @@ async fn who_asked_changes_the_request_in_its_form() {
     assert_debug_snapshot!(sends(&bot, "ana", entered).await, @"{}");
     assert_snapshot!(thread.heard(), @"
     *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Replaced by a newer request · ‹time› · ‹the newer card›
-    digest `‹id›`
+    Edited by @ana · ‹time› · ‹the newer card›
+    [Show all]
     ---
     *Schedule “Math Hints”?*
     *Status*  inactive → *scheduled*
@@ -102,14 +98,8 @@ async fn who_edited_cannot_be_the_second_person() {
     assert!(sends(&bot, "bo", json!({ "Status": "cancelled" })).await.is_empty());
     assert_snapshot!(thread.heard(), @"
     *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Replaced by a newer request · ‹time› · ‹the newer card›
-    digest `‹id›`
+    Edited by @bo · ‹time› · ‹the newer card›
+    [Show all]
     ---
     *Cancel “Math Hints”?*
     *Status*  inactive → *cancelled (completed)*
@@ -180,20 +170,8 @@ async fn what_is_wrong_is_said_at_its_field() {
     assert_debug_snapshot!(sends(&bot, "ana", both).await, @"{}");
     assert_snapshot!(thread.heard(), @"
     *Create “Foo”?*
-    *Name*  *Foo*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / area_model
-    *Assigned*  each person by themselves
-    *Consistency*  individual
-    *People on no list*  take part
-    *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
-    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
-    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
-    It will be inactive until somebody starts it.
-    Replaced by a newer request · ‹time› · ‹the newer card›
-    digest `‹id›`
+    Edited by @ana · ‹time› · ‹the newer card›
+    [Show all]
     ---
     *Create “Foo”?*
     *Name*  *Foo*
@@ -202,6 +180,7 @@ async fn what_is_wrong_is_said_at_its_field() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
@@ -224,6 +203,7 @@ async fn a_form_that_comes_too_late_says_so_and_saves_nothing() {
     assert_snapshot!(as_read(&bot, &window(&bot, "ana").expect("it stays")), @"
     ‹Nothing was saved›
     A newer request took the place of this one a moment ago.
+    ‹Open the newer card›
     ");
     assert_eq!(thread.heard(), "", "nothing was saved");
 
@@ -275,7 +255,6 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     ---
     @ana, @bo says why this was turned down: *Start “Math Hints”*
     _Not before the &lt;!channel&gt; meeting_
-    Tell me here what should be different, if anything.
     ");
 
     let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
@@ -317,5 +296,114 @@ async fn a_rejection_stands_if_the_question_why_is_closed() {
     thread.clicks("cy", "Start experiment").await;
     assert!(thread.told("cy").contains("@bo rejected this"));
     assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}
+
+/// What becomes of a window that is sent twice: by Slack, which delivers it again, and by a person who presses again
+/// before it closes.
+async fn sent_twice(bot: &TestBot, name: &str, values: Value) {
+    let view = window(bot, name).expect("a window is open");
+    bot.slack.inject(Fault::DeliverTwice { on: true });
+    let both = tokio::join!(
+        bot.slack.submits(name, &view.id, values.clone()),
+        bot.slack.submits(name, &view.id, values.clone())
+    );
+    assert!(matches!(both, (Ok(true), Ok(true))), "it closes each time: {both:?}");
+    bot.slack.inject(Fault::DeliverTwice { on: false });
+    bot.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_sent_twice_asks_once() {
+    let bot = TestBot::start().await;
+    let asks = "create an experiment called Foo in assign-prog at SelectSection / area_model";
+    let mut thread = bot.user("ana").says(asks).await;
+    thread.heard();
+    opens(&bot, &thread, "ana", "Edit…").await;
+    sent_twice(&bot, "ana", json!({ "Name": "Bar" })).await;
+    let heard = thread.heard();
+    assert_eq!(heard.matches("[Create experiment]").count(), 1, "{heard}");
+    thread.clicks("bo", "Don't create").await;
+    eventually("the question why", || window(&bot, "bo").is_some()).await;
+    thread.heard();
+    opens(&bot, &thread, "ana", "Change and ask again…").await;
+    sent_twice(&bot, "ana", json!({ "Name": "Baz" })).await;
+    let heard = thread.heard();
+    assert_eq!(heard.matches("[Create experiment]").count(), 1, "{heard}");
+    assert_eq!(heard.matches("Create “Baz”?").count(), 1, "{heard}");
+
+    // Another window of the same card is another request.
+    opens(&bot, &thread, "ana", "Change and ask again…").await;
+    assert!(sends(&bot, "ana", json!({ "Name": "Qux" })).await.is_empty());
+    let heard = thread.heard();
+    assert!(heard.contains("Create “Qux”?") && !heard.contains("Replaced"), "{heard}");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_window_of_an_edited_card_is_not_taken_for_the_same() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    let first = opens(&bot, &thread, "ana", "Edit…").await;
+    opens(&bot, &thread, "bo", "Edit…").await;
+    // On another device, the window that was opened first stays there.
+    bot.slack.arrange(|world| {
+        let user = world.user("ana").unwrap().id.clone();
+        world.stacks.remove(&user);
+    });
+    opens(&bot, &thread, "ana", "Edit…").await;
+    assert!(sends(&bot, "ana", json!({ "Status": "cancelled" })).await.is_empty());
+    thread.heard();
+    let mut read = Vec::new();
+    for (name, view) in [("ana", &first.id), ("bo", &window(&bot, "bo").unwrap().id)] {
+        assert!(!bot.slack.submits(name, view, json!({ "Status": "archived" })).await.unwrap(), "it stays");
+        read.push(as_read(&bot, &bot.slack.look(|world| world.views[view].clone())));
+    }
+    assert_eq!(read[0], read[1]);
+    assert_snapshot!(read[0], @"
+    ‹Nothing was saved›
+    @ana edited this a moment ago, so another card took its place.
+    ‹Open the newer card›
+    ");
+    bot.settled().await;
+    assert_eq!(thread.heard(), "", "nothing was saved");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_is_answered_in_time_and_kept_however_slow_others_are() {
+    let settings = |config: &mut Config| config.approvals.approvers = vec!["S1".to_owned()];
+    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let asks = "create an experiment called Foo in assign-prog at SelectSection / area_model";
+    let mut thread = bot.user("ana").says(asks).await;
+    thread.heard();
+    let who = bot.slack.look(|world| world.groups[0].members[0].to_string());
+    let who = bot.slack.look(|world| world.user(&who).unwrap().name.clone());
+    opens(&bot, &thread, &who, "Edit…").await;
+
+    bot.upgrade.is_slow(Duration::from_millis(1800));
+    assert_debug_snapshot!(sends(&bot, &who, json!({ "Name": "Bar" })).await, @r#"
+    {
+        "/conditions/0/weight": "The platform took too long to check this, so nothing was saved yet. Please send it again in a moment.",
+    }
+    "#);
+    bot.upgrade.is_well();
+    bot.clock.advance(Duration::from_secs(11)); // who is in a group is known for seconds only
+    let method = "usergroups.users.list".to_owned();
+    bot.slack.inject(Fault::Slow { method, delay_ms: 2500, calls: 1 });
+    assert_debug_snapshot!(sends(&bot, &who, json!({})).await, @r#"
+    {
+        "/conditions/0/weight": "I can't look up the user groups at the moment, so I don't know whether you may decide. Please press again.\nWho may decide: a member of S1.",
+    }
+    "#);
+    assert_eq!(thread.heard(), "", "nothing was saved");
+    assert!(sends(&bot, &who, json!({})).await.is_empty(), "it closes");
+    assert!(thread.heard().contains("Create “Bar”?"), "what was entered first was kept");
+    let recorded = bot.slack.recorded();
+    let sent: Vec<_> = recorded.deliveries.iter().filter(|attempt| attempt.about == "view_submission").collect();
+    assert_eq!(sent.len(), 3);
+    for sent in sent {
+        assert!(sent.acknowledged_after_ms.is_some_and(|after| after < 2000), "{sent:?}");
+    }
     bot.finish().await;
 }

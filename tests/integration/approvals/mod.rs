@@ -7,5 +7,6 @@ mod matrix;
 mod policies;
 mod race;
 mod racer;
+mod stored;
 mod turned_down;
 mod windows;

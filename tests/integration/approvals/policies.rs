@@ -78,11 +78,61 @@ async fn fewer_are_needed_while_a_card_is_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_answers_when_the_time_is_over_is_told_so_and_the_thread_goes_on() {
+    // Nobody looks for what is due: nothing but the answers can close the cards.
+    let settings = |config: &mut Config| {
+        config.workers.sweep_every = Duration::from_secs(3600);
+        config.approvals.approvers = vec!["channel".to_owned(), "U2".to_owned()];
+    };
+    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let table = Table { bot: &bot, rows: Vec::new() };
+    let mut cards = Vec::new();
+    for answer in ["Start experiment", "Don't start", "Edit…", "yes", "no"] {
+        cards.push((answer, table.card("start Math Hints").await));
+    }
+    cards.insert(0, ("at home", table.card("delete Math Hints").await));
+    bot.user("bo").opens_home().await;
+    bot.clock.advance(Duration::from_secs(25 * 60 * 60));
+    let mut told = Vec::new();
+    for (answer, Shown { thread, key, .. }) in &cards {
+        let before = bot.slack.ephemerals("bo").len();
+        match *answer {
+            "yes" | "no" => thread.says("bo", answer).await,
+            "at home" => drop(bot.user("bo").presses_at_home("Delete for good").await),
+            button => thread.clicks("bo", button).await,
+        }
+        let record = bot.store().action_by_approval(key).await.unwrap().unwrap();
+        let mut private: Vec<_> = bot.slack.ephemerals("bo")[before..].iter().map(|told| told.words()).collect();
+        if *answer == "at home" {
+            private.extend(bot.user("bo").home().lines().take(2).map(str::to_owned));
+        }
+        let [private, public] = [private.join("\n"), thread.last()].map(|words| words.replace('\n', " "));
+        told.push(format!("{answer} | {} | {private}\n  {public}", record.status));
+    }
+    assert_snapshot!(told.join("\n"), @"
+    at home | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
+      @ana nobody decided in time about *PERMANENTLY DELETE “Math Hints”*, so nothing was changed. [Ask again]
+    Start experiment | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
+      @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
+    Don't start | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
+      @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
+    Edit… | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
+      @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
+    yes | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
+      @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
+    no | expired | This card's time is over, so your answer came too late and nothing was changed. If it is still wanted, ask again in the thread.
+      @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed. [Ask again]
+    ");
+    assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn anybody_in_the_channel() {
     let case = Case { settings: |_| (), asks: START, again: "stop Math Hints", deciders: &["bo"], editor: Some("bo") };
     assert_snapshot!(table(case).await, @"
-    edited by bo, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
@@ -112,8 +162,8 @@ async fn the_person_who_asked() {
     let settings = |config: &mut Config| config.approvals.approvers = vec!["requester".to_owned()];
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["ana"], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
-    edited by ana, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it is being done now.
@@ -134,8 +184,8 @@ async fn a_named_person() {
     let settings = |config: &mut Config| config.approvals.approvers = vec!["U2".to_owned()];
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo"], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
-    edited by ana, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
@@ -156,8 +206,8 @@ async fn a_user_group() {
     let settings = |config: &mut Config| config.approvals.approvers = vec!["S1".to_owned()];
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["di"], editor: Some("di") };
     assert_snapshot!(table(case).await, @"
-    edited by di, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    edited by di, old card | ana, bo, di, eve, fay | does not | @di edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
@@ -178,8 +228,8 @@ async fn nobody() {
     let settings = |config: &mut Config| config.approvals.approvers = Vec::new();
     let case = Case { settings, asks: START, again: "start Math Hints", deciders: &[], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
-    edited by ana, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
     open | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
@@ -197,8 +247,8 @@ async fn two_of_several() {
     };
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo", "di"], editor: Some("bo") };
     assert_snapshot!(table(case).await, @"
-    edited by bo, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
@@ -229,8 +279,8 @@ async fn not_the_person_who_asked() {
     let settings = |config: &mut Config| config.approvals.own_request = false;
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo"], editor: Some("bo") };
     assert_snapshot!(table(case).await, @"
-    edited by bo, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
@@ -260,7 +310,7 @@ async fn what_cannot_be_undone() {
     let asks = ["delete Math Hints", "start Math Hints"];
     let case = Case { settings: |_| (), asks, again: "delete Lesson Video Hints", deciders: &["bo"], editor: None };
     assert_snapshot!(table(case).await, @"
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
@@ -288,8 +338,8 @@ async fn a_rule_for_a_context() {
     };
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["di"], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
-    edited by ana, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
@@ -314,8 +364,8 @@ async fn outside_an_envelope() {
     };
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo", "di"], editor: Some("bo") };
     assert_snapshot!(table(case).await, @"
-    edited by bo, old card | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
-    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago.
+    edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.

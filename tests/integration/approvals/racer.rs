@@ -8,6 +8,8 @@ use countersign::{
     conversation::{
         approvals::desk::{Answer, Approvals, Parts},
         entry::{Click, Pressed},
+        groups::Groups,
+        links::Links,
         render,
     },
     graph::{
@@ -102,10 +104,13 @@ pub(super) fn approvals(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Approva
 pub(super) fn approvals_under(store: Arc<dyn Store>, clock: Arc<dyn Clock>, policy: Policy) -> Approvals {
     rustls::crypto::ring::default_provider().install_default().ok();
     let slack = SlackClient::new("http://127.0.0.1:9/", &SecretString::from("xoxb-none"), Duration::from_secs(1));
+    let slack = slack.unwrap();
     Approvals::new(Parts {
+        groups: Groups::new(slack.clone(), clock.clone(), Vec::new()),
+        links: Links::new(store.clone(), None),
         store,
         clock,
-        slack: slack.unwrap(),
+        slack,
         actions: Default::default(),
         policy_for: Arc::new(move |_| policy.clone()),
         times: times(),

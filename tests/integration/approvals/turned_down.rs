@@ -57,7 +57,6 @@ async fn what_should_be_different_can_be_said() {
     assert_snapshot!(thread.last(), @"
     @ana, @bo says why this was turned down: *Create “Foo”*
     _Not like this_
-    Tell me here what should be different, if anything.
     ");
     thread.says("ana", "what is a weight?").await;
     thread.says("ana", "set the weights to 70/30").await;

@@ -19,12 +19,13 @@ async fn namesakes_and_shared_points_are_named_before_a_creation() {
     *Decision points*  lesson-stream / lesson-video
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 256 control, 248 question-hint-tutorbot; 496 come to other experiments at the same point
     ⚠️ There is an experiment of this name already (inactive in assign-prog); then there will be two.
     ⚠️ “*Lesson Video Hints*”, enrolling (running), has lesson-stream / lesson-video too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
-    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create] [Edit…] [Show all]

@@ -28,11 +28,12 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
-    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Conditions (the first of assign-prog), Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create] [Edit…] [Show all]
@@ -47,11 +48,12 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
-    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Conditions (the first of assign-prog), Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
@@ -98,11 +100,12 @@ async fn a_wish_in_one_breath_goes_straight_to_the_card() {
     *Decision points*  SelectSection / area_model
     *Assigned*  all of a group together, by classId
     *Consistency*  group
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 100 new groups (classId)*  about 36 control, 15 variant; 49 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 7. Everybody in a group gets the same, so how the users split depends on how large the groups are.
-    By default: consistency group, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create] [Edit…] [Show all]
@@ -183,11 +186,12 @@ async fn weights_that_do_not_add_up_are_explained() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 306 control, 198 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
-    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create] [Edit…] [Show all]

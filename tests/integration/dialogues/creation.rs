@@ -143,3 +143,43 @@ async fn where_the_bot_is_not_the_request_comes_in_direct_messages() {
     assert!(bot.slack.messages("general").is_empty());
     bot.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_that_is_sent_twice_proposes_once() {
+    let bot = TestBot::start().await;
+    let view = form(&bot, "ana").await;
+    let mut values = filled();
+    values["where"] = json!("C2");
+    let both = tokio::join!(
+        bot.slack.submits("ana", &view.id, values.clone()),
+        bot.slack.submits("ana", &view.id, values.clone())
+    );
+    assert!(matches!(both, (Ok(true), Ok(true))), "it closes each time: {both:?}");
+    let mut thread = begun(&bot, "general").await;
+    assert_eq!(thread.heard().matches("[Create experiment]").count(), 1);
+    assert_eq!(bot.slack.messages("general").iter().filter(|message| message.by_app).count(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_is_answered_in_time_however_slow_the_platform_is() {
+    let bot = TestBot::start().await;
+    let view = form(&bot, "ana").await;
+    bot.upgrade.is_slow(Duration::from_millis(1800));
+    let refused = bot.slack.submits("ana", &view.id, filled()).await;
+    let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
+    assert_snapshot!(bot.readable(&format!("{errors:?}")), @r#"{"/conditions": "The platform took too long to check this, so nothing was saved yet. Please send it again in a moment."}"#);
+    // What could be read but not checked in time is checked in the thread.
+    bot.upgrade.is_slow(Duration::from_millis(700));
+    assert!(bot.slack.submits("ana", &view.id, Value::Null).await.unwrap(), "it closes, with what was entered first");
+    bot.upgrade.is_well();
+    let thread = begun(&bot, &direct(&bot, "ana")).await;
+    assert!(thread.last().contains("[Create experiment]"), "{}", thread.last());
+    let recorded = bot.slack.recorded();
+    let sent: Vec<_> = recorded.deliveries.iter().filter(|attempt| attempt.about == "view_submission").collect();
+    assert_eq!(sent.len(), 2);
+    for sent in sent {
+        assert!(sent.acknowledged_after_ms.is_some_and(|after| after < 2000), "{sent:?}");
+    }
+    bot.finish().await;
+}

@@ -33,11 +33,12 @@ async fn a_factorial_experiment_in_one_breath() {
     *Decision points*  lesson-stream / question-hint
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 252 hints=none; feedback=later, 245 hints=none; feedback=now, 246 hints=text; feedback=later, 257 hints=text; feedback=now
     *Same points*  no other live experiment
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
-    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create] [Edit…] [Show all]
@@ -111,11 +112,12 @@ async fn factors_are_asked_for_and_checked() {
     *Decision points*  SelectProblem / fraction_intro
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 252 hints=none; feedback=now, 245 hints=none; feedback=later, 246 hints=text; feedback=now, 257 hints=text; feedback=later
     *Same points*  no other live experiment
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
-    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create] [Edit…] [Show all]
@@ -123,26 +125,8 @@ async fn factors_are_asked_for_and_checked() {
     thread.says("ana", "no, weights 40/20/20/20").await;
     assert_snapshot!(thread.heard(), @"
     *Create “Foo”?*
-    *Name*  *Foo*
-    *Context*  `assign-prog`
-    *Factor hints*  none, text
-    *Factor feedback*  now, later
-    *Conditions*  all 4 combinations
-    *hints=none; feedback=now*  25%
-    *hints=none; feedback=later*  25%
-    *hints=text; feedback=now*  25%
-    *hints=text; feedback=later*  25%
-    *Decision points*  SelectProblem / fraction_intro
-    *Assigned*  each person by themselves
-    *Consistency*  individual
-    *People on no list*  take part
-    *Of 1,000 new users*  about 252 hints=none; feedback=now, 245 hints=none; feedback=later, 246 hints=text; feedback=now, 257 hints=text; feedback=later
-    *Same points*  no other live experiment
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 27.
-    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
-    It will be inactive until somebody starts it.
-    Replaced by a newer request · ‹time›
-    digest `‹id›`
+    Replaced by a newer request · ‹time› · ‹the newer card›
+    [Show all]
     ---
     *Create “Foo”?*
     *Name*  *Foo*
@@ -157,11 +141,12 @@ async fn factors_are_asked_for_and_checked() {
     *Decision points*  SelectProblem / fraction_intro
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 402 hints=none; feedback=now, 193 hints=none; feedback=later, 199 hints=text; feedback=now, 206 hints=text; feedback=later
     *Same points*  no other live experiment
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
-    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Takes the place of the open card: Create “Foo”.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`

@@ -18,11 +18,12 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 21.
-    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -38,11 +39,12 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 21.
-    By default: each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
     Approved by @bo · ‹time›
@@ -201,11 +203,12 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
-    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Conditions (the first of assign-prog), Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
@@ -220,11 +223,12 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 256 control, 248 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 23.
-    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Conditions (the first of assign-prog), Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
     Approved by @bo · ‹time›
@@ -368,21 +372,8 @@ async fn a_correction_of_the_card_keeps_what_follows() {
     thread.says("ana", "no, at 60/40").await;
     assert_snapshot!(thread.heard(), @"
     *Create “Foo”?*
-    *Name*  *Foo*
-    *Context*  `assign-prog`
-    *Conditions*  control 70%, variant 30%
-    *Decision points*  SelectSection / area_model
-    *Assigned*  each person by themselves
-    *Consistency*  individual
-    *People on no list*  take part
-    *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point
-    ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
-    Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 21.
-    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
-    It will be inactive until somebody starts it.
-    Step 1 of 2. When it is done: start it.
-    Replaced by a newer request · ‹time›
-    digest `‹id›`
+    Replaced by a newer request · ‹time› · ‹the newer card›
+    [Show all]
     ---
     *Create “Foo”?*
     *Name*  *Foo*
@@ -391,11 +382,12 @@ async fn a_correction_of_the_card_keeps_what_follows() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 306 control, 198 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 22.
-    By default: conditions control and variant (the first of assign-prog), each person by themselves, consistency individual, people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Conditions (the first of assign-prog), Assigned, Consistency, Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Step 1 of 2. When it is done: start it.
     Takes the place of the open card: Create “Foo”.

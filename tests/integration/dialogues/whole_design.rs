@@ -46,7 +46,7 @@ async fn a_rich_design_is_created_in_one_go() {
     *Of the 2 users named*  ‹their draw›
     *Same points*  no other live experiment
     Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
-    By default: each person by themselves, consistency individual.
+    Filled in by default: Assigned, Consistency.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create] [Edit…] [Show all]
@@ -70,7 +70,7 @@ async fn a_rich_design_is_created_in_one_go() {
     *Of the 2 users named*  ‹their draw›
     *Same points*  no other live experiment
     Only people on the inclusion list take part; the draw is worked out from their names. Members of the groups on the list come on top of that and split by the weights. People who were at its decision points before the start draw nothing.
-    By default: each person by themselves, consistency individual.
+    Filled in by default: Assigned, Consistency.
     It will be inactive until somebody starts it.
     Approved by @ana · ‹time›
     ✅ Created “Tutor Trial”. It is inactive until somebody starts it.
@@ -106,10 +106,11 @@ async fn within_subjects_has_an_order_and_no_consistency() {
     *Decision points*  lesson-quiz / lesson-video
     *Assigned*  each person through several conditions
     *Order of conditions*  ordered round robin
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Expected split*  none: everybody meets every condition, in turn, from the first one
     *Same points*  no other live experiment
-    By default: conditions control and question-hint-default (the first of mathstream), people on no list take part, afterwards everyone keeps their condition.
+    Filled in by default: Conditions (the first of mathstream), Afterwards, People on no list.
     It will be inactive until somebody starts it.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Create experiment] [Don't create] [Edit…] [Show all]

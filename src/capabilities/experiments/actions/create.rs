@@ -32,7 +32,7 @@ use crate::{
         given::{
             GivenCondition, GivenFactor, GivenMembers, GivenPayloads, GivenPoint, GivenWeights, OneOrMany, equal_shares,
         },
-        replies::{self, answers, outcomes, refusals},
+        replies::{self, outcomes, refusals},
     },
     clock::{Clock, Timestamp},
     graph::action::{
@@ -173,7 +173,7 @@ impl ActionKind for CreateExperiment {
                 Some(access::context(&contexts, context, |known| format!("create {name} in {known}"))?)
             }
             None if contexts.len() == 1 => contexts.iter().next().map(|(name, known)| {
-                defaults.push(format!("context {name} (the only one)"));
+                defaults.push("Context (the only one)".to_owned());
                 (name.as_str(), known)
             }),
             None => None,
@@ -327,7 +327,7 @@ fn given_points(asked: &Given) -> Option<OneOrMany<GivenPoint>> {
     asked.decision_points.clone().filter(|points| !points.all().is_empty()).or_else(pair)
 }
 
-/// The whole plan, with defaults filled in and named.
+/// The whole plan, with defaults filled in. The lines of the card that they stand on are added to `defaults`.
 fn plan(
     asked: &Given,
     name: &str,
@@ -347,8 +347,7 @@ fn plan(
             let codes: Vec<_> = codes.map(|code| GivenCondition::Words(code.clone())).collect();
             let weights = asked.weights.clone().unwrap_or(GivenWeights::List(weights));
             let conditions = design::conditions(&OneOrMany::Many(codes), Some(&weights), &known.conditions)?;
-            let codes: Vec<_> = conditions.iter().map(|(code, _)| code.as_str()).collect();
-            defaults.push(format!("conditions {} (the first of {context})", codes.join(" and ")));
+            defaults.push(format!("Conditions (the first of {context})"));
             conditions
         }
     };
@@ -375,9 +374,9 @@ fn plan(
     if start_on.is_some() && end_on.is_some() && start_on >= end_on {
         return Err(access::refused(ErrorKind::Validation, refusals::ends_before_it_starts()));
     }
-    let mut or_default = |value: Option<String>, default: &str, words: String| {
+    let mut or_default = |value: Option<String>, default: &str, line: &str| {
         value.unwrap_or_else(|| {
-            defaults.push(words);
+            defaults.push(line.to_owned());
             default.to_owned()
         })
     };
@@ -388,15 +387,15 @@ fn plan(
         name: name.to_owned(),
         description: given(asked.description.as_ref()).unwrap_or_default().to_owned(),
         context: context.to_owned(),
-        unit: or_default(unit, "individual", answers::unit_words("individual", None)),
+        unit: or_default(unit, "individual", "Assigned"),
         group,
-        consistency: (!within).then(|| or_default(consistency, rule, format!("consistency {rule}"))),
-        condition_order: within.then(|| or_default(order, "random", "conditions in random order".to_owned())),
-        filter_mode: or_default(filter_mode, "includeAll", "people on no list take part".to_owned()),
+        consistency: (!within).then(|| or_default(consistency, rule, "Consistency")),
+        condition_order: within.then(|| or_default(order, "random", "Order of conditions")),
         post_rule: match given(asked.post_rule.as_ref()) {
             Some(rule) => choices::post_rule(rule, name, &codes)?,
-            None => or_default(None, "continue", "afterwards everyone keeps their condition".to_owned()),
+            None => or_default(None, "continue", "Afterwards"),
         },
+        filter_mode: or_default(filter_mode, "includeAll", "People on no list"),
         tags: asked.tags.clone().unwrap_or_default(),
         factors,
         stratification_factor: None,

@@ -256,7 +256,7 @@ impl Plan {
         add("Order of conditions", self.condition_order.clone());
         add("Consistency", self.consistency.clone());
         add("Enrolment ends", (self.ending() != Ending::default()).then(|| choices::ending_words(self.ending())));
-        add("Afterwards", (self.post_rule != keep()).then(|| answers::afterwards(&self.post_rule)));
+        add("Afterwards", Some(answers::afterwards(&self.post_rule)));
         add("People on no list", Some(answers::filter_words(&self.filter_mode)));
         add("Inclusion list", some(&self.inclusion));
         add("Exclusion list", some(&self.exclusion));
@@ -287,7 +287,7 @@ impl Plan {
         };
         let mut notes = Vec::from_iter(split::note(&design));
         if !defaults.is_empty() {
-            notes.push(Text::from(format!("By default: {}.", defaults.join(", "))));
+            notes.push(Text::from(format!("Filled in by default: {}.", defaults.join(", "))));
         }
         notes.push(Text::from(begins.replace("It is", "It will be")));
         Card {

@@ -100,6 +100,7 @@ fn any_state() -> impl Strategy<Value = CardState> {
         prop::option::of(meter()).prop_map(move |meter| CardState::Running { by: vec!["U0BO".into(); 100], at, meter }),
         (text(), prop::option::of(text()), words()).prop_map(|(decision, outcome, digest)| CardState::Closed {
             decision,
+            newer: outcome.is_none().then(|| Slot::new("card:a2")),
             outcome,
             digest,
             approval: Some(approval()),
@@ -109,7 +110,6 @@ fn any_state() -> impl Strategy<Value = CardState> {
                 FollowUp::Again("Try again".into()),
                 FollowUp::Abandon
             ],
-            newer: None,
         }),
     ]
 }

@@ -1,0 +1,94 @@
+//! What was entered in a form, checked while somebody waits in front of it.
+//!
+//! Slack wants an answer to a window that was sent within seconds; without one it says that something went wrong, and
+//! what was entered has to be sent again. [`Deadline`] shares out the time that there is: for reading the form, for
+//! checking, for finding the field that is wrong, for storing what comes of it. Whatever does not end in time is given
+//! up, and there is an answer all the same.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::{form, wrong};
+use crate::{
+    conversation::approvals::replies,
+    graph::action::{ActionKind, PrepareError, Proposal, Refusal},
+    slack::{interaction::View, sink::PATIENCE},
+};
+
+/// How long storing what comes of a window may take, at the end.
+const STORING: Duration = Duration::from_millis(300);
+
+/// How long looking for the field that is wrong may take, once it is known what is wrong.
+const LOOKING: Duration = Duration::from_millis(400);
+
+/// Until when a window that was sent has to be answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    /// For a window that arrives now.
+    pub fn of_now() -> Self {
+        Self(Instant::now() + PATIENCE.saturating_sub(STORING))
+    }
+
+    /// What comes of some work, if it ends early enough for what else has to be done.
+    async fn within<T>(self, else_needs: Duration, work: impl Future<Output = T>) -> Option<T> {
+        timeout_at(self.0 - else_needs, work).await.ok()
+    }
+}
+
+/// What became of a check.
+#[derive(Debug)]
+pub enum Checked {
+    /// This can be asked for: the parameters, and what would be done with them.
+    Fine(Value, Box<Proposal>),
+    /// It took too long to find out whether these parameters can be asked for.
+    Unchecked(Value),
+    /// It cannot: this is what the window says.
+    Wrong(Value),
+    /// There is nothing to fill in.
+    NoForm,
+}
+
+/// Checks what was entered on top of what was there before.
+pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline: Deadline) -> Checked {
+    let form = match deadline.within(LOOKING, kind.form(before)).await {
+        Some(Some(form)) => form,
+        Some(None) => return Checked::NoForm,
+        None => return Checked::Wrong(too_slow(view)),
+    };
+    let entered = form::read(&form, view);
+    let filled = match form.fill(before, &entered) {
+        Ok(filled) => filled,
+        Err(wrong) => return Checked::Wrong(form::errors(&form, wrong)),
+    };
+    if form.changed(&entered).next().is_none() {
+        let nothing = [(String::new(), "Nothing is different yet.".to_owned())];
+        return Checked::Wrong(form::errors(&form, nothing.into()));
+    }
+    let error = match deadline.within(LOOKING, kind.prepare(&filled)).await {
+        Some(Ok(proposal)) => return Checked::Fine(filled, Box::new(proposal)),
+        Some(Err(error)) => error,
+        None => return Checked::Unchecked(filled),
+    };
+    let place = match &error {
+        PrepareError::Refusal(Refusal::Missing(_)) => "", // each stands at its own field
+        _ => {
+            let looking = wrong::culprit(kind, before, &form, &entered);
+            deadline.within(Duration::ZERO, looking).await.unwrap_or_default()
+        }
+    };
+    Checked::Wrong(form::errors(&form, wrong::by_field(error, place)))
+}
+
+/// Keeps the window open with what was entered, and says that checking took too long.
+pub fn too_slow(view: &View) -> Value {
+    at_first_field(view, replies::platform_is_slow().words())
+}
+
+/// Keeps the window open with what was entered, and says something at its first field.
+pub fn at_first_field(view: &View, words: String) -> Value {
+    super::errors(&view.values.keys().take(1).map(|field| (field.clone(), words.clone())).collect())
+}
