@@ -116,11 +116,17 @@ impl Reader<'_> {
         labels.push(own.clone());
         let mut waiting = self.store.actions_under(&labels, &[Status::Pending], LOOKED_AT).await?;
         waiting.retain(|record| self.may_decide(record) && self.now < record.expires_at);
-        let asked = self.store.actions_under(&[own], &[Status::Pending], LOOKED_AT).await?;
+        let mut asked = self.store.actions_under(&[own], &[Status::Pending], LOOKED_AT).await?;
         let under_way = [Status::Approved, Status::Intent];
-        let running = self.store.actions_under(&about_me, &under_way, LOOKED_AT).await?;
+        let mut running = self.store.actions_under(&about_me, &under_way, LOOKED_AT).await?;
         let many = (usize::from(pages.lately) + 1).saturating_mul(LINES) + 1;
         let lately = self.store.actions_under(&about_me, &CLOSED, many).await?;
+        // What moved on between two of these questions is shown as it is now, and once.
+        let has = |list: &[ActionRecord], id: &ActionId| list.iter().any(|other| other.id == *id);
+        running.retain(|record| !has(&lately, &record.id));
+        for list in [&mut waiting, &mut asked] {
+            list.retain(|record| !has(&running, &record.id) && !has(&lately, &record.id));
+        }
         let elsewhere = self.elsewhere(&about_me).await?;
         Ok(Content {
             waiting: self.page(waiting, pages.waiting, CARDS).await?,
