@@ -78,7 +78,12 @@ pub fn portions(reply: Reply) -> Vec<Reply> {
 
 /// The card of an action, as it stands.
 pub fn card(card: &Card, state: &CardState) -> Message {
-    card::draw(card, state)
+    card::draw(card, state, true)
+}
+
+/// The card of an action in a thread that has Slack's own Stop button: it needs none besides.
+pub fn card_beside_stop(card: &Card, state: &CardState) -> Message {
+    card::draw(card, state, false)
 }
 
 /// Lines of text as sections, in full, in as few as they need.

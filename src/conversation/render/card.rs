@@ -25,7 +25,8 @@ const SHORT: usize = 300;
 /// Values longer than this are shown whole only behind a button.
 const LONG: usize = 700;
 
-pub(super) fn draw(card: &Card, state: &CardState) -> Message {
+/// `stops`: whether it has a button of its own that stops what is running.
+pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     let mut canvas = Canvas::keeping(6, 4000); // everything below the notes: sentences, small print, buttons
     let short = spans::with_short_quotes(&card.title);
     let title = Mrkdwn::new(TEXT).bold(&short);
@@ -50,12 +51,12 @@ pub(super) fn draw(card: &Card, state: &CardState) -> Message {
             sentence().plain("⚠️ Not everything fits here. The rest is behind ").raw("*Show all*").plain(".");
         canvas.add_kept(blocks::section(&where_to.finish()));
     }
-    let text = draw_state(&mut canvas, card, state, is_cut);
+    let text = draw_state(&mut canvas, card, state, is_cut, stops);
     Message { text, blocks: canvas.finish() }
 }
 
 /// Draws what stands below the facts. Returns the words for notifications.
-fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool) -> String {
+fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool, stops: bool) -> String {
     match state {
         CardState::Open {
             approval,
@@ -97,7 +98,9 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool)
             canvas.add_kept(blocks::section(&line));
             if let Some(meter) = meter {
                 canvas.add_kept(blocks::section(&bar(meter)));
-                canvas.add_kept(stop_button(meter));
+                if stops {
+                    canvas.add_kept(stop_button(meter));
+                }
             }
             fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&line))
         }
