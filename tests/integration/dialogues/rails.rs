@@ -274,6 +274,67 @@ async fn a_standing_approval_ends_with_its_time_and_holds_in_its_channel_only() 
     bot.finish().await;
 }
 
+/// What it is about can give away what a private channel is for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
+    let bot = TestBot::start().await;
+    let private = bot.slack.founds_private_channel("ana", "lab", &["bo"]);
+    let mut inside = bot.user("ana").says_in(private.as_str(), "@countersign start Math Hints").await;
+    inside.clicks("bo", "Start experiment").await;
+    inside.says("ana", "allow up to 60 simulated users in Math Hints until Friday").await;
+    inside.clicks("bo", "Grant it").await;
+    let id = id_in(&inside.heard());
+
+    let mut outside = bot.user("cy").says("list standing approvals").await;
+    assert_snapshot!(outside.heard(), @"
+    There are no standing approvals here: I ask about every change.
+    To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
+    ");
+    outside.says("cy", &format!("revoke standing approval {id}")).await;
+    assert_snapshot!(without_id(&outside.heard()), @"
+    There is no standing approval “sa-‹id›” here.
+    None can be used here at the moment.
+    ");
+    outside.says("cy", "revoke the standing approval for Math Hints").await;
+    assert_snapshot!(without_id(&outside.heard()), @"
+    There is no standing approval “Math Hints” here.
+    None can be used here at the moment.
+    ");
+    outside.says("bo", "list standing approvals").await;
+    assert_snapshot!(outside.heard(), @"
+    There are no standing approvals here: I ask about every change.
+    You have another one in another conversation. `/countersign standing` shows them to you alone.
+    ");
+    assert_snapshot!(without_id(&bot.user("bo").types("/countersign standing").await), @"
+    What may be done without asking each time, in the conversation where it was granted:
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 0 of 60 used, in another conversation
+    To end one, mention me where it holds: `revoke standing approval sa-‹id›`
+    ");
+    assert_snapshot!(bot.user("cy").types("/countersign standing").await, @"
+    There are no standing approvals here: I ask about every change.
+    To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
+    ");
+    let alone = bot.user("bo").types_in(private.as_str(), "/countersign standing").await;
+    assert_snapshot!(without_id(&alone), @"
+    What may be done without asking each time, in the conversation where it was granted:
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 0 of 60 used
+    To end one, mention me where it holds: `revoke standing approval sa-‹id›`
+    ");
+    let mut direct = bot.user("ana").writes("list standing approvals").await;
+    assert_snapshot!(without_id(&direct.heard()), @"
+    What may be done without asking each time, in the conversation where it was granted:
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 0 of 60 used, in another conversation
+    ");
+    direct.says("ana", &format!("revoke standing approval {id}")).await;
+    direct.clicks("ana", "End it").await;
+    assert_snapshot!(without_id(&bot.user("ana").types("/countersign standing").await), @"
+    No standing approval can be used here: I ask about every change.
+    Over:
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 0 of 60 used (revoked), in another conversation
+    ");
+    bot.finish().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     let bot = TestBot::start().await;
@@ -289,13 +350,13 @@ async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     thread.heard();
     thread.says("ana", "list standing approvals").await;
     assert_snapshot!(thread.heard(), @"
-    There are no standing approvals: I ask about every change.
+    There are no standing approvals here: I ask about every change.
     To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
     ");
     thread.says("ana", "revoke sa-123456").await;
     assert_snapshot!(thread.heard(), @"
-    There is no standing approval “sa-123456”.
-    None can be used at the moment.
+    There is no standing approval “sa-123456” here.
+    None can be used here at the moment.
     ");
     bot.finish().await;
 }
