@@ -10,7 +10,7 @@ use crate::support::{
     thread::Thread,
 };
 
-/// Standing approvals have names of their own.
+/// Standing approvals have names of their own, and end on a day that depends on today.
 fn without_id(text: &str) -> String {
     let mut parts = text.split("sa-");
     let mut words = parts.next().unwrap_or_default().to_owned();
@@ -18,7 +18,10 @@ fn without_id(text: &str) -> String {
         words.push_str("sa-‹id›");
         words.push_str(part.get(6..).unwrap_or_default());
     }
-    words
+    let (told, last) = words.rsplit_once(" UTC").unwrap_or(("", &words));
+    let days = told.split(" UTC").filter(|part| !part.is_empty());
+    let told: String = days.map(|part| format!("{}‹day›", &part[..part.len() - "2027-01-15 09:00".len()])).collect();
+    told + last
 }
 
 /// The name of the standing approval that was spoken of last.
@@ -166,7 +169,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Allows*  enrol simulated users (balance tests)
     *In*  *Math Hints*, enrolling (running), assign-prog
     *At most*  60 simulated users in all
-    *Until*  2026-11-27 23:59 UTC
+    *Until*  ‹day›
     *Enrolled*  nobody
     ⚠️ Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.
     ⚠️ The platform cannot take simulated users out again: they stay in its figures.
@@ -181,14 +184,14 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Allows*  enrol simulated users (balance tests)
     *In*  *Math Hints*, enrolling (running), assign-prog
     *At most*  60 simulated users in all
-    *Until*  2026-11-27 23:59 UTC
+    *Until*  ‹day›
     *Enrolled*  nobody
     ⚠️ Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.
     ⚠️ The platform cannot take simulated users out again: they stay in its figures.
     It holds in this conversation only, and never for what is outside an envelope.
     It can be ended at any time: `revoke standing approval sa-‹id›`
     Approved by @bo · ‹time›
-    ✅ Granted sa-‹id›: up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC.
+    ✅ Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.
     digest `‹id›`
     [Undo: end it again]
     ---
@@ -207,7 +210,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Bounds*  40 users, this experiment only, at most 15 minutes
     ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
     It can be stopped on the way; who is enrolled by then stays so.
-    Approved under the standing approval `sa-‹id›`: up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC. Granted by @bo; 40 of 60 used with this.
+    Approved under the standing approval `sa-‹id›`: up to 60 simulated users in “Math Hints” until ‹day›. Granted by @bo; 40 of 60 used with this.
     Approved under the standing approval `sa-‹id›` of @bo · ‹time›
     ");
     let newest = |bot: &TestBot| {
@@ -235,13 +238,13 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     let listed = thread.heard();
     assert_snapshot!(without_id(&listed), @"
     What may be done without asking each time, in the conversation where it was granted:
-    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 40 of 60 used
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 40 of 60 used
     [End sa-‹id›]
     ");
     thread.says("cy", &format!("revoke standing approval {}", id_in(&listed))).await;
     assert_snapshot!(without_id(&thread.heard()), @"
     *End the standing approval sa-‹id›?*
-    *Allows*  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC
+    *Allows*  up to 60 simulated users in “Math Hints” until ‹day›
     *Granted by*  @bo
     *Used*  40 of 60
     *Status*  can be used → *revoked*
@@ -307,7 +310,7 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     ");
     assert_snapshot!(without_id(&bot.user("bo").types("/countersign standing").await), @"
     What may be done without asking each time, in the conversation where it was granted:
-    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 0 of 60 used, in another conversation
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used, in another conversation
     To end one, mention me where it holds: `revoke standing approval sa-‹id›`
     ");
     assert_snapshot!(bot.user("cy").types("/countersign standing").await, @"
@@ -317,20 +320,20 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     let alone = bot.user("bo").types_in(private.as_str(), "/countersign standing").await;
     assert_snapshot!(without_id(&alone), @"
     What may be done without asking each time, in the conversation where it was granted:
-    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 0 of 60 used
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used
     To end one, mention me where it holds: `revoke standing approval sa-‹id›`
     ");
     let mut direct = bot.user("ana").writes("list standing approvals").await;
     assert_snapshot!(without_id(&direct.heard()), @"
     What may be done without asking each time, in the conversation where it was granted:
-    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 0 of 60 used, in another conversation
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used, in another conversation
     ");
     direct.says("ana", &format!("revoke standing approval {id}")).await;
     direct.clicks("ana", "End it").await;
     assert_snapshot!(without_id(&bot.user("ana").types("/countersign standing").await), @"
     No standing approval can be used here: I ask about every change.
     Over:
-    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 0 of 60 used (revoked), in another conversation
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used (revoked), in another conversation
     ");
     bot.finish().await;
 }
