@@ -1,6 +1,10 @@
 //! SQLite under test: a file of its own, and a clock that can be pushed.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use countersign::{
     clock::{Clock as _, ManualClock, Timestamp},
@@ -22,7 +26,15 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     fn open(dir: TempDir, clock: ManualClock) -> Self {
         let path = dir.path().join("countersign.sqlite");
-        let store = SqliteStore::open(&path, Arc::new(clock.clone())).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let store = loop {
+            match SqliteStore::open(&path, Arc::new(clock.clone())) {
+                Ok(store) => break store,
+                // A process that another test is starting at this moment has the lock of a store that was closed.
+                Err(error) if Instant::now() >= deadline => panic!("{error}"),
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
         Self { store: Arc::new(store), clock, path, dir }
     }
 }
