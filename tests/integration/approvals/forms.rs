@@ -1,19 +1,17 @@
 //! Requests changed in a form, and turned down with a reason.
 
-use countersign::config::Config;
 use insta::{assert_debug_snapshot, assert_snapshot};
 use serde_json::json;
 
 use super::windows::{as_read, opens, sends, window};
 use crate::support::{
-    bot::{Setup, TestBot, eventually},
+    bot::{TestBot, eventually},
     thread::Thread,
 };
 
 /// A bot where another person has to approve.
 async fn of_two_people() -> TestBot {
-    let settings = |config: &mut Config| config.approvals.own_request = false;
-    TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await
+    TestBot::with_settings(|config| config.approvals.own_request = false).await
 }
 
 async fn card(bot: &TestBot) -> Thread<'_> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use countersign::sandbox::slack::faults::Fault;
 use serde_json::Value;
 
+use super::testing::running;
 use crate::support::{
     bot::{Setup, TestBot, eventually},
     thread::Thread,
@@ -88,8 +89,7 @@ async fn an_agents_session_is_stopped_by_slacks_button() {
 
 /// A test with many users is going on, and its card says how far it is.
 async fn testing(bot: &TestBot) -> Thread<'_> {
-    let thread = bot.user("ana").says("start Math Hints").await;
-    thread.clicks("bo", "Start experiment").await;
+    let thread = running(bot).await;
     thread.says("ana", "test the balance of Math Hints with 1000 users").await;
     bot.upgrade.is_slow(Duration::from_millis(10));
     thread.press("bo", "Enrol test users").await;

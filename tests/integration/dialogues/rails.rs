@@ -4,11 +4,8 @@ use countersign::{config::Envelope, graph::store::ActionFilter};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::testing::without_run;
-use crate::support::{
-    bot::{Setup, TestBot},
-    thread::Thread,
-};
+use super::testing::{running, without_run};
+use crate::support::bot::{Setup, TestBot};
 
 /// Standing approvals have names of their own, and end on a day that depends on today.
 fn without_id(text: &str) -> String {
@@ -28,13 +25,6 @@ fn without_id(text: &str) -> String {
 fn id_in(text: &str) -> String {
     let at = text.rfind("sa-").expect("one is named");
     text[at..at + 9].to_owned()
-}
-
-async fn running(bot: &TestBot) -> Thread<'_> {
-    let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.clicks("bo", "Start experiment").await;
-    thread.heard();
-    thread
 }
 
 fn marked(bot: &TestBot) -> usize {
