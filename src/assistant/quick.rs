@@ -20,9 +20,10 @@ use crate::{
             replies::{answers, contexts, details, lists},
             rules,
         },
+        standing,
     },
     clock::{Clock, Timestamp, ago},
-    graph::action::ErrorKind,
+    graph::action::{ErrorKind, Reader},
     model::watched::Pulse,
     reply::{Reply, Text},
 };
@@ -153,6 +154,19 @@ impl QuickAnswers {
         match self.read("get_experiment_details", json!({ "experiment_id": name }), deadline()).await {
             Ok(fact) => self.aged(details::details_reply(&fact.answer, Form::Normal), &fact),
             Err(reply) => reply,
+        }
+    }
+
+    /// What may be done without asking each time, as far as somebody may be told.
+    pub async fn standing(&self, reader: &Reader) -> Reply {
+        let nothing = json!({});
+        let Some(tool) = self.registry.tools.get(standing::list::NAME) else {
+            return standing::replies::list_alone(&nothing);
+        };
+        match timeout_at(deadline(), tool.call_for(&nothing, reader)).await {
+            Ok(Ok(answer)) => standing::replies::list_alone(&answer),
+            Ok(Err(error)) => error.reply,
+            Err(_) => standing::replies::not_now(),
         }
     }
 

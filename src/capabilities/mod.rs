@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     clock::Clock,
-    graph::action::{ActionKind, ErrorKind},
+    graph::action::{ActionKind, ErrorKind, Reader},
     reply::Reply,
     services::upgrade::client::UpgradeClient,
 };
@@ -36,6 +36,16 @@ pub trait Tool: Send + Sync {
     ///
     /// [`ToolError`], with a sentence for people.
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError>;
+
+    /// The same for somebody in a conversation. Only what is not for everybody to see looks at who that is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::call`].
+    async fn call_for(&self, arguments: &Value, reader: &Reader) -> Result<Value, ToolError> {
+        let _ = reader;
+        self.call(arguments).await
+    }
 }
 
 /// Why a tool has no answer.

@@ -218,7 +218,11 @@ impl Sender {
         let message = match &claimed.outgoing.body {
             Outbound::Status { text } => render::status(text),
             Outbound::Reply { reply } => render::reply(reply),
-            Outbound::Card { card, state } => render::card(card, &self.linked(claimed, state).await),
+            Outbound::Card { card, state } => {
+                let state = self.linked(claimed, state).await;
+                let draw = if self.0.presence.has_stop() { render::card_beside_stop } else { render::card };
+                draw(card, &state)
+            }
             Outbound::File { name, title, hash } => return self.upload(claimed, name, title, hash).await,
             Outbound::Direct { card, reply, .. } => render::reply(&self.with_link(claimed, card, reply).await?),
             Outbound::Remove => return self.remove(claimed).await,

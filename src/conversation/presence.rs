@@ -28,7 +28,8 @@ struct Inner {
     slack: SlackClient,
     /// Whether the line is to be used; off for good once Slack has said that there is none.
     native: AtomicBool,
-    agent: bool,
+    /// Whether there are sessions, and with them Slack's Stop button; off for good once Slack has said that there are none.
+    agent: AtomicBool,
     /// Threads with a line under them that we have not seen vanish.
     shown: Mutex<HashSet<ThreadId>>,
 }
@@ -42,7 +43,13 @@ impl fmt::Debug for Presence {
 impl Presence {
     /// In this workspace: with Slack's own line if `native`, with sessions if the app is an `agent`.
     pub fn new(slack: SlackClient, native: bool, agent: bool) -> Self {
-        Self(Arc::new(Inner { slack, native: AtomicBool::new(native), agent, shown: Mutex::default() }))
+        let (native, agent) = (AtomicBool::new(native), AtomicBool::new(agent));
+        Self(Arc::new(Inner { slack, native, agent, shown: Mutex::default() }))
+    }
+
+    /// Whether Slack shows a Stop button of its own in a thread where something is done.
+    pub fn has_stop(&self) -> bool {
+        self.0.agent.load(Ordering::Relaxed)
     }
 
     /// Shows the line. `false`: there is none, and a message has to say it.
@@ -96,11 +103,16 @@ impl Presence {
     }
 
     async fn session(&self, thread: &ThreadId, status: SessionStatus) {
-        if !self.0.agent {
+        if !self.has_stop() {
             return;
         }
-        if let Err(error) = self.0.slack.set_session_status(&thread.channel, &thread.root, status).await {
-            tracing::warn!(error = %error, "The status of an agent session was not set");
+        match self.0.slack.set_session_status(&thread.channel, &thread.root, status).await {
+            Ok(()) => {}
+            Err(error @ (Error::MissingScope { .. } | Error::Refused { .. })) => {
+                tracing::warn!(error = %error, "This workspace has no agent sessions; cards have a Stop button instead");
+                self.0.agent.store(false, Ordering::Relaxed);
+            }
+            Err(error) => tracing::warn!(error = %error, "The status of an agent session was not set"),
         }
     }
 

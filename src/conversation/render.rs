@@ -20,7 +20,7 @@ use crate::{
     reply::{Card, CardState, Meter, Reply, Text},
     slack::{
         blocks::{self, FALLBACK, Message, TEXT},
-        mrkdwn::{Mrkdwn, length},
+        mrkdwn::Mrkdwn,
     },
 };
 
@@ -78,22 +78,23 @@ pub fn portions(reply: Reply) -> Vec<Reply> {
 
 /// The card of an action, as it stands.
 pub fn card(card: &Card, state: &CardState) -> Message {
-    card::draw(card, state)
+    card::draw(card, state, true)
+}
+
+/// The card of an action in a thread that has Slack's own Stop button: it needs none besides.
+pub fn card_beside_stop(card: &Card, state: &CardState) -> Message {
+    card::draw(card, state, false)
 }
 
 /// Lines of text as sections, in full, in as few as they need.
 pub fn sections(lines: &[Text]) -> Vec<serde_json::Value> {
-    let mut together: Vec<String> = Vec::new();
-    for line in lines.iter().flat_map(|line| spans::paragraphs(&spans::one_line(line), TEXT)) {
-        match together.last_mut() {
-            Some(last) if length(last) + 1 + length(&line) <= TEXT => {
-                last.push('\n');
-                last.push_str(&line);
-            }
-            _ => together.push(line),
-        }
-    }
-    together.iter().map(|text| blocks::section(text)).collect()
+    let lines: Vec<_> = lines.iter().flat_map(|line| spans::paragraphs(&spans::one_line(line), TEXT)).collect();
+    canvas::packed(&lines).iter().map(|(text, _)| blocks::section(text)).collect()
+}
+
+/// Code as sections, in full, in as many as it needs.
+pub fn code(code: &str) -> Vec<serde_json::Value> {
+    canvas::fenced(code).iter().map(|text| blocks::section(text)).collect()
 }
 
 /// How far something is, with the button that stops it.

@@ -192,7 +192,7 @@ impl<S: State> Engine<S> {
             changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
         }
         for Attachment { name, title, bytes } in files {
-            let hash = self.store.put_blob(&bytes, None).await?;
+            let hash = self.store.put_file(&session.lease.thread, &bytes).await?;
             let detail = json!({ "name": name, "title": title, "hash": hash, "bytes": bytes.len() });
             changes.audit.push(AuditDraft::new(AuditKind::Attached, now, None, detail));
             let file = outgoing(session.checkpoint.voice.slot(), now, Outbound::File { name, title, hash });

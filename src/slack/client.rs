@@ -324,14 +324,6 @@ impl SlackClient {
         Ok(users(&self.get("usergroups.users.list", &[("usergroup", group)]).await?["users"]))
     }
 
-    /// Whether a person is in a conversation. Reads its members until they are found.
-    pub async fn is_member(&self, channel: &ChannelId, user: &UserId) -> Result<bool, Error> {
-        let query = [("channel", channel.as_str()), ("limit", "1000")];
-        let found =
-            self.pages("conversations.members", &query, |page| users(&page["members"]).contains(user).then_some(()));
-        Ok(found.await?.is_some())
-    }
-
     /// The address of a message for people.
     pub async fn permalink(&self, channel: &ChannelId, ts: &MessageTs) -> Result<String, Error> {
         let query = [("channel", channel.as_str()), ("message_ts", ts.as_str())];

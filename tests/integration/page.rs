@@ -40,8 +40,12 @@ async fn a_researcher_asks_and_a_colleague_presses() {
     page.writes("[data-composer=channel]", "@countersign show Math Hints").await;
     page.shows(THREAD, "show Math Hints").await;
     page.shows(&format!("{THREAD} .message-blocks"), "enrolling").await;
+    page.presses(&format!("{THREAD} [aria-label='This helped']"), "").await;
+    page.shows(THREAD, "I have noted that this helped.").await;
     page.presses(&format!("{THREAD} .tab"), "Trace").await;
     page.shows(&format!("{THREAD} .step-node"), "respond").await;
+    page.shows(&format!("{THREAD} .opinions"), "Bo: this helped").await;
+    page.shows(&format!("{THREAD} .chain-detail"), "this helped").await;
     page.lacks(".toast").await;
     page.close().await;
     playground.stop().await;

@@ -135,6 +135,8 @@ macro_rules! store_suite {
                     a_forgotten_thread_goes_on_from_what_stays,
                     a_record_can_be_kept_with_its_words_hidden,
                     a_whole_thread_can_be_dropped,
+                    a_file_goes_with_the_last_thread_that_shows_it,
+                    a_file_of_whole_threads_is_dropped_with_them,
                     the_store_says_what_it_is,
                 ],
                 restart: [

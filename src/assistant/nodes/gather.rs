@@ -25,7 +25,7 @@ use super::{
 use crate::{
     capabilities::Registry,
     graph::{
-        action::{ErrorKind, PrepareError, Refusal},
+        action::{ErrorKind, PrepareError, Reader, Refusal},
         node::{Context, Node, NodeError, Step},
     },
     model::{Purpose, ToolChoice, ToolSpec, rules::situation::Draft},
@@ -52,13 +52,13 @@ impl Gather {
         Self { mind, registry, tools, shelf }
     }
 
-    /// Works the change out and says where that leads.
-    async fn prepare(&self, mut state: AgentState, change: Draft, bill: Bill) -> Step<AgentState> {
+    /// Works the change out for `reader` and says where that leads.
+    async fn prepare(&self, mut state: AgentState, change: Draft, bill: Bill, reader: &Reader) -> Step<AgentState> {
         let Some(action) = self.registry.actions.get(change.action.as_str()) else {
             return close(state, replies::cannot_do(&change.action), bill);
         };
         let parameters = change.params.clone().into();
-        match action.prepare(&parameters).await {
+        match action.prepare_for(&parameters, reader).await {
             Ok(proposal) => {
                 let created = || Some(proposal.parameters.get("name")?.as_str()?.to_owned());
                 if let Some(name) = gather_tools::experiment_in(&proposal.parameters).or_else(created) {
@@ -124,8 +124,9 @@ impl Node<AgentState> for Gather {
         let mut bill = Bill::default();
         state.turn.phase = Phase::GatheringInfo;
         state.turn.rounds += 1;
+        let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
         if let Some(change) = state.turn.change.clone().filter(|_| state.turn.wished) {
-            return Ok(self.prepare(state, change, bill).await);
+            return Ok(self.prepare(state, change, bill, &reader).await);
         }
         shelf::take_back(&*self.shelf, &mut state).await;
         let request = view::request(Purpose::Gather, &state, context, Arc::clone(&self.tools), ToolChoice::Auto);
@@ -145,7 +146,7 @@ impl Node<AgentState> for Gather {
                 call,
             ));
         }
-        let answers = join_all(planned.into_iter().map(|planned| planned.run(&*self.shelf))).await;
+        let answers = join_all(planned.into_iter().map(|planned| planned.run(&*self.shelf, &reader))).await;
         let results =
             calls.iter().zip(answers).map(|(call, answer)| gather_tools::keep(&mut state, call, answer)).collect();
 
@@ -159,7 +160,7 @@ impl Node<AgentState> for Gather {
         shelf::put_away(&*self.shelf, &mut state).await;
         let complete = heard.parameters && !heard.mistaken && !heard.read;
         match state.turn.change.clone() {
-            Some(change) if complete || stopped => Ok(self.prepare(state, change, bill).await),
+            Some(change) if complete || stopped => Ok(self.prepare(state, change, bill, &reader).await),
             _ if stopped => Ok(Step::go(state, Respond::NAME).cost(bill.total())),
             _ => Ok(Step::go(state, Self::NAME).cost(bill.total())),
         }

@@ -16,6 +16,7 @@ use super::super::{
 use crate::{
     capabilities::{Registry, Tool, ToolError},
     clock::Timestamp,
+    graph::action::Reader,
     model::{Block, ToolSpec, rules::situation::Draft},
 };
 
@@ -61,7 +62,7 @@ pub(super) enum Answer {
 
 impl Planned {
     /// Reads, if there is anything to read.
-    pub(super) async fn run(self, shelf: &dyn Shelf) -> Answer {
+    pub(super) async fn run(self, shelf: &dyn Shelf, reader: &Reader) -> Answer {
         let (tool, arguments, key) = match self {
             Self::Settled(settled) => return Answer::Settled(settled),
             Self::Reading { tool, arguments, key } => (tool, arguments, key),
@@ -76,7 +77,7 @@ impl Planned {
                 (tool, arguments, key)
             }
         };
-        let result = tool.call(&arguments).await;
+        let result = tool.call_for(&arguments, reader).await;
         Answer::Read { tool: tool.name(), arguments, key, result }
     }
 }

@@ -5,7 +5,10 @@ use serde_json::Value;
 
 use crate::{
     clock::Timestamp,
-    graph::{action::ActionRecord, standing::Under},
+    graph::{
+        action::{ActionRecord, Reader},
+        standing::Under,
+    },
     ids::{ActionId, ChannelId, TeamId, UserId},
 };
 
@@ -153,6 +156,18 @@ impl Grant {
             () if self.used >= self.bounds.limit => Standing::UsedUp,
             () => Standing::Open,
         }
+    }
+
+    /// Whether it holds in the conversation of somebody who asks.
+    pub fn is_here(&self, reader: &Reader) -> bool {
+        self.team == reader.team && self.channel == reader.channel
+    }
+
+    /// Whether somebody may be told of it: it holds in their conversation, or they asked for it or granted it. What it is
+    /// about can give away what a private channel is for, so nobody else is told.
+    pub fn is_told(&self, reader: &Reader) -> bool {
+        let own = |by: &UserId| self.asked_by == *by || self.granted_by.contains(by);
+        self.is_here(reader) || (self.team == reader.team && reader.by.as_ref().is_some_and(own))
     }
 
     /// What a change would use of it; nothing if it is not covered, or more than is left.
@@ -318,6 +333,25 @@ pub(super) mod tests {
         ];
         for (change, expected, why) in cases {
             assert_eq!(asks(change), expected, "{why}");
+        }
+    }
+
+    #[test]
+    fn it_is_told_in_its_channel_and_to_those_who_made_it() {
+        let granted = grant();
+        let (here, team) = (granted.channel.as_str(), granted.team.as_str());
+        for (by, team, channel, told) in [
+            (Some("cy"), team, here, true),
+            (None, team, here, true),
+            (Some("ana"), team, "C_OTHER", true), // asked for it
+            (Some("bo"), team, "C_OTHER", true),  // granted it
+            (Some("cy"), team, "C_OTHER", false),
+            (None, team, "C_OTHER", false),
+            (Some("ana"), "T_OTHER", here, false),
+        ] {
+            let by = by.map(UserId::from);
+            let reader = Reader { by, team: team.into(), channel: channel.into(), alone: true };
+            assert_eq!(granted.is_told(&reader), told, "{reader:?}");
         }
     }
 

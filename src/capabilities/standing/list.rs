@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     capabilities::{Tool, ToolError},
-    graph::action::ErrorKind,
+    clock::Timestamp,
+    graph::action::{ErrorKind, Reader},
 };
 
 /// Its name.
@@ -39,33 +40,80 @@ impl Tool for ListStandingApprovals {
         json!({ "type": "object", "properties": {} })
     }
 
+    /// Who is not known is told of none.
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        Ok(json!({}))
+    }
+
+    async fn call_for(&self, _: &Value, reader: &Reader) -> Result<Value, ToolError> {
         let all = self.0.all().await.map_err(|error| {
             tracing::warn!(%error, "The standing approvals cannot be read");
             ToolError { kind: ErrorKind::Network, reply: replies::not_now(), transient: true }
         })?;
-        let now = self.0.now();
-        let (open, over): (Vec<_>, Vec<_>) = all.into_iter().partition(|grant| grant.standing(now) == Standing::Open);
-        let line = |grant: &Grant| {
-            json!({
-                "id": grant.bounds.id,
-                "allows": grant.bounds.words(),
-                "used": grant.used,
-                "limit": grant.bounds.limit,
-                "granted_by": grant.granted_by,
-                "channel": grant.channel,
-                "standing": match grant.standing(now) {
-                    Standing::Open => "can be used",
-                    Standing::UsedUp => "used up",
-                    Standing::Expired => "expired",
-                    Standing::Revoked => "revoked",
-                },
-            })
+        Ok(told(&all, reader, self.0.now()))
+    }
+}
+
+/// What somebody is told. Where others read along, what they have in other conversations is only counted.
+fn told(all: &[Grant], reader: &Reader, now: Timestamp) -> Value {
+    let is_open = |grant: &Grant| grant.standing(now) == Standing::Open;
+    let (mut told, mut elsewhere) = (Vec::new(), 0);
+    for grant in all.iter().filter(|grant| grant.is_told(reader)) {
+        match reader.alone || grant.is_here(reader) {
+            true => told.push(grant),
+            false => elsewhere += usize::from(is_open(grant)),
+        }
+    }
+    let (open, over): (Vec<_>, Vec<_>) = told.into_iter().partition(|grant| is_open(grant));
+    let line = |grant: &&Grant| {
+        json!({
+            "id": grant.bounds.id,
+            "allows": grant.bounds.words(),
+            "used": grant.used,
+            "limit": grant.bounds.limit,
+            "granted_by": grant.granted_by,
+            "here": grant.is_here(reader),
+            "standing": match grant.standing(now) {
+                Standing::Open => "can be used",
+                Standing::UsedUp => "used up",
+                Standing::Expired => "expired",
+                Standing::Revoked => "revoked",
+            },
+        })
+    };
+    json!({
+        "open": open.iter().map(line).collect::<Vec<_>>(),
+        "over": over.iter().rev().take(OVER).map(line).collect::<Vec<_>>(),
+        "elsewhere": elsewhere,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::grant::tests::{NOW, grant},
+        *,
+    };
+
+    #[test]
+    fn where_others_read_along_the_rest_is_only_counted() {
+        let here = grant();
+        let mut there = grant();
+        (there.channel, there.bounds.id) = ("C_PRIVATE".into(), "sa-2".to_owned());
+        let all = [here.clone(), there];
+        let reader = |by: &str, alone| Reader {
+            by: Some(by.into()),
+            team: here.team.clone(),
+            channel: here.channel.clone(),
+            alone,
         };
-        let newest = over.iter().rev().take(OVER);
-        Ok(json!({
-            "open": open.iter().map(line).collect::<Vec<_>>(),
-            "over": newest.map(line).collect::<Vec<_>>(),
-        }))
+        let ids = |reader: &Reader| {
+            let told = told(&all, reader, NOW);
+            let ids: Vec<_> = told["open"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
+            (ids, told["elsewhere"].clone())
+        };
+        assert_eq!(ids(&reader("cy", true)), (vec![json!("sa-1")], json!(0)), "none of theirs");
+        assert_eq!(ids(&reader("ana", false)), (vec![json!("sa-1")], json!(1)), "others read along");
+        assert_eq!(ids(&reader("ana", true)), (vec![json!("sa-1"), json!("sa-2")], json!(0)));
     }
 }

@@ -112,38 +112,65 @@ fn standing(standing: Standing) -> &'static str {
     }
 }
 
-/// The list of them: the answer of `list_standing_approvals`.
+/// The list of them, the answer of `list_standing_approvals`, with buttons that end those of this conversation.
 pub fn list_reply(answer: &Value) -> Reply {
+    let open = answer["open"].as_array().into_iter().flatten().filter(|one| one["here"] != false);
+    open.filter_map(|one| one["id"].as_str())
+        .take(3)
+        .fold(listed(answer), |reply, id| reply.choice(format!("End {id}"), format!("revoke standing approval {id}")))
+}
+
+/// The list of them where there is no thread in which a button could say anything.
+pub fn list_alone(answer: &Value) -> Reply {
+    match answer["open"].as_array().and_then(|open| open.first()).and_then(|one| one["id"].as_str()) {
+        Some(id) => {
+            let how = Text::new().plain("To end one, mention me where it holds: ");
+            listed(answer).hint(how.code(format!("revoke standing approval {id}")))
+        }
+        None => listed(answer),
+    }
+}
+
+fn listed(answer: &Value) -> Reply {
     let read = |key: &str| answer[key].as_array().cloned().unwrap_or_default();
     let (open, over) = (read("open"), read("over"));
     let line = |one: &Value| {
         let part = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
         Text::new().code(part("id")).plain(format!(
-            "  {}; {} of {} used{}",
+            "  {}; {} of {} used{}{}",
             part("allows"),
             one["used"],
             one["limit"],
             match one["standing"].as_str() {
                 Some("can be used") | None => String::new(),
                 Some(other) => format!(" ({other})"),
-            }
+            },
+            if one["here"] == false { ", in another conversation" } else { "" },
         ))
     };
+    let elsewhere = answer["elsewhere"].as_u64().unwrap_or_default();
     if open.is_empty() && over.is_empty() {
-        return Reply::text("There are no standing approvals: I ask about every change.").hint(EXAMPLE);
+        let none = Reply::text("There are no standing approvals here: I ask about every change.");
+        return if elsewhere > 0 { none.hint(others(elsewhere)) } else { none.hint(EXAMPLE) };
     }
     let mut reply = match open.len() {
-        0 => Reply::text("No standing approval can be used: I ask about every change."),
+        0 => Reply::text("No standing approval can be used here: I ask about every change."),
         _ => Reply::text("What may be done without asking each time, in the conversation where it was granted:")
             .and(Part::List(open.iter().map(line).collect())),
     };
     if !over.is_empty() {
         reply = reply.and(Part::Text("Over:".into())).and(Part::List(over.iter().map(line).collect()));
     }
-    open.iter()
-        .take(3)
-        .filter_map(|one| one["id"].as_str())
-        .fold(reply, |reply, id| reply.choice(format!("End {id}"), format!("revoke standing approval {id}")))
+    if elsewhere > 0 { reply.hint(others(elsewhere)) } else { reply }
+}
+
+/// Those that are not told where others read along.
+fn others(elsewhere: u64) -> Text {
+    let how_many = match elsewhere {
+        1 => "You have another one in another conversation. ".to_owned(),
+        n => format!("You have {n} more in other conversations. "),
+    };
+    Text::new().plain(how_many).code("/countersign standing").plain(" shows them to you alone.")
 }
 
 /// How to ask for one.
@@ -151,9 +178,9 @@ const EXAMPLE: &str = "To ask for one: “allow up to 200 simulated users in Mat
 
 /// There is none of this name.
 pub fn unknown(asked: &str, ids: &[String]) -> Reply {
-    let text = Text::new().plain("There is no standing approval “").plain(asked).plain("”.");
+    let text = Text::new().plain("There is no standing approval “").plain(asked).plain("” here.");
     match ids {
-        [] => Reply::text(text).hint("None can be used at the moment."),
+        [] => Reply::text(text).hint("None can be used here at the moment."),
         ids => ids.iter().take(4).fold(Reply::text(text), |reply, id| {
             reply.choice(format!("End {id}"), format!("revoke standing approval {id}"))
         }),

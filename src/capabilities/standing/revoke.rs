@@ -15,7 +15,8 @@ use super::{
 use crate::{
     capabilities::experiments::{access, actions::missing},
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal, Scope,
+        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal,
+        Scope,
     },
     reply::Text,
 };
@@ -55,13 +56,59 @@ impl ActionKind for RevokeStanding {
         access::schema::<Given>()
     }
 
+    /// Who is not known can end none.
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        self.propose(parameters, |_| false).await
+    }
+
+    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
+        self.propose(parameters, |grant| grant.is_told(reader)).await
+    }
+
+    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
+        let id = record.parameters["id"].as_str().unwrap_or_default();
+        let all = self.0.all().await.map_err(|_| not_kept())?;
+        let grant = all.iter().find(|grant| grant.bounds.id == id);
+        Ok(json!({ "revoked": grant.is_none_or(|grant| grant.revoked.is_some()) }))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let id = record.parameters["id"].as_str().unwrap_or_default();
+        let by = record.decisions.iter().rev().find_map(|decision| decision.by.clone());
+        let by = by.unwrap_or_else(|| record.requested_by.clone());
+        match self.0.revoke(id, &by).await {
+            Ok(_) => Performed::Ended(Outcome::Done {
+                result: json!({ "id": id }),
+                summary: Text::from(record.card.done.as_str()),
+            }),
+            Err(BookError::Unknown) => Performed::Ended(Outcome::Failed {
+                error: ErrorKind::NotFound,
+                summary: Text::from("There is no such standing approval any more, so there was nothing to end."),
+            }),
+            Err(error) => Performed::NoAnswer { detail: error.to_string() },
+        }
+    }
+
+    /// Ending it again changes nothing.
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent
+    }
+}
+
+impl RevokeStanding {
+    /// The card that ends one of those that somebody is `told` of.
+    async fn propose(
+        &self,
+        parameters: &Value,
+        told: impl Fn(&Grant) -> bool + Send,
+    ) -> Result<Proposal, PrepareError> {
         let asked: Given = access::parameters(parameters)?;
-        let all = self
+        let mut all = self
             .0
             .all()
             .await
             .map_err(|_| PrepareError::Unavailable { error: ErrorKind::Network, reply: replies::not_now() })?;
+        all.retain(told);
         let now = self.0.now();
         let open: Vec<&Grant> = all.iter().filter(|grant| grant.standing(now) == Standing::Open).collect();
         let ids = || open.iter().map(|grant| grant.bounds.id.clone()).collect::<Vec<_>>();
@@ -98,35 +145,6 @@ impl ActionKind for RevokeStanding {
             undo: None,
             scope: Scope::of(format!("standing:{}", found.bounds.id)),
         })
-    }
-
-    async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
-        let id = record.parameters["id"].as_str().unwrap_or_default();
-        let all = self.0.all().await.map_err(|_| not_kept())?;
-        let grant = all.iter().find(|grant| grant.bounds.id == id);
-        Ok(json!({ "revoked": grant.is_none_or(|grant| grant.revoked.is_some()) }))
-    }
-
-    async fn perform(&self, record: &ActionRecord) -> Performed {
-        let id = record.parameters["id"].as_str().unwrap_or_default();
-        let by = record.decisions.iter().rev().find_map(|decision| decision.by.clone());
-        let by = by.unwrap_or_else(|| record.requested_by.clone());
-        match self.0.revoke(id, &by).await {
-            Ok(_) => Performed::Ended(Outcome::Done {
-                result: json!({ "id": id }),
-                summary: Text::from(record.card.done.as_str()),
-            }),
-            Err(BookError::Unknown) => Performed::Ended(Outcome::Failed {
-                error: ErrorKind::NotFound,
-                summary: Text::from("There is no such standing approval any more, so there was nothing to end."),
-            }),
-            Err(error) => Performed::NoAnswer { detail: error.to_string() },
-        }
-    }
-
-    /// Ending it again changes nothing.
-    fn recovery(&self) -> Recovery {
-        Recovery::Idempotent
     }
 }
 

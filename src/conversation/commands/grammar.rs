@@ -44,6 +44,8 @@ pub enum Asked {
     Runs,
     /// What the asker asked for.
     Mine,
+    /// What may be done without asking each time.
+    Standing,
     /// A thread as a file: the one with this link, or the asker's latest.
     Notebook(Option<String>),
     /// What is set.
@@ -97,6 +99,7 @@ pub const WORDS: &[Word] = &[
     word(COUNTERSIGN, "pending", Takes::Nothing, "cards that wait for somebody", "/countersign pending"),
     word(COUNTERSIGN, "runs", Takes::Nothing, "the latest changes and how they ended", "/countersign runs"),
     word(COUNTERSIGN, "mine", Takes::Nothing, "what you asked for", "/countersign mine"),
+    word(COUNTERSIGN, "standing", Takes::Nothing, "what may be done without asking each time", "/countersign standing"),
     word(
         COUNTERSIGN,
         "notebook",
@@ -133,6 +136,7 @@ pub fn read(command: &str, text: &str) -> Result<Asked, Wrong> {
         "pending" => Asked::Pending,
         "runs" => Asked::Runs,
         "mine" => Asked::Mine,
+        "standing" => Asked::Standing,
         "notebook" => Asked::Notebook(Some(rest.to_owned()).filter(|rest| !rest.is_empty())),
         "settings" => Asked::Settings,
         _ => Asked::Help,
@@ -177,6 +181,10 @@ mod tests {
             ("/upgrade mine", "/countersign mine?"),
             ("/countersign pendign", "/countersign pending?"),
             ("/countersign setings", "/countersign settings?"),
+            ("/countersign standing", "Standing"),
+            ("/countersign standing all", "standing alone"),
+            ("/countersign standig", "/countersign standing?"),
+            ("/upgrade standing", "/countersign standing?"),
             ("/countersign list", "/upgrade list running?"),
             ("/countersign xyzzy", "no idea"),
         ] {

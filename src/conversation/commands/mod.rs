@@ -99,6 +99,7 @@ impl Commands {
             Ok(Asked::Pending) => self.records().pending(&self.asker(command).await).await,
             Ok(Asked::Runs) => self.records().runs(&self.asker(command).await).await,
             Ok(Asked::Mine) => self.records().mine(&command.by).await,
+            Ok(Asked::Standing) => Ok(parts.quick.standing(&sight::reader(command)).await),
             Ok(Asked::Settings) => Ok(self.settings().await),
             Ok(Asked::Help | Asked::Notebook(_)) => Ok(replies::help(&command.command)),
             Err(wrong) => Ok(replies::wrong(&command.command, &wrong)),

@@ -1,4 +1,4 @@
-//! Which actions somebody may be shown outside their threads.
+//! Which actions, and which standing approvals, somebody may be shown outside their threads.
 //!
 //! A title can give away what a private channel is about, so nothing is shown for being there. Somebody is shown
 //!
@@ -10,7 +10,8 @@
 //! That needs no scope to read members of channels, and nothing that could be out of date.
 
 use crate::{
-    graph::action::Label,
+    conversation::entry::Command,
+    graph::action::{Label, Reader},
     ids::{ChannelId, TeamId, UserId},
 };
 
@@ -42,6 +43,12 @@ impl Asker {
         let (team, channel) = self.place.clone();
         Label::Within(team, channel)
     }
+}
+
+/// Whoever typed a command, for what is shown to them alone.
+pub fn reader(command: &Command) -> Reader {
+    let Command { by, team, channel, .. } = command.clone();
+    Reader { by: Some(by), team, channel, alone: true }
 }
 
 /// What names somebody as one who may decide.

@@ -4,20 +4,14 @@ use serde_json::Value;
 
 use super::window;
 use crate::{
-    conversation::render::sections,
+    conversation::render::{self, sections},
     graph::action::ActionRecord,
     reply::{Fact, Text},
-    slack::{
-        blocks,
-        mrkdwn::{Mrkdwn, length},
-    },
+    slack::{blocks, mrkdwn::Mrkdwn},
 };
 
-/// How many blocks the exact parameters may take, each of [`CHUNK`] characters. A view may have 100 blocks and 250 kB.
-const CODE_BLOCKS: usize = 40;
-
-/// Characters of code in a block.
-const CHUNK: usize = 2800;
+/// How many blocks the exact parameters may take. A view may have 100 blocks and 250 kB.
+const CODE_BLOCKS: usize = 37;
 
 /// The window.
 pub fn draw(record: &ActionRecord) -> Value {
@@ -45,7 +39,13 @@ pub fn draw(record: &ActionRecord) -> Value {
     blocks.extend(sections(&[decides]));
     let exact = serde_json::to_string_pretty(&record.parameters).unwrap_or_default();
     blocks.push(blocks::section("*Exactly this is approved:*"));
-    blocks.extend(code(&exact));
+    let mut exact = render::code(&exact);
+    let left_out = exact.len().saturating_sub(CODE_BLOCKS);
+    exact.truncate(CODE_BLOCKS);
+    blocks.append(&mut exact);
+    if left_out > 0 {
+        blocks.push(blocks::section(&format!("⚠️ {left_out} more pages do not fit here; the notebook has them.")));
+    }
     blocks.push(blocks::context(&Mrkdwn::new(300).plain("Digest ").code(record.digest.as_str()).finish()));
     window("The whole request", &blocks)
 }
@@ -57,35 +57,4 @@ fn line_of(fact: &Fact) -> Text {
         Some(before) => line.join(before.clone()).plain(" → ").join(fact.after.clone()),
         None => line.join(fact.after.clone()),
     }
-}
-
-/// Code over as many blocks as it needs. What does not fit is counted.
-fn code(text: &str) -> Vec<Value> {
-    let mut chunks: Vec<String> = vec![String::new()];
-    for piece in text.split_inclusive('\n').flat_map(pieces) {
-        let shown = Mrkdwn::new(CHUNK).verbatim(&piece).finish();
-        let last = chunks.last_mut().expect("there is one");
-        if length(last) + length(&shown) > CHUNK {
-            chunks.push(shown);
-        } else {
-            last.push_str(&shown);
-        }
-    }
-    let left_out = chunks.len().saturating_sub(CODE_BLOCKS);
-    let mut blocks: Vec<_> = chunks
-        .iter()
-        .take(CODE_BLOCKS)
-        .filter(|chunk| !chunk.trim().is_empty())
-        .map(|chunk| blocks::section(&format!("```\n{}\n```", chunk.trim_end())))
-        .collect();
-    if left_out > 0 {
-        blocks.push(blocks::section(&format!("⚠️ {left_out} more pages do not fit here; the notebook has them.")));
-    }
-    blocks
-}
-
-/// A line in pieces that fit.
-fn pieces(line: &str) -> Vec<String> {
-    let characters: Vec<char> = line.chars().collect();
-    characters.chunks(500).map(|chunk| chunk.iter().collect()).collect()
 }

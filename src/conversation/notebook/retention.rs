@@ -4,7 +4,7 @@
 //! be said, no card that is open, nothing on its way, no outcome that is not known. Then its steps go, and with them its
 //! messages; the place where it goes on forgets everything but how many turns there were, so that a new message gets a
 //! place of its own in Slack. Its record is kept, or kept with the words hidden behind their hashes, or dropped with the
-//! rest. Files stay: they are stored by what they are, and several threads may show the same one.
+//! rest. Its files go with its words, those that no other thread shows.
 
 use std::{sync::Arc, time::Duration};
 
@@ -70,7 +70,8 @@ impl Retention {
             Kept::Whole => (Some(emptied(saved)), Vec::new()),
             Kept::Hashes => (Some(emptied(saved)), hidden(self.store.audit(thread).await?)),
         };
-        let forget = Forget { thread: thread.clone(), version, before, checkpoint, record };
+        let files = self.kept != Kept::Whole;
+        let forget = Forget { thread: thread.clone(), version, before, checkpoint, files, record };
         if !self.store.forget(&forget).await? {
             return Ok(false); // somebody wrote there meanwhile
         }

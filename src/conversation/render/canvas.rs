@@ -69,42 +69,14 @@ impl Canvas {
 
     /// Adds lines of mrkdwn, each at most [`TEXT`] long, in as few blocks as they need.
     pub(super) fn lines(&mut self, lines: &[String], block: impl Fn(&str) -> Value) {
-        let mut together = String::new();
-        let mut count = 0;
-        for line in lines.iter().filter(|line| !line.trim().is_empty()) {
-            if count > 0 && length(&together) + 1 + length(line) > TEXT {
-                self.add(block(&together), length(&together), count);
-                together.clear();
-                count = 0;
-            }
-            if count > 0 {
-                together.push('\n');
-            }
-            together.push_str(line);
-            count += 1;
-        }
-        if count > 0 {
+        for (together, count) in packed(lines) {
             self.add(block(&together), length(&together), count);
         }
     }
 
     /// Adds code in fences, over as many blocks as it needs.
     pub(super) fn code(&mut self, code: &str) {
-        const FENCES: usize = 8;
-        let mut chunk = Mrkdwn::new(TEXT - FENCES);
-        let mut chunks = Vec::new();
-        for piece in spans::pieces(code.trim_matches('\n')) {
-            let longer = chunk.clone().verbatim(&piece);
-            chunk = if longer.is_cut() {
-                chunks.push(chunk.finish());
-                Mrkdwn::new(TEXT - FENCES).verbatim(&piece)
-            } else {
-                longer
-            };
-        }
-        chunks.push(chunk.finish());
-        for chunk in chunks.iter().filter(|chunk| !chunk.trim().is_empty()) {
-            let text = format!("```\n{}\n```", chunk.trim_end());
+        for text in fenced(code) {
             self.add(blocks::section(&text), length(&text), 1);
         }
     }
@@ -132,4 +104,39 @@ impl Canvas {
     pub(super) fn finish(self) -> Vec<Value> {
         self.blocks
     }
+}
+
+/// Lines of mrkdwn, each at most [`TEXT`] long, in as few texts as they need; each with how many lines it holds.
+pub(super) fn packed(lines: &[String]) -> Vec<(String, usize)> {
+    let mut texts: Vec<(String, usize)> = Vec::new();
+    for line in lines.iter().filter(|line| !line.trim().is_empty()) {
+        match texts.last_mut() {
+            Some((together, count)) if length(together) + 1 + length(line) <= TEXT => {
+                together.push('\n');
+                together.push_str(line);
+                *count += 1;
+            }
+            _ => texts.push((line.clone(), 1)),
+        }
+    }
+    texts
+}
+
+/// Code in fences, in as many texts as it needs.
+pub(super) fn fenced(code: &str) -> Vec<String> {
+    const FENCES: usize = 8;
+    let mut chunk = Mrkdwn::new(TEXT - FENCES);
+    let mut chunks = Vec::new();
+    for piece in spans::pieces(code.trim_matches('\n')) {
+        let longer = chunk.clone().verbatim(&piece);
+        chunk = if longer.is_cut() {
+            chunks.push(chunk.finish());
+            Mrkdwn::new(TEXT - FENCES).verbatim(&piece)
+        } else {
+            longer
+        };
+    }
+    chunks.push(chunk.finish());
+    let shown = chunks.iter().filter(|chunk| !chunk.trim().is_empty());
+    shown.map(|chunk| format!("```\n{}\n```", chunk.trim_end())).collect()
 }

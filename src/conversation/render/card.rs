@@ -25,7 +25,8 @@ const SHORT: usize = 300;
 /// Values longer than this are shown whole only behind a button.
 const LONG: usize = 700;
 
-pub(super) fn draw(card: &Card, state: &CardState) -> Message {
+/// `stops`: whether it has a button of its own that stops what is running.
+pub(super) fn draw(card: &Card, state: &CardState, stops: bool) -> Message {
     if let CardState::Closed { decision, approval: Some(approval), newer: Some(_), .. } = state {
         return in_short(card, decision, approval);
     }
@@ -53,7 +54,7 @@ pub(super) fn draw(card: &Card, state: &CardState) -> Message {
             sentence().plain("⚠️ Not everything fits here. The rest is behind ").raw("*Show all*").plain(".");
         canvas.add_kept(blocks::section(&where_to.finish()));
     }
-    let text = draw_state(&mut canvas, card, state, is_cut);
+    let text = draw_state(&mut canvas, card, state, is_cut, stops);
     Message { text, blocks: canvas.finish() }
 }
 
@@ -72,7 +73,7 @@ fn in_short(card: &Card, decision: &Text, approval: &ApprovalId) -> Message {
 }
 
 /// Draws what stands below the facts. Returns the words for notifications.
-fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool) -> String {
+fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool, stops: bool) -> String {
     match state {
         CardState::Open {
             approval,
@@ -114,7 +115,9 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool)
             canvas.add_kept(blocks::section(&line));
             if let Some(meter) = meter {
                 canvas.add_kept(blocks::section(&bar(meter)));
-                canvas.add_kept(stop_button(meter));
+                if stops {
+                    canvas.add_kept(stop_button(meter));
+                }
             }
             fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&line))
         }

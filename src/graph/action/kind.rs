@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ActionRecord, ErrorKind, Form, Outcome, Portions, Scope, Undo, differences};
+use super::{ActionRecord, ErrorKind, Form, Outcome, Portions, Reader, Scope, Undo, differences};
 use crate::reply::{Card, Fact, Reply, Text};
 
 /// A validated change, ready for its card.
@@ -132,6 +132,16 @@ pub trait ActionKind: Send + Sync {
     ///
     /// [`PrepareError`] says whether a person, or time, can help.
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError>;
+
+    /// The same for somebody in a conversation. Only what is not for everybody to see looks at who that is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::prepare`].
+    async fn prepare_for(&self, parameters: &Value, reader: &Reader) -> Result<Proposal, PrepareError> {
+        let _ = reader;
+        self.prepare(parameters).await
+    }
 
     /// Reads what [`Proposal::preconditions`] holds, again. A difference refuses the execution.
     ///

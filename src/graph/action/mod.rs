@@ -14,6 +14,7 @@ mod kind;
 mod label;
 mod outcome;
 mod portions;
+mod reader;
 mod record;
 mod scope;
 mod status;
@@ -27,6 +28,7 @@ pub use self::{
     label::Label,
     outcome::{ErrorKind, Outcome},
     portions::{Portion, Portions, Progress},
+    reader::Reader,
     record::{ActionRecord, Edit, Replacement, Undo, digest_of},
     scope::Scope,
     status::{IllegalMove, Status},

@@ -21,6 +21,15 @@ pub struct Forget {
     /// What stays in place of its checkpoint, when its steps are dropped. `None`: the whole thread goes, with its actions
     /// and its record.
     pub checkpoint: Option<Value>,
+    /// Whether its files go as well, those that no other thread shows. With the whole thread they always do.
+    pub files: bool,
     /// Entries of its record that take the place of those with the same position and hash.
     pub record: Vec<AuditEntry>,
+}
+
+impl Forget {
+    /// Whether the thread shows its files no more.
+    pub fn drops_files(&self) -> bool {
+        self.files || self.checkpoint.is_none()
+    }
 }

@@ -202,7 +202,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Keeps bytes under their own hash (SHA-256, hexadecimal), which it returns: for at least `keep`, or for good.
     async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error>;
 
-    /// The bytes kept under a hash; `None` if they were never put, or not for so long.
+    /// Keeps a file that a thread shows, under its hash as [`Self::put_blob`] does, for as long as any thread shows it
+    /// that was not forgotten ([`Forget::files`]).
+    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error>;
+
+    /// The bytes kept under a hash, for a time, for good or as a file; `None` if there are none.
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error>;
 
     /// What a register holds: small data that belongs to no thread and that several processes change.

@@ -275,7 +275,7 @@ impl Server {
     }
 
     /// Delivers something that a person waits for.
-    async fn ask_app(&self, kind: Kind, about: &str, payload: Value) -> Result<Option<Value>, Error> {
+    pub(super) async fn ask_app(&self, kind: Kind, about: &str, payload: Value) -> Result<Option<Value>, Error> {
         let (sender, answer) = oneshot::channel();
         self.send(interaction(kind, about, payload, Some(sender)));
         let bound = self.options.answer_within + Duration::from_secs(1);

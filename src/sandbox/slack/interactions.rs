@@ -106,6 +106,16 @@ impl Server {
         payload
     }
 
+    /// `block_suggestion` for a menu of a message, which permits nothing.
+    pub(super) fn suggestion_wanted(&self, world: &mut World, user: &UserId, message: &Message) -> Value {
+        let mut payload = self.interaction("block_suggestion", world, user);
+        payload.as_object_mut().expect("made above").remove("trigger_id");
+        payload["container"] = json!({ "type": "message", "message_ts": message.ts, "channel_id": message.channel, "is_ephemeral": false });
+        payload["channel"] = json!({ "id": message.channel, "name": channel_name(world, &message.channel) });
+        payload["message"] = whole(message, world);
+        payload
+    }
+
     /// `message_action`, or `shortcut` where there is no message.
     pub(super) fn shortcut_used(
         &self,

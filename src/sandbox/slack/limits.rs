@@ -47,7 +47,8 @@ fn per_minute(method: &str) -> Option<usize> {
         | "conversations.history"
         | "conversations.open"
         | "conversations.info" => Some(50),
-        "chat.postEphemeral"
+        "chat.appendStream"
+        | "chat.postEphemeral"
         | "users.info"
         | "conversations.members"
         | "views.open"

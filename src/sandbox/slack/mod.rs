@@ -32,6 +32,7 @@ pub mod scopes;
 mod server;
 mod socket;
 mod start;
+mod suggest;
 mod timeline;
 mod values;
 mod views;
@@ -120,7 +121,7 @@ impl Default for Options {
                 Command::new(
                     "/countersign",
                     "What waits for you, and your runs",
-                    "pending | runs | mine | notebook [link] | settings | help",
+                    "pending | runs | mine | standing | notebook [link] | settings | help",
                 ),
             ],
             shortcuts: vec![

@@ -118,6 +118,7 @@ fn draft(server: &Server, user: &UserId, channel: &ChannelId, body: &Value, bloc
 
 fn blocks(body: &Value) -> Result<Vec<Value>, Refusal> {
     let blocks = body["blocks"].as_array().cloned().unwrap_or_default();
+    check::attachments(&body["attachments"]).map_err(Refusal::from)?;
     check::message(&blocks).map_err(Refusal::from)?;
     Ok(blocks)
 }

@@ -4,7 +4,7 @@ use redis::cmd;
 use serde::Serialize;
 
 use super::{
-    RedisStore, json,
+    RedisStore, files, json,
     keys::{Drawer, Shelf},
     scripts::Call,
 };
@@ -28,6 +28,7 @@ struct Plan {
     before: i64,
     unfinished: Vec<&'static str>,
     only_ask: bool,
+    files: bool,
     record: Vec<EntryPlan>,
     approvals: Vec<String>,
 }
@@ -47,6 +48,7 @@ impl Plan {
             before: micros(before),
             unfinished: UNFINISHED.into_iter().map(Status::as_str).collect(),
             only_ask: true,
+            files: false,
             record: Vec::new(),
             approvals: Vec::new(),
         }
@@ -57,6 +59,7 @@ impl Plan {
 pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
     let mut found = Vec::new();
     for partition in Partition::all() {
+        files::let_go(store, partition).await?; // what a process that ended left over
         let mut oldest = cmd("ZRANGEBYSCORE");
         oldest.arg(Shelf::Recent.of(partition)).arg("-inf").arg(format!("({}", micros(before)));
         oldest.arg("LIMIT").arg(0).arg(LOOKED_AT);
@@ -77,7 +80,7 @@ pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize
 /// [`crate::graph::store::Store::forget`].
 pub(super) async fn forget(store: &RedisStore, forget: &Forget) -> Result<bool, Error> {
     let mut plan = Plan::new(&forget.thread, forget.before);
-    (plan.only_ask, plan.version) = (false, forget.version);
+    (plan.only_ask, plan.version, plan.files) = (false, forget.version, forget.drops_files());
     let entries = forget.record.iter();
     plan.record = entries.map(|e| EntryPlan { seq: e.seq, hash: e.hash.clone(), entry: json::write(e) }).collect();
     let checkpoint = forget.checkpoint.as_ref().map(json::write).unwrap_or_default();
@@ -88,7 +91,11 @@ pub(super) async fn forget(store: &RedisStore, forget: &Forget) -> Result<bool, 
             plan.approvals.push(json::read::<ActionRecord>("an action", text)?.approval.to_string());
         }
     }
-    call(store, &forget.thread, &plan, &checkpoint).await
+    let forgotten = call(store, &forget.thread, &plan, &checkpoint).await?;
+    if forgotten && plan.files {
+        files::let_go(store, forget.thread.partition()).await?;
+    }
+    Ok(forgotten)
 }
 
 async fn call(store: &RedisStore, thread: &ThreadId, plan: &Plan, checkpoint: &str) -> Result<bool, Error> {

@@ -67,6 +67,8 @@ places! {
         Recent = "recent",
         /// Sorted set without scores: label, a blank, status, a blank, [`action`].
         ActionLabels = "action_labels",
+        /// Set: [`let_go`] of a file that a thread shows no more, until the file knows.
+        LetGo = "let_go",
     }
 }
 
@@ -96,6 +98,8 @@ places! {
         OutboxBodies = "outbox_bodies",
         /// Hash: slot → where its message is.
         Posted = "posted",
+        /// Set: the hashes of the files that it shows.
+        Files = "files",
     }
 }
 
@@ -138,6 +142,26 @@ pub(super) fn labelled(partition: Partition) -> String {
 /// Where bytes are kept.
 pub(super) fn blob(hash: &str) -> String {
     format!("{}blob:{hash}", prefix(Partition::of(hash)))
+}
+
+/// Where a file is kept.
+pub(super) fn file(hash: &str) -> String {
+    format!("{}file:{hash}", prefix(Partition::of(hash)))
+}
+
+/// Where the threads are that show a file: a set.
+pub(super) fn shown_in(hash: &str) -> String {
+    format!("{}file:{hash}:threads", prefix(Partition::of(hash)))
+}
+
+/// A file that a thread shows no more, as a member of [`Shelf::LetGo`].
+pub(super) fn let_go(hash: &str, thread: &ThreadId) -> String {
+    format!("{hash} {thread}")
+}
+
+/// The hash and the thread of a [`let_go`] entry.
+pub(super) fn read_let_go(member: &str) -> Option<(&str, &str)> {
+    member.split_once(' ')
 }
 
 /// Where a register is: a hash of `revision` and `value`.

@@ -31,6 +31,7 @@ mod commit;
 mod connection;
 mod desk;
 pub mod durability;
+mod files;
 mod finder;
 mod forget;
 mod ingest;
@@ -214,6 +215,10 @@ impl Store for RedisStore {
 
     async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
         reading::put_blob(self, bytes, keep).await
+    }
+
+    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
+        files::put_file(self, thread, bytes).await
     }
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {

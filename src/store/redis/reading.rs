@@ -193,7 +193,9 @@ pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Dura
 
 /// [`crate::graph::store::Store::get_blob`].
 pub(super) async fn get_blob(store: &RedisStore, hash: &str) -> Result<Option<Vec<u8>>, Error> {
-    store.link.command(cmd("GET").arg(keys::blob(hash))).await
+    let get = cmd("MGET").arg(keys::blob(hash)).arg(keys::file(hash)).to_owned();
+    let found: Vec<Option<Vec<u8>>> = store.link.command(&get).await?;
+    Ok(found.into_iter().flatten().next())
 }
 
 /// [`crate::graph::store::Store::register`].

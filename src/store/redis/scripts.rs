@@ -55,6 +55,8 @@ scripts! {
     fire_timers,
     /// Drops what is kept of a finished thread.
     forget,
+    /// Lets go of a file that a thread shows no more.
+    drop_file,
     /// Drops a parked letter.
     drop_parked,
     /// Sets a register.

@@ -44,6 +44,9 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
         return Ok(false);
     }
     connection.prepare_cached("DELETE FROM steps WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
+    if forget.drops_files() {
+        drop_files(connection, &forget.thread)?;
+    }
     match &forget.checkpoint {
         Some(checkpoint) => {
             connection
@@ -70,4 +73,14 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
         }
     }
     Ok(true)
+}
+
+/// Drops the files that no other thread shows.
+fn drop_files(connection: &Connection, thread: &ThreadId) -> Result<(), Error> {
+    const FILES: &str = "DELETE FROM files WHERE hash IN (SELECT hash FROM shown_files WHERE thread = ?1) \
+            AND NOT EXISTS (SELECT 1 FROM shown_files WHERE hash = files.hash AND thread <> ?1)";
+    for sql in [FILES, "DELETE FROM shown_files WHERE thread = ?1"] {
+        connection.prepare_cached(sql)?.execute([thread.to_string()])?;
+    }
+    Ok(())
 }

@@ -124,8 +124,21 @@ pub(super) fn put_blob(
     Ok(())
 }
 
-/// The bytes kept under a hash.
+/// Keeps a file that a thread shows.
+pub(super) fn put_file(connection: &Connection, thread: &ThreadId, hash: &str, bytes: &[u8]) -> Result<(), Error> {
+    connection
+        .prepare_cached("INSERT OR IGNORE INTO files (hash, bytes) VALUES (?1, ?2)")?
+        .execute(params![hash, bytes])?;
+    connection
+        .prepare_cached("INSERT OR IGNORE INTO shown_files (thread, hash) VALUES (?1, ?2)")?
+        .execute([&thread.to_string(), hash])?;
+    Ok(())
+}
+
+/// The bytes kept under a hash, of any kind.
 pub(super) fn get_blob(connection: &Connection, hash: &str) -> Result<Option<Vec<u8>>, Error> {
-    let mut select = connection.prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")?;
+    const SQL: &str =
+        "SELECT bytes FROM blobs WHERE hash = ?1 UNION ALL SELECT bytes FROM files WHERE hash = ?1 LIMIT 1";
+    let mut select = connection.prepare_cached(SQL)?;
     Ok(select.query_row([hash], |row| row.get(0)).optional()?)
 }

@@ -216,6 +216,13 @@ impl Store for SqliteStore {
         Ok(hash)
     }
 
+    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
+        let (hash, bytes) = (hex::encode(Sha256::digest(bytes)), bytes.to_owned());
+        let (key, thread) = (hash.clone(), thread.clone());
+        self.writer.run(move |connection| lists::put_file(connection, &thread, &key, &bytes)).await?;
+        Ok(hash)
+    }
+
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
         let hash = hash.to_owned();
         self.readers.run(move |connection| lists::get_blob(connection, &hash)).await

@@ -6,7 +6,7 @@
 use rusqlite::Connection;
 
 /// Every migration, oldest first.
-const MIGRATIONS: &[&str] = &[FIRST, BYTES_FOR_A_TIME, REGISTERS, LABELS_OF_ACTIONS];
+const MIGRATIONS: &[&str] = &[FIRST, BYTES_FOR_A_TIME, REGISTERS, LABELS_OF_ACTIONS, FILES_OF_THREADS];
 
 /// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
 /// `mailbox`, `steps`, `outbox` and `audit` is the thread and a position in it, see [`super::keys`].
@@ -141,6 +141,24 @@ INSERT OR IGNORE INTO action_labels
     SELECT 'decided:' || (decision.value ->> '$.by'), requested_at, actions.id
     FROM actions, json_each(record, '$.decisions') AS decision
     WHERE decision.value ->> '$.by' IS NOT NULL;
+";
+
+/// Files, and which threads show them: those that were attached so far lay among the bytes that are kept for good.
+const FILES_OF_THREADS: &str = "
+CREATE TABLE files (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
+CREATE TABLE shown_files (
+    thread TEXT NOT NULL,
+    hash   TEXT NOT NULL,
+    PRIMARY KEY (thread, hash)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX shown_files_by_hash ON shown_files (hash);
+INSERT OR IGNORE INTO shown_files
+    SELECT threads.team || '/' || threads.channel || '/' || threads.root, entry ->> '$.event.detail.hash'
+    FROM audit JOIN threads ON threads.id = audit.id >> 32
+    WHERE entry ->> '$.event.kind' = 'attached' AND entry ->> '$.event.detail.hash' IS NOT NULL;
+INSERT INTO files (hash, bytes)
+    SELECT hash, bytes FROM blobs WHERE until IS NULL AND hash IN (SELECT hash FROM shown_files);
+DELETE FROM blobs WHERE until IS NULL AND hash IN (SELECT hash FROM files);
 ";
 
 /// The newest schema that this program knows.

@@ -6,7 +6,7 @@ use countersign::{config::Config, sandbox::upgrade::faults::Down};
 use insta::assert_snapshot;
 
 use crate::support::{
-    bot::{Setup, TestBot, eventually},
+    bot::{TestBot, eventually},
     thread::Thread,
 };
 
@@ -75,7 +75,7 @@ async fn more_people_may_decide_once_nobody_did_for_a_while() {
         config.approvals.escalate_to = vec!["U3".to_owned()];
         config.approvals.escalate_after = HOUR * 4;
     };
-    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let bot = TestBot::with_settings(settings).await;
     let mut thread = card(&bot).await;
     thread.clicks("cy", "Start experiment").await;
     assert_snapshot!(thread.told("cy"), @"
@@ -146,8 +146,7 @@ async fn unknown(bot: &TestBot) -> Thread<'_> {
 }
 
 async fn impatient() -> TestBot {
-    let settings = |config: &mut Config| config.upgrade.timeout = Duration::from_millis(300);
-    TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await
+    TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_millis(300)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,14 +8,13 @@ use serde_json::{Value, json};
 
 use super::windows::{as_read, opens, sends, window};
 use crate::support::{
-    bot::{Setup, TestBot, eventually},
+    bot::{TestBot, eventually},
     thread::Thread,
 };
 
 /// A bot where another person has to approve.
 async fn of_two_people() -> TestBot {
-    let settings = |config: &mut Config| config.approvals.own_request = false;
-    TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await
+    TestBot::with_settings(|config| config.approvals.own_request = false).await
 }
 
 async fn card(bot: &TestBot) -> Thread<'_> {
@@ -373,7 +372,7 @@ async fn another_window_of_an_edited_card_is_not_taken_for_the_same() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_is_answered_in_time_and_kept_however_slow_others_are() {
     let settings = |config: &mut Config| config.approvals.approvers = vec!["S1".to_owned()];
-    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let bot = TestBot::with_settings(settings).await;
     let asks = "create an experiment called Foo in assign-prog at SelectSection / area_model";
     let mut thread = bot.user("ana").says(asks).await;
     thread.heard();

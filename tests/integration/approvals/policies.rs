@@ -7,14 +7,13 @@ use insta::assert_snapshot;
 
 use super::matrix::{Case, START, Shown, Table, enlist, table};
 use crate::support::{
-    bot::{Setup, TestBot, eventually},
+    bot::{TestBot, eventually},
     thread::Thread,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_press_in_the_home_tab_counts_for_who_is_named_at_that_moment() {
-    let settings = |config: &mut Config| config.approvals.approvers = vec!["S1".to_owned()];
-    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let bot = TestBot::decided_by(&["S1"]).await;
     enlist(&bot);
     let thread = bot.user("ana").says("start Math Hints").await;
     for (name, has_button) in [("ana", false), ("bo", false), ("di", true), ("eve", true), ("fay", false)] {
@@ -36,8 +35,7 @@ async fn a_press_in_the_home_tab_counts_for_who_is_named_at_that_moment() {
 
 /// What counted stays counted when the settings change while the bot is away; the next press follows the new ones.
 async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) -> String {
-    let settings = |config: &mut Config| config.approvals.needed = 2;
-    let mut bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let mut bot = TestBot::with_settings(|config| config.approvals.needed = 2).await;
     let (root, ts, key) = {
         let table = Table { bot: &bot, rows: Vec::new() };
         let card = table.card("start Math Hints").await;
@@ -84,7 +82,7 @@ async fn who_answers_when_the_time_is_over_is_told_so_and_the_thread_goes_on() {
         config.workers.sweep_every = Duration::from_secs(3600);
         config.approvals.approvers = vec!["channel".to_owned(), "U2".to_owned()];
     };
-    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let bot = TestBot::with_settings(settings).await;
     let table = Table { bot: &bot, rows: Vec::new() };
     let mut cards = Vec::new();
     for answer in ["Start experiment", "Don't start", "Edit…", "yes", "no"] {

@@ -6,7 +6,7 @@ use countersign::{clock::Timestamp, ids::MessageTs};
 use insta::assert_snapshot;
 
 use crate::support::{
-    bot::{Setup, TestBot, eventually},
+    bot::{TestBot, eventually},
     thread::Thread,
 };
 
@@ -52,8 +52,7 @@ async fn two_who_press_at_once_make_one_decision() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_those_who_are_named_may_decide() {
-    let settings = |config: &mut countersign::config::Config| config.approvals.approvers = vec!["U2".to_owned()];
-    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let bot = TestBot::decided_by(&["U2"]).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     assert_snapshot!(thread.heard(), @"
     *Start “Math Hints”?*
@@ -84,8 +83,7 @@ async fn only_those_who_are_named_may_decide() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_people_can_be_asked_for() {
-    let settings = |config: &mut countersign::config::Config| config.approvals.needed = 2;
-    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let bot = TestBot::with_settings(|config| config.approvals.needed = 2).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     assert_snapshot!(thread.heard(), @"
     *Start “Math Hints”?*

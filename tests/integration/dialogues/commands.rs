@@ -149,6 +149,7 @@ async fn what_waits_and_what_was_done() {
     • `/countersign pending`  cards that wait for somebody
     • `/countersign runs`  the latest changes and how they ended
     • `/countersign mine`  what you asked for
+    • `/countersign standing`  what may be done without asking each time
     • `/countersign notebook [link to a thread]`  a thread as a file
     • `/countersign settings`  who may decide what here, and the limits
     • `/countersign help`  this list

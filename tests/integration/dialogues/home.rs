@@ -1,17 +1,9 @@
 //! The Home tab, and the direct messages to those who are named.
 
-use countersign::{config::Config, sandbox::slack::faults::Fault};
+use countersign::sandbox::slack::faults::Fault;
 use insta::assert_snapshot;
 
-use crate::support::bot::{Setup, TestBot, eventually};
-
-/// A bot whose cards are decided by these.
-async fn decided_by(approvers: &'static [&'static str]) -> TestBot {
-    let settings = move |config: &mut Config| {
-        config.approvals.approvers = approvers.iter().map(|name| (*name).to_owned()).collect();
-    };
-    TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await
-}
+use crate::support::bot::{TestBot, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn somebody_new_is_told_how_to_ask() {
@@ -74,7 +66,7 @@ async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_named_decides_in_the_home_tab() {
-    let bot = decided_by(&["S1"]).await;
+    let bot = TestBot::decided_by(&["S1"]).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     assert_snapshot!(bot.user("bo").opens_home().await, @"
     Waiting for you
@@ -124,7 +116,7 @@ async fn who_is_named_decides_in_the_home_tab() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_press_that_comes_too_late_is_answered_in_the_tab() {
-    let bot = decided_by(&["U2", "U3"]).await;
+    let bot = TestBot::decided_by(&["U2", "U3"]).await;
     let thread = bot.user("ana").says("start Math Hints").await;
     bot.user("bo").opens_home().await;
     bot.slack.inject(Fault::Fail { method: "views.publish".to_owned(), error: "fatal_error".to_owned(), calls: 1000 });
@@ -196,7 +188,7 @@ async fn long_lists_have_pages() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn those_who_are_named_are_told_once_and_it_is_edited() {
-    let mut bot = decided_by(&["U2", "S1", "requester"]).await;
+    let mut bot = TestBot::decided_by(&["U2", "S1", "requester"]).await;
     let thread = bot.user("bo").says("start Math Hints").await;
     eventually("a direct message", || !bot.user("cy").direct_messages().is_empty()).await;
     bot.settled().await;

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     config::Kept,
     conversation::notebook::{Notebook, Redaction, retention::Retention, verify::verify},
+    graph::store::AuditKind,
     ids::ThreadId,
     slack::client::SlackClient,
 };
@@ -28,6 +29,13 @@ fn id_of(bot: &TestBot, thread: &Thread<'_>) -> ThreadId {
     let (team, channel) =
         bot.slack.look(|world| (world.team.clone(), world.channel("experiments").unwrap().id.clone()));
     ThreadId { team, channel, root: thread.root.clone() }
+}
+
+/// The hash of the first file that the bot put into a thread.
+async fn file_of(bot: &TestBot, thread: &ThreadId) -> String {
+    let audit = bot.store().audit(thread).await.unwrap();
+    let attached = audit.iter().find(|entry| entry.event.kind == AuditKind::Attached).expect("a file");
+    attached.event.detail["hash"].as_str().unwrap().to_owned()
 }
 
 /// Without times and hashes, which differ from run to run.
@@ -150,10 +158,12 @@ async fn a_finished_thread_is_forgotten_and_its_record_still_verifies() {
     let (root, id) = {
         let thread = bot.user("ana").says("start Math Hints").await;
         thread.clicks("bo", "Start experiment").await;
+        thread.says("ana", "list experiments as raw JSON").await;
         let open = bot.user("ana").says("start Class Hint Rollout").await;
         assert!(open.last().contains("Class Hint Rollout"));
         (thread.root.clone(), id_of(&bot, &thread))
     };
+    let file = file_of(&bot, &id).await;
     bot.settled().await;
     let clock: Arc<countersign::clock::ManualClock> = Arc::new(bot.clock.clone());
     let retention = Retention::new(bot.store(), clock.clone(), &bot.config.record);
@@ -166,6 +176,7 @@ async fn a_finished_thread_is_forgotten_and_its_record_still_verifies() {
     drop(retention);
 
     assert_eq!(bot.store().steps(&id, 0, 100).await.unwrap(), []);
+    assert_eq!(bot.store().get_blob(&file).await.unwrap(), None, "files go with the words");
     let slack =
         SlackClient::new(&bot.slack.api_url(), bot.config.slack.bot_token.as_ref().unwrap(), SlackClient::TIMEOUT);
     let notebook = Notebook::new(bot.store(), clock, slack.ok(), Redaction::default());
@@ -190,14 +201,17 @@ async fn a_forgotten_thread_may_leave_nothing() {
     let mut bot = TestBot::start().await;
     (bot.config.record.keep, bot.config.record.kept) = (Some(Duration::from_secs(24 * 3600)), Kept::Nothing);
     let id = {
-        let thread = bot.user("ana").says("list experiments").await;
+        let thread = bot.user("ana").says("list experiments as raw JSON").await;
         id_of(&bot, &thread)
     };
+    let file = file_of(&bot, &id).await;
+    assert!(bot.store().get_blob(&file).await.unwrap().is_some());
     bot.clock.advance(Duration::from_secs(49 * 3600));
     let retention = Retention::new(bot.store(), Arc::new(bot.clock.clone()), &bot.config.record);
     assert_eq!(retention.sweep().await.unwrap(), 1);
     drop(retention);
     assert_eq!(bot.store().load(&id).await.unwrap(), None);
     assert_eq!(bot.store().audit(&id).await.unwrap(), []);
+    assert_eq!(bot.store().get_blob(&file).await.unwrap(), None, "its file went with it");
     bot.finish().await;
 }

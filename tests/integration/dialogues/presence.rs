@@ -5,6 +5,7 @@ use std::time::Duration;
 use countersign::sandbox::slack::faults::Fault;
 use serde_json::Value;
 
+use super::testing::running;
 use crate::support::{
     bot::{Setup, TestBot, eventually},
     thread::Thread,
@@ -82,6 +83,46 @@ async fn an_agents_session_is_stopped_by_slacks_button() {
     eventually("an end", || thread.last().contains("Stopped, as @bo asked.")).await;
     bot.settled().await;
     eventually("a session at rest", || sessions().last().is_some_and(|status| status == "active")).await;
+    bot.upgrade.is_well();
+    bot.finish().await;
+}
+
+/// A test with many users is going on, and its card says how far it is.
+async fn testing(bot: &TestBot) -> Thread<'_> {
+    let thread = running(bot).await;
+    thread.says("ana", "test the balance of Math Hints with 1000 users").await;
+    bot.upgrade.is_slow(Duration::from_millis(10));
+    thread.press("bo", "Enrol test users").await;
+    eventually("some progress", || thread.messages().iter().any(|m| m.words().contains(" of 1000"))).await;
+    thread
+}
+
+fn stop_buttons(thread: &Thread<'_>) -> usize {
+    thread.messages().iter().filter(|message| message.button("Stop").is_some()).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_slack_has_a_stop_button_the_card_has_none() {
+    let bot = bot(true, |scopes| scopes.push("assistant:write".to_owned())).await;
+    let mut thread = testing(&bot).await;
+    thread.heard();
+    assert_eq!(stop_buttons(&thread), 0);
+    let sessions = || told(&bot, "agents.sessions.setStatus", "status");
+    eventually("a session that works", || sessions().last().is_some_and(|status| status == "processing")).await;
+    bot.slack.stops_session("cy", "experiments", &thread.root).unwrap();
+    eventually("an end", || thread.messages().iter().any(|m| m.words().contains("are enrolled and stay so"))).await;
+    bot.upgrade.is_well();
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_slack_turns_out_to_have_none_the_card_has_it() {
+    let bot = bot(true, |_| ()).await; // declared an agent, but never installed as one
+    bot.expects_complaints();
+    let thread = testing(&bot).await;
+    assert_eq!(stop_buttons(&thread), 1);
+    thread.clicks("cy", "Stop").await;
+    assert_eq!(bot.slack.ledger().calls("agents.sessions.setStatus").len(), 1, "it is not tried again");
     bot.upgrade.is_well();
     bot.finish().await;
 }

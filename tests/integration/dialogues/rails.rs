@@ -4,13 +4,10 @@ use countersign::{config::Envelope, graph::store::ActionFilter};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::testing::without_run;
-use crate::support::{
-    bot::{Setup, TestBot},
-    thread::Thread,
-};
+use super::testing::{running, without_run};
+use crate::support::bot::{Setup, TestBot};
 
-/// Standing approvals have names of their own.
+/// Standing approvals have names of their own, and end on a day that depends on today.
 fn without_id(text: &str) -> String {
     let mut parts = text.split("sa-");
     let mut words = parts.next().unwrap_or_default().to_owned();
@@ -18,20 +15,16 @@ fn without_id(text: &str) -> String {
         words.push_str("sa-‹id›");
         words.push_str(part.get(6..).unwrap_or_default());
     }
-    words
+    let (told, last) = words.rsplit_once(" UTC").unwrap_or(("", &words));
+    let days = told.split(" UTC").filter(|part| !part.is_empty());
+    let told: String = days.map(|part| format!("{}‹day›", &part[..part.len() - "2027-01-15 09:00".len()])).collect();
+    told + last
 }
 
 /// The name of the standing approval that was spoken of last.
 fn id_in(text: &str) -> String {
     let at = text.rfind("sa-").expect("one is named");
     text[at..at + 9].to_owned()
-}
-
-async fn running(bot: &TestBot) -> Thread<'_> {
-    let mut thread = bot.user("ana").says("start Math Hints").await;
-    thread.clicks("bo", "Start experiment").await;
-    thread.heard();
-    thread
 }
 
 fn marked(bot: &TestBot) -> usize {
@@ -166,7 +159,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Allows*  enrol simulated users (balance tests)
     *In*  *Math Hints*, enrolling (running), assign-prog
     *At most*  60 simulated users in all
-    *Until*  2026-11-27 23:59 UTC
+    *Until*  ‹day›
     *Enrolled*  nobody
     ⚠️ Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.
     ⚠️ The platform cannot take simulated users out again: they stay in its figures.
@@ -181,14 +174,14 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Allows*  enrol simulated users (balance tests)
     *In*  *Math Hints*, enrolling (running), assign-prog
     *At most*  60 simulated users in all
-    *Until*  2026-11-27 23:59 UTC
+    *Until*  ‹day›
     *Enrolled*  nobody
     ⚠️ Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.
     ⚠️ The platform cannot take simulated users out again: they stay in its figures.
     It holds in this conversation only, and never for what is outside an envelope.
     It can be ended at any time: `revoke standing approval sa-‹id›`
     Approved by @bo · ‹time›
-    ✅ Granted sa-‹id›: up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC.
+    ✅ Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.
     digest `‹id›`
     [Undo: end it again]
     ---
@@ -207,7 +200,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Bounds*  40 users, this experiment only, at most 15 minutes
     ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
     It can be stopped on the way; who is enrolled by then stays so.
-    Approved under the standing approval `sa-‹id›`: up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC. Granted by @bo; 40 of 60 used with this.
+    Approved under the standing approval `sa-‹id›`: up to 60 simulated users in “Math Hints” until ‹day›. Granted by @bo; 40 of 60 used with this.
     Approved under the standing approval `sa-‹id›` of @bo · ‹time›
     ");
     let newest = |bot: &TestBot| {
@@ -235,13 +228,13 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     let listed = thread.heard();
     assert_snapshot!(without_id(&listed), @"
     What may be done without asking each time, in the conversation where it was granted:
-    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC; 40 of 60 used
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 40 of 60 used
     [End sa-‹id›]
     ");
     thread.says("cy", &format!("revoke standing approval {}", id_in(&listed))).await;
     assert_snapshot!(without_id(&thread.heard()), @"
     *End the standing approval sa-‹id›?*
-    *Allows*  up to 60 simulated users in “Math Hints” until 2026-11-27 23:59 UTC
+    *Allows*  up to 60 simulated users in “Math Hints” until ‹day›
     *Granted by*  @bo
     *Used*  40 of 60
     *Status*  can be used → *revoked*
@@ -274,6 +267,67 @@ async fn a_standing_approval_ends_with_its_time_and_holds_in_its_channel_only() 
     bot.finish().await;
 }
 
+/// What it is about can give away what a private channel is for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
+    let bot = TestBot::start().await;
+    let private = bot.slack.founds_private_channel("ana", "lab", &["bo"]);
+    let mut inside = bot.user("ana").says_in(private.as_str(), "@countersign start Math Hints").await;
+    inside.clicks("bo", "Start experiment").await;
+    inside.says("ana", "allow up to 60 simulated users in Math Hints until Friday").await;
+    inside.clicks("bo", "Grant it").await;
+    let id = id_in(&inside.heard());
+
+    let mut outside = bot.user("cy").says("list standing approvals").await;
+    assert_snapshot!(outside.heard(), @"
+    There are no standing approvals here: I ask about every change.
+    To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
+    ");
+    outside.says("cy", &format!("revoke standing approval {id}")).await;
+    assert_snapshot!(without_id(&outside.heard()), @"
+    There is no standing approval “sa-‹id›” here.
+    None can be used here at the moment.
+    ");
+    outside.says("cy", "revoke the standing approval for Math Hints").await;
+    assert_snapshot!(without_id(&outside.heard()), @"
+    There is no standing approval “Math Hints” here.
+    None can be used here at the moment.
+    ");
+    outside.says("bo", "list standing approvals").await;
+    assert_snapshot!(outside.heard(), @"
+    There are no standing approvals here: I ask about every change.
+    You have another one in another conversation. `/countersign standing` shows them to you alone.
+    ");
+    assert_snapshot!(without_id(&bot.user("bo").types("/countersign standing").await), @"
+    What may be done without asking each time, in the conversation where it was granted:
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used, in another conversation
+    To end one, mention me where it holds: `revoke standing approval sa-‹id›`
+    ");
+    assert_snapshot!(bot.user("cy").types("/countersign standing").await, @"
+    There are no standing approvals here: I ask about every change.
+    To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
+    ");
+    let alone = bot.user("bo").types_in(private.as_str(), "/countersign standing").await;
+    assert_snapshot!(without_id(&alone), @"
+    What may be done without asking each time, in the conversation where it was granted:
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used
+    To end one, mention me where it holds: `revoke standing approval sa-‹id›`
+    ");
+    let mut direct = bot.user("ana").writes("list standing approvals").await;
+    assert_snapshot!(without_id(&direct.heard()), @"
+    What may be done without asking each time, in the conversation where it was granted:
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used, in another conversation
+    ");
+    direct.says("ana", &format!("revoke standing approval {id}")).await;
+    direct.clicks("ana", "End it").await;
+    assert_snapshot!(without_id(&bot.user("ana").types("/countersign standing").await), @"
+    No standing approval can be used here: I ask about every change.
+    Over:
+    • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 0 of 60 used (revoked), in another conversation
+    ");
+    bot.finish().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     let bot = TestBot::start().await;
@@ -289,13 +343,13 @@ async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     thread.heard();
     thread.says("ana", "list standing approvals").await;
     assert_snapshot!(thread.heard(), @"
-    There are no standing approvals: I ask about every change.
+    There are no standing approvals here: I ask about every change.
     To ask for one: “allow up to 200 simulated users in Math Hints until Friday”.
     ");
     thread.says("ana", "revoke sa-123456").await;
     assert_snapshot!(thread.heard(), @"
-    There is no standing approval “sa-123456”.
-    None can be used at the moment.
+    There is no standing approval “sa-123456” here.
+    None can be used here at the moment.
     ");
     bot.finish().await;
 }

@@ -20,11 +20,7 @@ async fn looking<'a>(bot: &'a TestBot, person: Person<'a>) -> Thread<'a> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_ends_while_it_waits_for_an_answer() {
-    let bot = TestBot::with(crate::support::bot::Setup {
-        settings: Box::new(|config| config.upgrade.timeout = Duration::from_secs(20)),
-        ..Default::default()
-    })
-    .await;
+    let bot = TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_secs(20)).await;
     let mut thread = looking(&bot, bot.user("ana")).await;
     thread.heard();
     let began = Instant::now();
@@ -39,11 +35,7 @@ async fn a_run_ends_while_it_waits_for_an_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_card_is_closed_by_who_may() {
-    let bot = TestBot::with(crate::support::bot::Setup {
-        settings: Box::new(|config| config.approvals.approvers = vec!["U2".to_owned()]),
-        ..Default::default()
-    })
-    .await;
+    let bot = TestBot::decided_by(&["U2"]).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     thread.heard();
     thread.says("cy", "@countersign stop").await;

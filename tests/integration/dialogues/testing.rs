@@ -49,7 +49,8 @@ fn counts(thread: &Thread<'_>) -> BTreeMap<String, u64> {
     .collect()
 }
 
-async fn running(bot: &TestBot) -> Thread<'_> {
+/// A thread in which Math Hints was started.
+pub(super) async fn running(bot: &TestBot) -> Thread<'_> {
     let mut thread = bot.user("ana").says("start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
     thread.heard();

@@ -2,14 +2,11 @@
 
 use std::time::Duration;
 
-use countersign::{
-    config::Config,
-    sandbox::upgrade::faults::{Down, Fault, Kind, When},
-};
+use countersign::sandbox::upgrade::faults::{Down, Fault, Kind, When};
 use insta::assert_snapshot;
 
 use crate::support::{
-    bot::{Setup, TestBot, eventually},
+    bot::{TestBot, eventually},
     thread::Thread,
 };
 
@@ -84,8 +81,7 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
 
 /// A click whose answer never comes: it is looked up, told, and not made again.
 async fn approved_without_an_answer(spoil: impl FnOnce(&TestBot)) -> (TestBot, String) {
-    let settings = |config: &mut Config| config.upgrade.timeout = Duration::from_millis(300);
-    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let bot = TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_millis(300)).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     thread.heard();
     spoil(&bot);
@@ -210,8 +206,7 @@ async fn an_error_page_after_the_effect_is_no_failure() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn when_the_outcome_cannot_be_known_that_is_said() {
-    let settings = |config: &mut Config| config.upgrade.timeout = Duration::from_millis(300);
-    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let bot = TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_millis(300)).await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     thread.heard();
     bot.upgrade.loses_next_answer();
@@ -248,8 +243,7 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_it_takes_long_one_status_line_says_what_is_going_on() {
-    let settings = |config: &mut Config| config.workers.status_after = Duration::from_millis(20);
-    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let bot = TestBot::with_settings(|config| config.workers.status_after = Duration::from_millis(20)).await;
     bot.upgrade.is_slow(Duration::from_millis(400));
     let ts = bot.slack.says("ana", "experiments", "@countersign list experiments", None).unwrap();
     bot.delivered(&ts).await;
@@ -264,8 +258,7 @@ async fn while_it_takes_long_one_status_line_says_what_is_going_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_that_is_repeated_shows_in_the_status_line() {
-    let settings = |config: &mut Config| config.workers.status_after = Duration::from_millis(300);
-    let bot = TestBot::with(Setup { settings: Box::new(settings), ..Setup::default() }).await;
+    let bot = TestBot::with_settings(|config| config.workers.status_after = Duration::from_millis(300)).await;
     bot.upgrade.is_down(Some(Down::Unavailable));
     let ts = bot.slack.says("ana", "experiments", "@countersign list experiments", None).unwrap();
     bot.delivered(&ts).await;

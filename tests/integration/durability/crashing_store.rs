@@ -235,6 +235,10 @@ impl Store for CrashingStore {
         self.certain("put_blob", self.inner.put_blob(bytes, keep)).await
     }
 
+    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
+        self.certain("put_file", self.inner.put_file(thread, bytes)).await
+    }
+
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
         self.inner.get_blob(hash).await
     }

@@ -1,8 +1,8 @@
 //! What the app asks to be allowed in its manifest: all that it needs, and nothing else.
 //!
 //! One day in the life of the bot, in which it does everything it can do. What crossed the wire needs some scopes and
-//! events; the manifests must ask for exactly these. A call that the day forgets is found as well: whatever the client can
-//! call must be permitted, unless nothing uses it.
+//! events; the manifests must ask for exactly these, and that of an agent for what its day needs. A call that the days forget
+//! is found as well: whatever the client can call must be permitted.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -12,19 +12,25 @@ use countersign::{
 };
 use serde_json::Value;
 
-use crate::support::bot::{Setup, TestBot, eventually, manifest_scopes};
+use crate::support::{
+    bot::{Setup, TestBot, eventually, manifest_scopes},
+    thread::Thread,
+};
 
-/// What the client can do and nothing uses, with the name of its function. No scope is asked for that.
-const UNUSED: [(&str, &str); 1] = [("conversations.members", ".is_member(")];
-
-/// Does everything there is to do.
-async fn a_busy_day() -> TestBot {
-    let settings = Box::new(|config: &mut Config| {
+/// Does everything there is to do; as an `agent`, what only agents do as well.
+async fn a_busy_day(agent: bool) -> TestBot {
+    let settings = Box::new(move |config: &mut Config| {
         config.approvals.approvers = vec!["requester".to_owned(), "S1".to_owned()]; // a user group
         config.workers.status_after = Duration::from_millis(20);
         config.slack.timeout = Duration::from_millis(500);
+        config.slack.native_status = agent;
+        config.slack.agent_view = agent;
     });
-    let bot = TestBot::with(Setup { settings, ..Setup::default() }).await;
+    let mut setup = Setup { settings, ..Setup::default() };
+    if agent {
+        setup.slack.scopes = scopes_in(&manifest("agent")).into_iter().collect();
+    }
+    let bot = TestBot::with(setup).await;
     // A channel: a mention, a card, a decision by somebody of a group, a file.
     let thread = bot.user("ana").says("start Math Hints").await;
     thread.clicks("bo", "Start experiment").await;
@@ -49,7 +55,29 @@ async fn a_busy_day() -> TestBot {
     let other = bot.user("ana").says("stop Math Hints").await;
     other.says("cy", "hello").await;
     bot.settled().await;
+    // Who is named by the policy is told a moment after the card was shown.
+    let tells = || bot.slack.recorded().calls.iter().any(|call| call.method == "conversations.open");
+    eventually("a direct message to an approver", tells).await;
+    bot.settled().await;
+    if agent {
+        an_agents_day(&bot, &other).await;
+    }
     bot
+}
+
+/// What is offered first, and Slack's own Stop button.
+async fn an_agents_day(bot: &TestBot, thread: &Thread<'_>) {
+    bot.slack.opens_talk("ana");
+    eventually("what can be asked", || bot.slack.look(|world| !world.prompts.is_empty())).await;
+    bot.upgrade.is_slow(Duration::from_secs(4));
+    bot.slack.says("ana", "experiments", "list experiments", Some(&thread.root)).unwrap();
+    let session = format!("{}/{}", bot.slack.messages("experiments")[0].channel, thread.root);
+    let works = || bot.slack.look(|world| world.sessions.get(&session).is_some_and(|status| status == "processing"));
+    eventually("a session that works", works).await;
+    bot.slack.stops_session("ana", "experiments", &thread.root).unwrap();
+    eventually("an end", || thread.last().contains("Stopped")).await;
+    bot.upgrade.is_well();
+    bot.settled().await;
 }
 
 fn manifest(variant: &str) -> Value {
@@ -57,18 +85,12 @@ fn manifest(variant: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn strings(list: &Value) -> BTreeSet<String> {
-    list.as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect()
+fn scopes_in(manifest: &Value) -> BTreeSet<String> {
+    strings(&manifest["oauth_config"]["scopes"]["bot"])
 }
 
-/// The production files, without the client and the stand-ins, that use a function.
-fn uses(function: &str) -> Vec<String> {
-    let files = rust_files("src").into_iter().filter(|path| !path.starts_with("src/sandbox"));
-    let files = files.filter(|path| *path != std::path::Path::new("src/slack/client.rs"));
-    files
-        .filter(|path| std::fs::read_to_string(path).unwrap().contains(function))
-        .map(|path| path.display().to_string())
-        .collect()
+fn strings(list: &Value) -> BTreeSet<String> {
+    list.as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect()
 }
 
 fn rust_files(folder: &str) -> Vec<std::path::PathBuf> {
@@ -123,31 +145,26 @@ fn is_method(word: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_manifests_ask_for_what_is_needed_and_no_more() {
-    let bot = a_busy_day().await;
-    let recorded = bot.slack.recorded();
-    let needed = bot.slack.look(|world| scopes::needed(&recorded, world));
-    let events: BTreeSet<String> = recorded.deliveries.iter().filter_map(scopes::name_of_event).collect();
-    let called: BTreeSet<String> = recorded.calls.iter().map(|call| call.method.clone()).collect();
-    for variant in ["socket", "http"] {
-        let manifest = manifest(variant);
-        assert_eq!(strings(&manifest["oauth_config"]["scopes"]["bot"]), needed, "scopes in the {variant} manifest");
-        let subscribed = strings(&manifest["settings"]["event_subscriptions"]["bot_events"]);
-        assert_eq!(subscribed, events, "events in the {variant} manifest");
-    }
-    // What only an agent app does is in the manifest of agent apps.
-    let agents = strings(&manifest("agent")["oauth_config"]["scopes"]["bot"]);
-    let allowed: BTreeSet<String> = manifest_scopes().into_iter().chain(agents).collect();
-    for method in methods_in_the_code().difference(&called) {
-        let unused = UNUSED.iter().find(|(name, _)| name == method);
-        if let Some((_, function)) = unused {
-            let users = uses(function);
-            assert!(users.is_empty(), "{users:?} call {method}: have the busy day do so, and take it off this list");
-            continue;
+    let (mut called, mut allowed) = (BTreeSet::new(), BTreeSet::new());
+    for (agent, variants) in [(false, &["socket", "http"][..]), (true, &["agent"])] {
+        let bot = a_busy_day(agent).await;
+        let recorded = bot.slack.recorded();
+        let needed = bot.slack.look(|world| scopes::needed(&recorded, world));
+        let events: BTreeSet<String> = recorded.deliveries.iter().filter_map(scopes::name_of_event).collect();
+        for variant in variants {
+            let manifest = manifest(variant);
+            assert_eq!(scopes_in(&manifest), needed, "scopes in the {variant} manifest");
+            let subscribed = strings(&manifest["settings"]["event_subscriptions"]["bot_events"]);
+            assert_eq!(subscribed, events, "events in the {variant} manifest");
+            allowed.extend(scopes_in(&manifest));
         }
-        let permitted = scopes::of_method(method, None).is_none_or(|scope| allowed.iter().any(|one| one == scope));
+        called.extend(recorded.calls.iter().map(|call| call.method.clone()));
+        bot.finish().await;
+    }
+    for method in methods_in_the_code().difference(&called) {
+        let permitted = scopes::of_method(method, None).is_none_or(|scope| allowed.contains(scope));
         assert!(permitted, "the client can call {method}: have the busy day do so, and add its scope to the manifests");
     }
-    bot.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

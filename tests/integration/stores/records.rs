@@ -237,7 +237,7 @@ fn later(f: &impl Fixture) -> Timestamp {
 
 fn forgetting(f: &impl Fixture, n: u32) -> Forget {
     let (checkpoint, record) = (Some(json!({ "turns": 3 })), Vec::new());
-    Forget { thread: thread(n), version: 2, before: later(f), checkpoint, record }
+    Forget { thread: thread(n), version: 2, before: later(f), checkpoint, files: false, record }
 }
 
 pub(crate) async fn finished_threads_are_found_oldest_first(f: impl Fixture) {
@@ -330,6 +330,50 @@ pub(crate) async fn a_whole_thread_can_be_dropped(f: impl Fixture) {
     f.hears(&thread(1), "one more thing").await;
     let Acquired { saved, .. } = f.acquire_only("w1", &thread(1)).await.unwrap();
     assert_eq!(saved, Saved::default(), "it begins anew");
+}
+
+pub(crate) async fn a_file_goes_with_the_last_thread_that_shows_it(f: impl Fixture) {
+    for n in 1..=4 {
+        finished(&f, n).await;
+    }
+    let shared = f.store().put_file(&thread(1), b"shared").await.unwrap();
+    for n in [1, 2, 4] {
+        assert_eq!(f.store().put_file(&thread(n), b"shared").await.unwrap(), shared, "twice is once");
+    }
+    let own = f.store().put_file(&thread(1), b"own").await.unwrap();
+    let other = f.store().put_file(&thread(3), b"other").await.unwrap();
+    let kept = f.store().put_file(&thread(3), b"kept").await.unwrap();
+    assert_eq!(f.store().put_blob(b"kept", Some(Duration::from_secs(24 * 3600))).await.unwrap(), kept);
+    let is_there = async |hash: &str| f.store().get_blob(hash).await.unwrap().is_some();
+    let drops = |n: u32| Forget { files: true, ..forgetting(&f, n) };
+
+    let too_young = Forget { before: Timestamp(1_000), ..drops(1) };
+    assert!(!f.store().forget(&too_young).await.unwrap());
+    assert!(is_there(&own).await, "it is not forgotten");
+    assert!(f.store().forget(&drops(1)).await.unwrap());
+    assert!(!is_there(&own).await);
+    assert_eq!(f.store().get_blob(&shared).await.unwrap(), Some(b"shared".to_vec()), "others show it");
+    assert!(f.store().forget(&forgetting(&f, 2)).await.unwrap());
+    assert!(f.store().forget(&Forget { checkpoint: None, ..forgetting(&f, 4) }).await.unwrap());
+    assert!(is_there(&shared).await, "a thread was forgotten, and still shows it");
+    assert!(f.store().forget(&drops(3)).await.unwrap());
+    assert!(!is_there(&other).await);
+    assert!(is_there(&kept).await, "it is kept for a time as well");
+
+    f.store().put_file(&thread(1), b"own").await.unwrap();
+    f.store().finished(later(&f), 10).await.unwrap();
+    assert!(is_there(&own).await, "it is shown anew");
+}
+
+pub(crate) async fn a_file_of_whole_threads_is_dropped_with_them(f: impl Fixture) {
+    finished(&f, 1).await;
+    finished(&f, 2).await;
+    let hash = f.store().put_file(&thread(1), b"shared").await.unwrap();
+    f.store().put_file(&thread(2), b"shared").await.unwrap();
+    for (n, stays) in [(1, true), (2, false)] {
+        assert!(f.store().forget(&Forget { checkpoint: None, ..forgetting(&f, n) }).await.unwrap());
+        assert_eq!(f.store().get_blob(&hash).await.unwrap().is_some(), stays, "thread {n}");
+    }
 }
 
 pub(crate) async fn the_store_says_what_it_is(f: impl Fixture) {

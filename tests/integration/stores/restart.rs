@@ -32,6 +32,7 @@ pub(crate) async fn everything_outlives_the_process(f: impl Fixture) {
     let decided = Changes { actions: vec![moved(&record, Status::Approved)], mail: vec![said("go")], ..changes(&t) };
     f.store().apply(&decided).await.unwrap();
     let hash = f.store().put_blob(b"large", None).await.unwrap();
+    let file = f.store().put_file(&thread(1), b"chart").await.unwrap();
 
     let f = f.reopen().await;
     assert_eq!(f.hears(&t, "wake up").await, Ingested::Duplicate, "keys");
@@ -41,6 +42,7 @@ pub(crate) async fn everything_outlives_the_process(f: impl Fixture) {
     assert_eq!(f.store().audit(&t).await.unwrap().len(), 1, "the record");
     assert_eq!(f.store().posted(&t, &"turn:1".into()).await.unwrap(), Some(posted), "slots");
     assert_eq!(f.store().get_blob(&hash).await.unwrap(), Some(b"large".to_vec()), "blobs");
+    assert_eq!(f.store().get_blob(&file).await.unwrap(), Some(b"chart".to_vec()), "files");
     assert_eq!(spoken(&f.claim_one().await.unwrap()), "waiting", "the outbox");
     assert_eq!(f.store().fire_timers(f.now()).await.unwrap(), 1, "timers");
     f.store().apply(&decided).await.unwrap();

@@ -73,6 +73,17 @@ impl TestBot {
         Self::with(Setup::default()).await
     }
 
+    /// The same with other settings.
+    pub(crate) async fn with_settings(settings: impl FnOnce(&mut Config) + 'static) -> Self {
+        Self::with(Setup { settings: Box::new(settings), ..Setup::default() }).await
+    }
+
+    /// The same with cards that these decide about: people and user groups by their ids, or `requester`.
+    pub(crate) async fn decided_by(approvers: &[&str]) -> Self {
+        let approvers = approvers.iter().map(|name| (*name).to_owned()).collect();
+        Self::with_settings(|config| config.approvals.approvers = approvers).await
+    }
+
     pub(crate) async fn with(setup: Setup) -> Self {
         rustls::crypto::ring::default_provider().install_default().ok();
         let folder = tempfile::tempdir().unwrap();

@@ -43,12 +43,22 @@ function part(title, nodes) {
   return nodes.length ? h('section', { class: 'trace-part' }, h('h3', {}, title), nodes) : null;
 }
 
-function run({ run: id, started_at: at, steps = [] }, index) {
+function run({ run: id, started_at: at, steps = [], ratings = [] }, index) {
   const spent = steps.reduce((total, one) => total + (one.duration_ms ?? 0), 0);
   return h('section', { class: 'trace-part' },
     h('h3', { title: id }, `Run ${index + 1}`, h('span', { class: 'trace-when' }, `${recently(ofRecord(at))} · ${duration(spent)}`)),
-    h('ol', { class: 'steps' }, steps.map((one) => step(one, id))));
+    h('ol', { class: 'steps' }, steps.map((one) => step(one, id))), opinions(ratings));
 }
+
+// Whether the answer helped: the last word of each person.
+function opinions(ratings) {
+  const last = [...new Map(ratings.map((one) => [one.by, one])).values()];
+  if (!last.length) return null;
+  return h('ul', { class: 'opinions', 'aria-label': 'Whether the answer helped' }, last.map(({ by, at, helped }) => h('li', { class: helped ? 'opinion-good' : 'opinion-bad' },
+    icon(helped ? 'thumbsup' : 'thumbsdown', 16), h('span', {}, person(by), `: ${opinion(helped)}`), h('time', { title: full(ofRecord(at)) }, timeWithSeconds(ofRecord(at))))));
+}
+
+const opinion = (helped) => (helped ? 'this helped' : 'this did not help');
 
 function step(one, id) {
   const changes = one.changes ?? [];
@@ -103,7 +113,7 @@ function audit(entries) {
     h('span', { class: 'chain-seq' }, seq),
     h('div', { class: 'chain-main' },
       h('div', {}, h('strong', {}, kind), by && h('span', { class: 'chain-by' }, ' by ', person(by)), h('time', { title: full(ofRecord(at)) }, timeWithSeconds(ofRecord(at)))),
-      detail && h('div', { class: 'chain-detail' }, say(detail)), hash && h('code', { class: 'chain-hash', title: hash }, icon('link', 13), hash.slice(0, 16))))))];
+      detail && h('div', { class: 'chain-detail' }, kind === 'rated' ? opinion(detail.helped) : say(detail)), hash && h('code', { class: 'chain-hash', title: hash }, icon('link', 13), hash.slice(0, 16))))))];
 }
 
 // What a step was given: said, decided or stopped by somebody; anything else as it was recorded.

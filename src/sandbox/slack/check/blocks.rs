@@ -6,12 +6,13 @@ use super::{
     Checked, Problem,
     elements::{Place, element, image, unique_actions},
     problem,
-    text::{list, needed_string, optional_plain_text, plain_text, string, text, unique},
+    text::{list, needed_string, optional_plain_text, plain_text, string, text},
 };
 
 const NAME: usize = 255;
 const MARKDOWN: usize = 12_000;
 const MESSAGE: usize = 50;
+const ATTACHMENTS: usize = 100;
 /// Slack names no number for all blocks together; beside Markdown it has refused from 13,172 on.
 const TOGETHER: usize = 13_000;
 
@@ -35,13 +36,40 @@ pub fn message(blocks: &[Value]) -> Checked {
     all(blocks, Surface::Message)
 }
 
+/// The attachments of a message: not too many, and their own layouts as good as any.
+///
+/// # Errors
+///
+/// The first problem, as Slack would name it.
+pub(in crate::sandbox::slack) fn attachments(attachments: &Value) -> Checked {
+    let attached = attachments.as_array().map(Vec::as_slice).unwrap_or_default();
+    if attached.len() > ATTACHMENTS {
+        let reason = format!("no more than {ATTACHMENTS} attachments are allowed [json-pointer:/attachments]");
+        return Err(Problem { error: "too_many_attachments", reason });
+    }
+    for (index, one) in attached.iter().enumerate() {
+        let layout = one["blocks"].as_array().map(Vec::as_slice).unwrap_or_default();
+        message(layout).map_err(|problem| Problem {
+            error: "invalid_attachments",
+            reason: problem.reason.replace("json-pointer:", &format!("json-pointer:/attachments/{index}")),
+        })?;
+    }
+    Ok(())
+}
+
 /// Every block of a layout, and what they may hold together.
 pub(super) fn all(blocks: &[Value], surface: Surface) -> Checked {
     for (index, block) in blocks.iter().enumerate() {
         one(&format!("/blocks/{index}"), block, surface)?;
     }
-    unique("/blocks", blocks, "block_id")?;
-    let of = |kind: &'static str| blocks.iter().filter(move |block| block["type"] == kind);
+    let nested = nested(blocks);
+    let mut ids = std::collections::BTreeSet::new();
+    for id in nested.iter().filter_map(|block| block["block_id"].as_str().filter(|id| !id.is_empty())) {
+        if !ids.insert(id) {
+            return Err(problem("/blocks", format_args!("block_id \"{id}\" already exists")));
+        }
+    }
+    let of = |kind: &'static str| nested.iter().filter(move |block| block["type"] == kind);
     if of("table").count() > 1 {
         return Err(Problem { error: "invalid_attachments", reason: "only one table is allowed".to_owned() });
     }
@@ -56,6 +84,21 @@ pub(super) fn all(blocks: &[Value], surface: Surface) -> Checked {
         return Err(Problem { error: "msg_blocks_too_long", reason });
     }
     Ok(())
+}
+
+/// All blocks of a layout, those inside of others too.
+pub(super) fn nested(blocks: &[Value]) -> Vec<&Value> {
+    let mut found = Vec::new();
+    for block in blocks {
+        found.push(block);
+        for holder in ["child_blocks", "tasks"] {
+            found.extend(nested(block[holder].as_array().map(Vec::as_slice).unwrap_or_default()));
+        }
+        if block["type"] == "carousel" {
+            found.extend(block["elements"].as_array().into_iter().flatten());
+        }
+    }
+    found
 }
 
 /// How many characters a block shows.
@@ -74,7 +117,8 @@ fn one(at: &str, block: &Value, surface: Surface) -> Checked {
     let kind = block["type"].as_str().ok_or_else(|| problem(&format!("{at}/type"), "missing required field"))?;
     string(&format!("{at}/block_id"), &block["block_id"], NAME)?;
     match kind {
-        "divider" | "rich_text" | "file" | "video" | "alert" | "data_table" | "data_visualization" => Ok(()),
+        "divider" | "rich_text" | "file" | "video" | "data_table" | "data_visualization" => Ok(()),
+        "alert" => text(&format!("{at}/text"), &block["text"], 200),
         "section" => section(at, block),
         "header" => plain_text(&format!("{at}/text"), &block["text"], 150),
         "context" => context(at, block),
@@ -98,6 +142,7 @@ fn one(at: &str, block: &Value, surface: Surface) -> Checked {
         "markdown" if surface == Surface::Message => needed_string(&format!("{at}/text"), &block["text"], usize::MAX),
         "table" if surface == Surface::Message => table(at, block),
         "plan" => {
+            needed_string(&format!("{at}/title"), &block["title"], usize::MAX)?;
             let tasks =
                 if block["tasks"].is_null() { &[] } else { list(&format!("{at}/tasks"), &block["tasks"], 0, 50)? };
             tasks.iter().enumerate().try_for_each(|(index, task)| task_card(&format!("{at}/tasks/{index}"), task))
@@ -109,6 +154,7 @@ fn one(at: &str, block: &Value, surface: Surface) -> Checked {
             cards.iter().enumerate().try_for_each(|(index, inner)| card(&format!("{at}/elements/{index}"), inner))
         }
         "container" => {
+            optional_plain_text(&format!("{at}/title"), &block["title"], 150)?;
             let children = list(&format!("{at}/child_blocks"), &block["child_blocks"], 1, 10)?;
             let inner = |(index, child)| one(&format!("{at}/child_blocks/{index}"), child, surface);
             children.iter().enumerate().try_for_each(inner)
@@ -160,11 +206,10 @@ fn table(at: &str, block: &Value) -> Checked {
 }
 
 fn task_card(at: &str, task: &Value) -> Checked {
+    string(&format!("{at}/block_id"), &task["block_id"], NAME)?;
+    needed_string(&format!("{at}/task_id"), &task["task_id"], NAME)?;
     needed_string(&format!("{at}/title"), &task["title"], usize::MAX)?;
-    match task["status"].as_str() {
-        None | Some("pending" | "in_progress" | "complete" | "error") => {}
-        Some(status) => return Err(problem(&format!("{at}/status"), format_args!("unsupported status: {status}"))),
-    }
+    status(at, task)?;
     for name in ["details", "output"] {
         if !task[name].is_null() && task[name]["type"] != "rich_text" {
             return Err(problem(&format!("{at}/{name}"), "must be rich_text"));
@@ -173,11 +218,36 @@ fn task_card(at: &str, task: &Value) -> Checked {
     Ok(())
 }
 
+/// How a task stands; may be absent.
+pub(super) fn status(at: &str, task: &Value) -> Checked {
+    match task["status"].as_str() {
+        None | Some("pending" | "in_progress" | "complete" | "error") => Ok(()),
+        Some(status) => Err(problem(&format!("{at}/status"), format_args!("unsupported status: {status}"))),
+    }
+}
+
 fn card(at: &str, card: &Value) -> Checked {
-    for (name, most) in [("title", 150), ("body", 200)] {
+    if ["hero_image", "title", "actions", "body"].iter().all(|part| card[*part].is_null()) {
+        return Err(problem(at, "one of hero_image, title, actions or body is required"));
+    }
+    string(&format!("{at}/block_id"), &card["block_id"], NAME)?;
+    for (name, most) in [("title", 150), ("subtitle", 150), ("body", 200)] {
         if !card[name].is_null() {
             text(&format!("{at}/{name}"), &card[name], most)?;
         }
     }
-    Ok(())
+    for name in ["hero_image", "icon"] {
+        if !card[name].is_null() {
+            image(&format!("{at}/{name}"), &card[name])?;
+        }
+    }
+    if card["actions"].is_null() {
+        return Ok(());
+    }
+    let at = format!("{at}/actions");
+    let actions = list(&at, &card["actions"], 1, usize::MAX)?;
+    for (index, button) in actions.iter().enumerate() {
+        element(&format!("{at}/{index}"), button, Place::Actions)?;
+    }
+    unique_actions(&at, actions)
 }

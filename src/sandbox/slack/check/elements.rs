@@ -43,6 +43,10 @@ pub(super) fn element(at: &str, element: &Value, place: Place) -> Checked {
             select(at, element)?;
             initial(at, element)
         }
+        "icon_button" => {
+            needed_string(&format!("{at}/icon"), &element["icon"], NAME)?;
+            button(at, element)
+        }
         "plain_text_input" => input(at, element),
         "number_input" if !element["is_decimal_allowed"].is_boolean() => {
             Err(problem(&format!("{at}/is_decimal_allowed"), "missing required field"))
@@ -103,10 +107,7 @@ fn button(at: &str, button: &Value) -> Checked {
     string(&format!("{at}/value"), &button["value"], 2_000)?;
     string(&format!("{at}/url"), &button["url"], 3_000)?;
     string(&format!("{at}/accessibility_label"), &button["accessibility_label"], 75)?;
-    match button["style"].as_str() {
-        None | Some("primary" | "danger") => Ok(()),
-        Some(style) => Err(problem(&format!("{at}/style"), format_args!("unsupported style: {style}"))),
-    }
+    style(at, button)
 }
 
 fn confirm(at: &str, confirm: &Value) -> Checked {
@@ -116,18 +117,42 @@ fn confirm(at: &str, confirm: &Value) -> Checked {
     plain_text(&format!("{at}/title"), &confirm["title"], 100)?;
     text(&format!("{at}/text"), &confirm["text"], 300)?;
     plain_text(&format!("{at}/confirm"), &confirm["confirm"], 30)?;
-    plain_text(&format!("{at}/deny"), &confirm["deny"], 30)
+    plain_text(&format!("{at}/deny"), &confirm["deny"], 30)?;
+    style(at, confirm)
+}
+
+/// The colour of a button; may be absent.
+fn style(at: &str, styled: &Value) -> Checked {
+    match styled["style"].as_str() {
+        None | Some("primary" | "danger") => Ok(()),
+        Some(style) => Err(problem(&format!("{at}/style"), format_args!("unsupported style: {style}"))),
+    }
+}
+
+/// What the app suggests for what somebody has typed into a menu: the answer to `block_suggestion`.
+///
+/// # Errors
+///
+/// The first problem, as Slack would name it.
+pub(in crate::sandbox::slack) fn suggestions(answer: &Value) -> Checked {
+    let checked =
+        if answer["option_groups"].is_null() { options("", answer, 0, OPTIONS) } else { groups("", answer, 0) };
+    checked.map_err(|problem| super::Problem { error: "invalid_arguments", ..problem })
 }
 
 fn select(at: &str, element: &Value) -> Checked {
     if element["option_groups"].is_null() {
         return options(at, element, 1, OPTIONS);
     }
-    let groups = list(&format!("{at}/option_groups"), &element["option_groups"], 1, 100)?;
+    groups(at, element, 1)
+}
+
+fn groups(at: &str, element: &Value, least: usize) -> Checked {
+    let groups = list(&format!("{at}/option_groups"), &element["option_groups"], least, OPTIONS)?;
     for (index, group) in groups.iter().enumerate() {
         let at = format!("{at}/option_groups/{index}");
         plain_text(&format!("{at}/label"), &group["label"], 75)?;
-        options(&at, group, 1, OPTIONS)?;
+        options(&at, group, least, OPTIONS)?;
     }
     Ok(())
 }
@@ -149,7 +174,8 @@ fn options(at: &str, element: &Value, least: usize, most: usize) -> Checked {
     for (index, option) in options.iter().enumerate() {
         let at = format!("{at}/options/{index}");
         text(&format!("{at}/text"), &option["text"], 75)?;
-        string(&format!("{at}/value"), &option["value"], 150)?;
+        needed_string(&format!("{at}/value"), &option["value"], 150)?;
+        string(&format!("{at}/url"), &option["url"], 3_000)?;
         optional_plain_text(&format!("{at}/description"), &option["description"], 75)?;
     }
     Ok(())

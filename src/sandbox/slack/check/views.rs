@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     Checked, Problem,
-    blocks::{Surface, all},
+    blocks::{Surface, all, nested},
     problem,
     text::{list, optional_plain_text, plain_text, string},
 };
@@ -38,7 +38,7 @@ fn content(view: &Value, kind: &str) -> Checked {
     plain_text("/view/title", &view["title"], 24)?;
     optional_plain_text("/view/submit", &view["submit"], 24)?;
     optional_plain_text("/view/close", &view["close"], 24)?;
-    if view["submit"].is_null() && blocks.iter().any(|block| block["type"] == "input") {
+    if view["submit"].is_null() && nested(blocks).iter().any(|block| block["type"] == "input") {
         return Err(problem("/view/submit", "an input block needs submit"));
     }
     all(blocks, Surface::Modal)

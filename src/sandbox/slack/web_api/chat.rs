@@ -19,7 +19,8 @@ use crate::{
 const TEXT_IS_CUT_AT: usize = 40_000;
 /// Longer texts of edits are refused.
 const EDITED_TEXT: usize = 4_000;
-const MARKDOWN_TEXT: usize = 12_000;
+/// The longest Markdown in place of a text.
+pub(super) const MARKDOWN_TEXT: usize = 12_000;
 
 pub(super) fn post_message(server: &Arc<Server>, args: &Args) -> Answer {
     let channel = place(server, &args.needed("channel")?, true)?;
@@ -117,27 +118,22 @@ fn draft(server: &Server, args: &Args, channel: ChannelId) -> Result<Draft, Refu
         text.truncate(at);
     }
     let metadata = metadata(args)?.filter(|metadata| metadata.as_object().is_some_and(|m| !m.is_empty()));
-    let (thread, bot) = {
-        let world = server.world();
-        let thread = match args.text("thread_ts").filter(|ts| !ts.is_empty()).map(MessageTs::new) {
-            Some(ts) => {
-                // Slack takes only the root; a reply's own timestamp is the mistake this is to find.
-                let root = root_of(&world, &channel, &ts).filter(|root| *root == ts);
-                Some(root.ok_or_else(|| Refusal::of("thread_not_found"))?)
-            }
-            None => None,
-        };
-        (thread, world.app.user.clone())
-    };
+    let thread = thread(server, args, &channel)?;
+    let bot = server.world().app.user.clone();
     Ok(Draft { thread, blocks, metadata, ..Draft::new(channel, bot, text) })
+}
+
+/// The thread that is meant, if any. Slack takes only its root; a reply's own timestamp is the mistake this is to find.
+pub(super) fn thread(server: &Server, args: &Args, channel: &ChannelId) -> Result<Option<MessageTs>, Refusal> {
+    let Some(ts) = args.text("thread_ts").filter(|ts| !ts.is_empty()).map(MessageTs::new) else { return Ok(None) };
+    let root = root_of(&server.world(), channel, &ts).filter(|root| *root == ts);
+    root.map(Some).ok_or_else(|| Refusal::of("thread_not_found"))
 }
 
 /// Text and layout, checked.
 fn content(args: &Args) -> Result<(String, Vec<Value>), Refusal> {
     let text = args.text("text").unwrap_or_default();
-    if args.json("attachments").is_some_and(|list| list.as_array().is_some_and(|list| list.len() > 100)) {
-        return Err(Refusal::of("too_many_attachments"));
-    }
+    check::attachments(&args.json("attachments").unwrap_or_default())?;
     if let Some(markdown) = args.text("markdown_text") {
         if args.has("text") || args.has("blocks") {
             return Err(Refusal::of("markdown_text_conflict"));
@@ -178,7 +174,8 @@ fn metadata(args: &Args) -> Result<Option<Value>, Refusal> {
     }
 }
 
-fn own(server: &Server, channel: &ChannelId, ts: &MessageTs, otherwise: &str) -> Result<(), Refusal> {
+/// Whether a message is one of the app's, and there.
+pub(super) fn own(server: &Server, channel: &ChannelId, ts: &MessageTs, otherwise: &str) -> Result<(), Refusal> {
     let world = server.world();
     let message = world.message(channel, ts).filter(|message| !message.deleted && message.ephemeral_to.is_none());
     match message {

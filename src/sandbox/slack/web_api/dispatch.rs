@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Refusal, apps, args::Args, assistant, chat, conversations, files, usergroups, users, views};
+use super::{
+    Answer, Refusal, apps, args::Args, assistant, chat, conversations, files, streams, usergroups, users, views,
+};
 use crate::sandbox::slack::server::Server;
 
 /// Does what the method does.
@@ -19,6 +21,9 @@ pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
         "chat.delete" => chat::delete(server, args),
         "chat.postEphemeral" => chat::post_ephemeral(server, args),
         "chat.getPermalink" => chat::get_permalink(server, args),
+        "chat.startStream" => streams::start(server, args),
+        "chat.appendStream" => streams::append(server, args),
+        "chat.stopStream" => streams::stop(server, args),
         "conversations.replies" => conversations::replies(server, args),
         "conversations.history" => conversations::history(server, args),
         "conversations.open" => conversations::open(server, args),

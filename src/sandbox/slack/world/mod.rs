@@ -7,7 +7,7 @@ pub mod message;
 mod seed;
 pub mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -53,6 +53,9 @@ pub struct World {
     /// How agent sessions stand, by thread, written `channel/ts`.
     #[serde(default)]
     pub sessions: BTreeMap<String, String>,
+    /// The messages that are still being said bit by bit, written `channel/ts`.
+    #[serde(default)]
+    pub streams: BTreeSet<String>,
     /// What is offered in a direct conversation before anything was said.
     #[serde(default)]
     pub prompts: BTreeMap<ChannelId, Value>,

@@ -1,6 +1,6 @@
 //! The workspace as it is when nobody has been there yet: a small research team with the bot installed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{App, Channel, SLACKBOT, User, UserGroup, World};
 use crate::ids::UserId;
@@ -44,6 +44,7 @@ impl World {
             files: BTreeMap::new(),
             statuses: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            streams: BTreeSet::new(),
             prompts: BTreeMap::new(),
             read: BTreeMap::new(),
             triggers: BTreeMap::new(),

@@ -27,6 +27,13 @@ if plan.only_ask then
   return 1
 end
 
+if plan.files then
+  for _, hash in ipairs(redis.call('SMEMBERS', FILES)) do
+    redis.call('SADD', LET_GO, hash .. ' ' .. thread)
+  end
+  redis.call('DEL', FILES)
+end
+
 if checkpoint ~= '' then
   for i = 0, redis.call('LLEN', STEPS) - 1 do -- the step of version 1 stays the first
     redis.call('LSET', STEPS, i, '')

@@ -21,7 +21,7 @@ struct App {
 }
 
 /// Status, body, and how long it takes.
-type Next = (u16, &'static str, Duration);
+type Next = (u16, String, Duration);
 
 impl App {
     async fn start() -> (Self, SandboxSlack) {
@@ -34,13 +34,13 @@ impl App {
         (app, slack)
     }
 
-    fn answers(&self, status: u16, body: &'static str) {
-        self.answers.lock().unwrap().push_back((status, body, Duration::ZERO));
+    fn answers(&self, status: u16, body: impl Into<String>) {
+        self.answers.lock().unwrap().push_back((status, body.into(), Duration::ZERO));
     }
 
     /// The next answer comes after every deadline.
     fn dawdles(&self) {
-        self.answers.lock().unwrap().push_back((200, "", Duration::from_secs(1)));
+        self.answers.lock().unwrap().push_back((200, String::new(), Duration::from_secs(1)));
     }
 
     fn got(&self, path: &str) -> Vec<(HeaderMap, String)> {
@@ -261,4 +261,34 @@ async fn what_a_command_is_answered_only_its_user_sees() {
     assert!(fields.contains_key("trigger_id") && fields.contains_key("response_url"));
     app.answers(200, "plain");
     assert_eq!(slack.command("ana", "C1", "/upgrade").await.unwrap().unwrap()["text"], "plain");
+}
+
+#[tokio::test]
+async fn suggestions_are_at_most_a_hundred_and_in_time() {
+    let (app, slack) = App::start().await;
+    let menu = json!([{ "type": "actions", "elements": [{ "type": "external_select", "action_id": "which" }] }]);
+    let ts = post(&slack, json!({ "channel": "C1", "text": "Which?", "blocks": menu })).await;
+    slack.wait_for("the message to arrive", SOON, |_| (app.events().len() == 1).then_some(())).await.unwrap();
+    let types = async || slack.types_into("ana", "C1", &ts.as_str().into(), "which", "ma").await;
+    let option =
+        |n: usize| json!({ "text": { "type": "plain_text", "text": format!("{n}") }, "value": format!("{n}") });
+    let options = |n: usize| (0..n).map(option).collect::<Vec<_>>();
+
+    app.answers(200, json!({ "options": options(100) }).to_string());
+    assert_eq!(types().await.unwrap().len(), 100);
+    let asked = slack.ledger().deliveries("interaction").pop().unwrap().payload;
+    assert_eq!((&asked["type"], &asked["value"]), (&json!("block_suggestion"), &json!("ma")));
+    let group = json!({ "label": { "type": "plain_text", "text": "g" }, "options": options(3) });
+    app.answers(200, json!({ "option_groups": [group] }).to_string());
+    assert_eq!(types().await.unwrap().len(), 3);
+    assert!(slack.ledger().complaints().is_empty());
+
+    app.answers(200, json!({ "options": options(101) }).to_string());
+    assert!(matches!(types().await, Err(Error::Unanswered)));
+    app.answers(200, "");
+    assert!(matches!(types().await, Err(Error::Unanswered)), "an empty answer suggests nothing");
+    assert_eq!(slack.ledger().complaints().len(), 2);
+    app.dawdles();
+    assert!(matches!(types().await, Err(Error::Unanswered)), "too late");
+    assert_eq!(slack.ledger().complaints().len(), 2);
 }

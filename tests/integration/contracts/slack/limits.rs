@@ -40,6 +40,18 @@ fn options(n: usize) -> Vec<Value> {
     (0..n).map(|i| json!({ "text": plain(1), "value": format!("{i}") })).collect()
 }
 
+fn option(more: Value) -> Value {
+    let mut option = json!({ "text": plain(1), "value": "a" });
+    option.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    option
+}
+
+fn image(field: &str, n: usize) -> Value {
+    let mut image = json!({ "type": "image", "image_url": "u", "alt_text": "a" });
+    image[field] = json!(words(n));
+    image
+}
+
 fn select(more: Value) -> Value {
     let mut select = json!({ "type": "static_select", "options": options(1) });
     select.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -48,6 +60,30 @@ fn select(more: Value) -> Value {
 
 fn several(n: usize, of: impl Fn(usize) -> Value) -> Vec<Value> {
     (0..n).map(of).collect()
+}
+
+fn icon(more: Value) -> Value {
+    let mut icon = json!({ "type": "icon_button", "icon": "trash", "text": plain(1) });
+    icon.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    icon
+}
+
+fn feedback(more: Value) -> Value {
+    let mut yes = json!({ "text": plain(1), "value": "yes" });
+    yes.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let no = json!({ "text": plain(1), "value": "no" });
+    json!([{ "type": "context_actions", "elements": [
+        { "type": "feedback_buttons", "positive_button": yes, "negative_button": no }] }])
+}
+
+fn choices(kind: &str, option: Value) -> Value {
+    actions(json!({ "type": kind, "options": [option] }))
+}
+
+fn task(more: Value) -> Value {
+    let mut task = json!({ "type": "task_card", "task_id": "t", "title": "t" });
+    task.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    task
 }
 
 fn input(more: Value) -> Value {
@@ -64,6 +100,8 @@ const MESSAGE: &[(&str, usize, Sized)] = &[
     ("section fields", 10, |n| json!([{ "type": "section", "fields": several(n, |_| plain(1)) }])),
     ("field text", 2_000, |n| json!([{ "type": "section", "fields": [plain(n)] }])),
     ("header", 150, |n| json!([{ "type": "header", "text": plain(n) }])),
+    ("context text", 3_000, |n| json!([{ "type": "context", "elements": [plain(n)] }])),
+    ("context image", 2_000, |n| json!([{ "type": "context", "elements": [image("alt_text", n)] }])),
     ("context elements", 10, |n| json!([{ "type": "context", "elements": several(n, |_| plain(1)) }])),
     (
         "actions elements",
@@ -73,12 +111,30 @@ const MESSAGE: &[(&str, usize, Sized)] = &[
     (
         "context_actions elements",
         5,
-        |n| json!([{ "type": "context_actions", "elements": several(n, |_| json!({ "type": "icon_button" })) }]),
+        |n| json!([{ "type": "context_actions", "elements": several(n, |_| icon(json!({}))) }]),
     ),
     ("button text", 75, |n| button(json!({ "text": plain(n) }))),
     ("button value", 2_000, |n| button(json!({ "value": words(n) }))),
     ("button url", 3_000, |n| button(json!({ "url": words(n) }))),
     ("button label", 75, |n| button(json!({ "accessibility_label": words(n) }))),
+    (
+        "icon button text",
+        75,
+        |n| json!([{ "type": "context_actions", "elements": [icon(json!({ "text": plain(n) }))] }]),
+    ),
+    (
+        "icon button label",
+        75,
+        |n| json!([{ "type": "context_actions", "elements": [icon(json!({ "accessibility_label": words(n) }))] }]),
+    ),
+    (
+        "icon button value",
+        2_000,
+        |n| json!([{ "type": "context_actions", "elements": [icon(json!({ "value": words(n) }))] }]),
+    ),
+    ("feedback text", 75, |n| feedback(json!({ "text": plain(n) }))),
+    ("feedback value", 2_000, |n| feedback(json!({ "value": words(n) }))),
+    ("feedback label", 75, |n| feedback(json!({ "accessibility_label": words(n) }))),
     ("confirm title", 100, |n| confirm("title", n)),
     ("confirm text", 300, |n| confirm("text", n)),
     ("confirm confirm", 30, |n| confirm("confirm", n)),
@@ -87,6 +143,27 @@ const MESSAGE: &[(&str, usize, Sized)] = &[
     ("option text", 75, |n| select(json!({ "options": [{ "text": plain(n), "value": "a" }] }))),
     ("option value", 150, |n| select(json!({ "options": [{ "text": plain(1), "value": words(n) }] }))),
     ("placeholder", 150, |n| select(json!({ "placeholder": plain(n) }))),
+    ("option description", 75, |n| select(json!({ "options": [option(json!({ "description": plain(n) }))] }))),
+    ("option groups", 100, |n| {
+        let group = json!({ "label": plain(1), "options": options(1) });
+        actions(json!({ "type": "static_select", "option_groups": vec![group; n] }))
+    }),
+    ("option group label", 75, |n| {
+        let group = json!({ "label": plain(n), "options": options(1) });
+        actions(json!({ "type": "static_select", "option_groups": [group] }))
+    }),
+    ("options of a group", 100, |n| {
+        let group = json!({ "label": plain(1), "options": options(n) });
+        actions(json!({ "type": "static_select", "option_groups": [group] }))
+    }),
+    ("menu of several", 100, |n| input(json!({ "element": { "type": "multi_static_select", "options": options(n) } }))),
+    ("placeholder of several", 150, |n| {
+        input(json!({ "element": { "type": "multi_users_select", "placeholder": plain(n) } }))
+    }),
+    ("overflow option", 75, |n| choices("overflow", option(json!({ "text": plain(n) })))),
+    ("overflow url", 3_000, |n| choices("overflow", option(json!({ "url": words(n) })))),
+    ("radio value", 150, |n| choices("radio_buttons", option(json!({ "value": words(n) })))),
+    ("checkbox text", 75, |n| choices("checkboxes", option(json!({ "text": plain(n) })))),
     ("overflow", 5, |n| actions(json!({ "type": "overflow", "options": options(n) }))),
     ("radio buttons", 10, |n| actions(json!({ "type": "radio_buttons", "options": options(n) }))),
     ("checkboxes", 10, |n| actions(json!({ "type": "checkboxes", "options": options(n) }))),
@@ -95,25 +172,56 @@ const MESSAGE: &[(&str, usize, Sized)] = &[
     ("plain_text_input", 3_000, |n| {
         input(json!({ "element": { "type": "plain_text_input", "initial_value": words(n) } }))
     }),
+    ("input placeholder", 150, |n| {
+        input(json!({ "element": { "type": "email_text_input", "placeholder": plain(n) } }))
+    }),
     ("max_length", 3_000, |n| input(json!({ "element": { "type": "plain_text_input", "max_length": n } }))),
     ("image url", 3_000, |n| json!([{ "type": "image", "image_url": words(n), "alt_text": "a" }])),
     ("image alt", 2_000, |n| json!([{ "type": "image", "image_url": "u", "alt_text": words(n) }])),
+    (
+        "image beside a text",
+        3_000,
+        |n| json!([{ "type": "section", "text": plain(1), "accessory": image("image_url", n) }]),
+    ),
     ("image title", 2_000, |n| json!([{ "type": "image", "image_url": "u", "alt_text": "a", "title": plain(n) }])),
     ("table rows", 100, |n| json!([{ "type": "table", "rows": several(n, |_| json!([plain(1)])) }])),
     ("table cells", 20, |n| json!([{ "type": "table", "rows": [several(n, |_| plain(1))] }])),
     (
         "plan tasks",
         50,
-        |n| json!([{ "type": "plan", "title": "p", "tasks": several(n, |_| json!({ "title": "t", "status": "pending" })) }]),
+        |n| json!([{ "type": "plan", "title": "p", "tasks": several(n, |_| task(json!({ "status": "pending" }))) }]),
     ),
+    ("task name", 255, |n| json!([task(json!({ "task_id": words(n) }))])),
     ("card title", 150, |n| json!([{ "type": "card", "title": plain(n) }])),
+    ("card subtitle", 150, |n| json!([{ "type": "card", "title": plain(1), "subtitle": plain(n) }])),
+    ("card picture", 2_000, |n| json!([{ "type": "card", "hero_image": image("alt_text", n) }])),
+    ("card button", 75, |n| {
+        let button = json!({ "type": "button", "text": plain(n) });
+        json!([{ "type": "card", "actions": [button] }])
+    }),
     ("card body", 200, |n| json!([{ "type": "card", "body": plain(n) }])),
-    ("carousel", 10, |n| json!([{ "type": "carousel", "elements": several(n, |_| json!({ "type": "card" })) }])),
+    (
+        "carousel",
+        10,
+        |n| json!([{ "type": "carousel", "elements": several(n, |_| json!({ "type": "card", "title": plain(1) })) }]),
+    ),
+    (
+        "card of a carousel",
+        200,
+        |n| json!([{ "type": "carousel", "elements": [{ "type": "card", "body": plain(n) }] }]),
+    ),
     (
         "container",
         10,
         |n| json!([{ "type": "container", "child_blocks": several(n, |_| json!({ "type": "divider" })) }]),
     ),
+    (
+        "container title",
+        150,
+        |n| json!([{ "type": "container", "title": plain(n), "child_blocks": [{ "type": "divider" }] }]),
+    ),
+    ("text inside of a container", 3_000, |n| json!([{ "type": "container", "child_blocks": [section(n)] }])),
+    ("alert", 200, |n| json!([{ "type": "alert", "text": plain(n) }])),
 ];
 
 #[tokio::test]
@@ -148,8 +256,45 @@ async fn too_little_and_what_does_not_belong_are_refused_too() {
         ),
         ("unknown style", button(json!({ "style": "gold" })), "invalid_blocks"),
         ("unknown element", actions(json!({ "type": "lever" })), "invalid_blocks"),
-        ("unknown status", json!([{ "type": "task_card", "title": "t", "status": "lost" }]), "invalid_blocks"),
+        (
+            "unknown style of a confirmation",
+            {
+                let words = json!({ "title": plain(1), "text": plain(1), "confirm": plain(1), "deny": plain(1), "style": "gold" });
+                button(json!({ "confirm": words }))
+            },
+            "invalid_blocks",
+        ),
+        ("unknown status", json!([task(json!({ "status": "lost" }))]), "invalid_blocks"),
+        ("a task without a name", json!([{ "type": "task_card", "title": "t" }]), "invalid_blocks"),
+        ("details that are several", json!([task(json!({ "details": [{ "type": "rich_text" }] }))]), "invalid_blocks"),
+        ("output in words", json!([task(json!({ "output": "done" }))]), "invalid_blocks"),
+        ("a plan without a title", json!([{ "type": "plan", "tasks": [] }]), "invalid_blocks"),
+        ("an empty card", json!([{ "type": "card", "icon": image("alt_text", 1) }]), "invalid_blocks"),
+        ("an empty carousel", json!([{ "type": "carousel", "elements": [] }]), "invalid_blocks"),
+        ("an empty container", json!([{ "type": "container", "child_blocks": [] }]), "invalid_blocks"),
+        ("an option without a value", choices("overflow", json!({ "text": plain(1) })), "invalid_blocks"),
+        (
+            "an icon button without an icon",
+            json!([{ "type": "context_actions", "elements": [
+            { "type": "icon_button", "text": plain(1) }] }]),
+            "invalid_blocks",
+        ),
+        (
+            "a button among small signs",
+            json!([{ "type": "context_actions", "elements": [
+            { "type": "button", "text": plain(1) }] }]),
+            "invalid_blocks",
+        ),
         ("same block id", json!([same, same]), "invalid_blocks"),
+        ("same block id inside", json!([same, { "type": "container", "child_blocks": [same] }]), "invalid_blocks"),
+        (
+            "a table inside and one outside",
+            json!([
+                { "type": "table", "rows": [[plain(1)]] },
+                { "type": "container", "child_blocks": [{ "type": "table", "rows": [[plain(1)]] }] },
+            ]),
+            "invalid_attachments",
+        ),
         ("same action id", json!([{ "type": "actions", "elements": [twice, twice] }]), "invalid_blocks"),
         (
             "a number without its kind",
@@ -190,6 +335,7 @@ const VIEW: &[(&str, usize, Sized)] = &[
     ("close", 24, |n| json!({ "close": plain(n) })),
     ("private_metadata", 3_000, |n| json!({ "private_metadata": words(n) })),
     ("callback_id", 255, |n| json!({ "callback_id": words(n) })),
+    ("external_id", 255, |n| json!({ "external_id": words(n) })),
     ("blocks", 100, |n| json!({ "blocks": vec![json!({ "type": "divider" }); n] })),
 ];
 
@@ -207,11 +353,85 @@ async fn every_limit_of_a_view_holds_to_the_character() {
         assert_eq!(open(view(limit + 1)).await, "invalid_arguments", "{name}: {} are over", limit + 1);
     }
     assert_eq!(open(json!({ "blocks": input(json!({})) })).await, "invalid_arguments", "an input needs a submit");
+    let small = json!([{ "type": "context_actions", "elements": [icon(json!({}))] }]);
+    assert_eq!(open(json!({ "blocks": small })).await, "invalid_arguments", "small signs are for messages only");
     let large: Vec<Value> = several(90, |_| section(3_000));
     assert_eq!(open(json!({ "blocks": large })).await, "view_too_large");
     let home = json!({ "type": "home", "blocks": vec![json!({ "type": "divider" }); 101] });
     let published = call(&slack, "views.publish", json!({ "user_id": "U1", "view": home })).await;
     assert_eq!(published["error"], "invalid_arguments");
+}
+
+#[tokio::test]
+async fn attachments_are_few_and_their_layouts_are_looked_at() {
+    let slack = SandboxSlack::start(quick()).await.unwrap();
+    for (name, attachments, error) in [
+        ("100", vec![json!({ "text": "x" }); 100], Value::Null),
+        ("101", vec![json!({ "text": "x" }); 101], json!("too_many_attachments")),
+        ("a good layout", vec![json!({ "blocks": [section(3_000)] })], Value::Null),
+        ("a bad layout", vec![json!({ "blocks": [section(3_001)] })], json!("invalid_attachments")),
+    ] {
+        let body = json!({ "channel": "C1", "text": "x", "attachments": attachments });
+        assert_eq!(call(&slack, "chat.postMessage", body).await["error"], error, "{name}");
+    }
+}
+
+const CHUNKS: &[(&str, usize, Sized)] = &[
+    ("text", 12_000, |n| json!({ "type": "markdown_text", "text": words(n) })),
+    ("task title", 256, |n| json!({ "type": "task_update", "id": "a", "title": words(n) })),
+    ("task details", 256, |n| json!({ "type": "task_update", "id": "a", "title": "t", "details": words(n) })),
+    ("task output", 256, |n| json!({ "type": "task_update", "id": "a", "title": "t", "output": words(n) })),
+    ("plan title", 256, |n| json!({ "type": "plan_update", "title": words(n) })),
+    ("blocks", 50, |n| json!({ "type": "blocks", "blocks": vec![json!({ "type": "divider" }); n] })),
+];
+
+#[tokio::test]
+async fn every_limit_of_a_stream_holds_to_the_character() {
+    let slack = SandboxSlack::start(quick()).await.unwrap();
+    let start = async || {
+        let body = json!({ "channel": "C1", "recipient_user_id": "U1", "recipient_team_id": "T1" });
+        call(&slack, "chat.startStream", body).await["ts"].clone()
+    };
+    for (name, limit, chunk) in CHUNKS {
+        for method in ["chat.startStream", "chat.appendStream", "chat.stopStream"] {
+            let say = async |n: usize| {
+                let body = json!({ "channel": "C1", "ts": start().await, "chunks": [chunk(n)],
+                    "recipient_user_id": "U1", "recipient_team_id": "T1" });
+                call(&slack, method, body).await["error"].clone()
+            };
+            assert_eq!(say(*limit).await, Value::Null, "{method}: {name}: {limit} are within");
+            assert_eq!(say(limit + 1).await, "invalid_chunks", "{method}: {name}: {} are over", limit + 1);
+        }
+    }
+    let lost = json!({ "type": "task_update", "id": "a", "title": "t", "status": "lost" });
+    let body = json!({ "channel": "C1", "ts": start().await, "chunks": [lost] });
+    assert_eq!(call(&slack, "chat.appendStream", body).await["error"], "invalid_chunks");
+}
+
+#[tokio::test]
+async fn a_stream_grows_until_it_is_stopped() {
+    let slack = SandboxSlack::start(quick()).await.unwrap();
+    let nobody = call(&slack, "chat.startStream", json!({ "channel": "C1", "markdown_text": "x" })).await;
+    assert_eq!(nobody["error"], "missing_recipient_user_id");
+    let begun = call(
+        &slack,
+        "chat.startStream",
+        json!({ "channel": "C1", "recipient_user_id": "U1", "recipient_team_id": "T1", "markdown_text": "I " }),
+    );
+    let ts = begun.await["ts"].clone();
+    let add = async |method: &str, chunks: Value| {
+        call(&slack, method, json!({ "channel": "C1", "ts": ts, "chunks": chunks })).await["error"].clone()
+    };
+    let task = |status: &str| json!({ "type": "task_update", "id": "a", "title": "Look", "status": status });
+    add("chat.appendStream", json!([{ "type": "markdown_text", "text": "look." }, task("in_progress")])).await;
+    add("chat.appendStream", json!([{ "type": "plan_update", "title": "Plan" }, task("complete")])).await;
+    assert_eq!(add("chat.stopStream", json!([])).await, Value::Null);
+    assert_eq!(add("chat.appendStream", json!([task("error")])).await, "message_not_in_streaming_state");
+    let message = slack.messages("C1").remove(0);
+    assert_eq!(message.text, "I look.");
+    let plan = message.blocks.iter().find(|block| block["type"] == "plan").unwrap();
+    assert_eq!(plan["tasks"][0]["status"], "complete");
+    assert_eq!(plan["tasks"].as_array().unwrap().len(), 1);
 }
 
 /// What Slack takes and nobody should send, and what is refused: all of it is noted, whichever way it came.

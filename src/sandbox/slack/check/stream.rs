@@ -1,0 +1,46 @@
+//! The chunks of a message that is said bit by bit.
+
+use serde_json::Value;
+
+use super::{
+    Checked, Problem,
+    blocks::{message, status},
+    problem,
+    text::{needed_string, string},
+};
+
+/// Characters of what a task or a plan says.
+const WORDS: usize = 256;
+const MARKDOWN: usize = 12_000;
+const NAME: usize = 255;
+
+/// What is added to a stream.
+///
+/// # Errors
+///
+/// The first problem, as Slack would name it.
+pub(in crate::sandbox::slack) fn chunks(chunks: &[Value]) -> Checked {
+    let all = chunks.iter().enumerate().try_for_each(|(index, chunk)| one(&format!("/chunks/{index}"), chunk));
+    all.map_err(|problem| Problem { error: "invalid_chunks", ..problem })
+}
+
+fn one(at: &str, chunk: &Value) -> Checked {
+    match chunk["type"].as_str() {
+        Some("markdown_text") => needed_string(&format!("{at}/text"), &chunk["text"], MARKDOWN),
+        Some("task_update") => {
+            needed_string(&format!("{at}/id"), &chunk["id"], NAME)?;
+            needed_string(&format!("{at}/title"), &chunk["title"], WORDS)?;
+            for name in ["details", "output"] {
+                string(&format!("{at}/{name}"), &chunk[name], WORDS)?;
+            }
+            status(at, chunk)
+        }
+        Some("plan_update") => needed_string(&format!("{at}/title"), &chunk["title"], WORDS),
+        Some("blocks") => match chunk["blocks"].as_array() {
+            Some(blocks) => message(blocks),
+            None => Err(problem(&format!("{at}/blocks"), "missing required field")),
+        },
+        Some(kind) => Err(problem(&format!("{at}/type"), format_args!("unsupported type: {kind}"))),
+        None => Err(problem(&format!("{at}/type"), "missing required field")),
+    }
+}

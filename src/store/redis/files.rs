@@ -1,0 +1,48 @@
+//! Files, and the threads that show them.
+//!
+//! A thread and a file may be in two partitions, which no script touches together. So a thread that is forgotten first
+//! writes down, in its own partition, which files it lets go of; then each file is told, and is dropped with its last
+//! thread. Whoever comes next finishes what a process left over.
+
+use redis::cmd;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    RedisStore, json,
+    keys::{self, Drawer, Shelf},
+    scripts::Call,
+};
+use crate::{
+    graph::store::Error,
+    ids::{Partition, ThreadId},
+};
+
+/// [`crate::graph::store::Store::put_file`].
+pub(super) async fn put_file(store: &RedisStore, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
+    let hash = hex::encode(Sha256::digest(bytes));
+    let mut of_thread = redis::pipe();
+    of_thread.atomic();
+    of_thread.srem(Shelf::LetGo.of(thread.partition()), keys::let_go(&hash, thread)).ignore();
+    of_thread.sadd(Drawer::Files.of(thread), &hash).ignore();
+    store.link.pipeline::<()>(&of_thread).await?;
+    let mut of_file = redis::pipe();
+    of_file.atomic();
+    of_file.sadd(keys::shown_in(&hash), thread.to_string()).ignore();
+    of_file.set(keys::file(&hash), bytes).ignore();
+    store.link.pipeline::<()>(&of_file).await?;
+    Ok(hash)
+}
+
+/// Tells the files that threads of a partition have let go of.
+pub(super) async fn let_go(store: &RedisStore, partition: Partition) -> Result<(), Error> {
+    let list = Shelf::LetGo.of(partition);
+    let members: Vec<String> = store.link.command(cmd("SMEMBERS").arg(&list)).await?;
+    for member in members {
+        let (hash, thread) = keys::read_let_go(&member).ok_or_else(|| json::corrupt(format!("the file `{member}`")))?;
+        let call = Call::on_partition(&store.scripts.drop_file, Partition::of(hash));
+        let call = call.key(keys::shown_in(hash)).key(keys::file(hash)).arg(thread);
+        store.link.script::<i64>(&call).await?;
+        store.link.command::<i64>(cmd("SREM").arg(&list).arg(&member)).await?;
+    }
+    Ok(())
+}
