@@ -39,6 +39,7 @@ async fn a_reason_that_says_what_would_be_right_is_one_press_away() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 306 control, 198 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
@@ -68,6 +69,7 @@ async fn what_should_be_different_can_be_said() {
     *Decision points*  SelectSection / area_model
     *Assigned*  each person by themselves
     *Consistency*  individual
+    *Afterwards*  everyone keeps their condition
     *People on no list*  take part
     *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point
     ⚠️ “*Running Test*”, enrollmentComplete (paused), has SelectSection / area_model too: each person takes part in only one experiment at a point.
