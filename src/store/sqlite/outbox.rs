@@ -119,6 +119,12 @@ fn give_way(connection: &Connection, row: &ThreadRow, message: &StoredOutgoing, 
         message.body,
         message.removes
     ])?;
+    if replaced > 1 {
+        // One was put back while the other was written: they say the same now, and the first is enough.
+        const OTHERS: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts = 0 \
+                              AND id > (SELECT min(id) FROM outbox WHERE id BETWEEN ?1 AND ?2 AND slot = ?3 AND attempts = 0)";
+        connection.prepare_cached(OTHERS)?.execute(params![first, last, slot.as_str()])?;
+    }
     Ok(replaced > 0)
 }
 

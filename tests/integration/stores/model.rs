@@ -241,8 +241,11 @@ impl Thread {
                 self.outbox.retain(|entry| !same(entry));
                 return;
             }
-            if let Some(older) = self.outbox.iter_mut().find(|entry| same(entry) && untried(entry)) {
-                older.outgoing.body = new.body.clone();
+            let waits = |entry: &Entry| same(entry) && untried(entry);
+            if let Some(first) = self.outbox.iter().position(waits) {
+                self.outbox[first].outgoing.body = new.body.clone();
+                let first = self.outbox[first].outgoing.nonce.clone();
+                self.outbox.retain(|entry| !waits(entry) || entry.outgoing.nonce == first);
                 return;
             }
         }

@@ -125,6 +125,15 @@ pub(crate) async fn what_was_deferred_was_not_tried(f: impl Fixture) {
     assert_eq!(drained(&f).await, ["final"], "progress gives way");
 }
 
+pub(crate) async fn what_was_put_back_and_what_came_after_it_become_one(f: impl Fixture) {
+    f.says(&thread(1), [reply("turn:1", "one")]).await;
+    let first = f.claim_one().await.unwrap();
+    f.says(&thread(1), [reply("turn:1", "two")]).await;
+    f.store().finish_outbox(&thread(1), first.seq, &Sent::Deferred(f.now())).await.unwrap();
+    f.says(&thread(1), [reply("turn:1", "three")]).await;
+    assert_eq!(drained(&f).await, ["three"], "the newest is what is left to see, and it is said once");
+}
+
 pub(crate) async fn a_dropped_message_is_gone(f: impl Fixture) {
     f.says(&thread(1), [reply("turn:1", "one"), reply("", "two")]).await;
     let first = f.claim_one().await.unwrap();

@@ -117,6 +117,8 @@ local function put_in_outbox(outgoing)
       local untried = entry.attempts == 0
       if untried and entry.progress then
         remove_outgoing(entry.seq)
+      elseif entry.slot == slot and untried and waits then -- one was put back while the other was written
+        remove_outgoing(entry.seq)
       elseif entry.slot == slot and untried then
         waits = entry
       elseif entry.slot == slot then
