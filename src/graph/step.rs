@@ -5,7 +5,7 @@ use std::pin::pin;
 use serde_json::json;
 
 use super::{
-    action::{ActionRecord, Replacement, Status},
+    action::{ActionRecord, Label, Replacement, Status},
     checkpoint::{Cursor, Suspended},
     engine::{Engine, Held, Matter},
     node::{Ask, Context, Next, NodeError, State, Step},
@@ -20,6 +20,9 @@ use crate::{
     reply::{Attachment, Reply, Text},
     status_line,
 };
+
+/// How many other open requests about the same thing a card tells of.
+const OTHERS: usize = 3;
 
 impl<S: State> Engine<S> {
     /// Runs the node at the cursor and saves what it decided.
@@ -230,6 +233,7 @@ impl<S: State> Engine<S> {
         };
         let mut record = request.into_record();
         self.supersede(session, &mut record).await?;
+        self.warn_of_others(&mut record).await?;
         if let Some(under) = self.standing.spend(&record).await {
             let record = record.put_out_under(under, changes, &times, self.clock.now());
             return Ok(Cursor::Performing { action: record.id, node: then.to_owned() });
@@ -269,6 +273,27 @@ impl<S: State> Engine<S> {
                 Err(error) => return Err(error),
             }
         }
+        Ok(())
+    }
+
+    /// Says on the card that the same thing is being decided elsewhere: what is done there may make this one void.
+    async fn warn_of_others(&self, newer: &mut ActionRecord) -> Result<(), Error> {
+        let about: Vec<_> = newer.scope.targets.iter().cloned().map(Label::About).collect();
+        if about.is_empty() {
+            return Ok(());
+        }
+        let open = self.store.actions_under(&about, &[Status::Pending], OTHERS).await?;
+        for other in open.iter().filter(|other| other.thread != newer.thread) {
+            let text = Text::from("Another request about this is open");
+            newer.card.warnings.push(match other.thread.channel == newer.thread.channel {
+                true => {
+                    let text = text.plain(" in this channel: ").plain(other.act()).plain(", asked for by ");
+                    text.person(other.requested_by.clone()).plain(".")
+                }
+                false => text.plain(" in another conversation."), // which may be private
+            });
+        }
+        newer.card.warnings.dedup();
         Ok(())
     }
 

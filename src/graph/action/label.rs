@@ -18,6 +18,8 @@ pub enum Label {
     NamesGroup(String),
     /// This person approved, rejected or withdrew it.
     DecidedBy(UserId),
+    /// It changes this thing, one of the targets of its scope.
+    About(String),
 }
 
 impl fmt::Display for Label {
@@ -28,6 +30,7 @@ impl fmt::Display for Label {
             Self::Names(user) => write!(f, "names:{user}"),
             Self::NamesGroup(group) => write!(f, "group:{group}"),
             Self::DecidedBy(user) => write!(f, "decided:{user}"),
+            Self::About(target) => write!(f, "about:{target}"),
         }
     }
 }
@@ -45,6 +48,7 @@ impl ActionRecord {
             Approver::Channel | Approver::Requester => None,
         }));
         labels.extend(self.decisions.iter().filter_map(|decision| decision.by.clone()).map(Label::DecidedBy));
+        labels.extend(self.scope.targets.iter().cloned().map(Label::About));
         labels.sort();
         labels.dedup();
         labels
