@@ -5,7 +5,7 @@
 //! again. Nothing here is worth a retry: what cannot be shown now is out of date later.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex,
@@ -30,8 +30,8 @@ struct Inner {
     native: AtomicBool,
     /// Whether there are sessions, and with them Slack's Stop button; off for good once Slack has said that there are none.
     agent: AtomicBool,
-    /// Threads with a line under them that we have not seen vanish.
-    shown: Mutex<HashSet<ThreadId>>,
+    /// Threads with a line under them that we have not seen vanish, and how the session stands once it does.
+    shown: Mutex<HashMap<ThreadId, SessionStatus>>,
 }
 
 impl fmt::Debug for Presence {
@@ -60,7 +60,7 @@ impl Presence {
         }
         match self.0.slack.set_thread_status(&thread.channel, &thread.root, &as_predicate(text)).await {
             Ok(()) => {
-                self.shown().insert(thread.clone());
+                self.shown().entry(thread.clone()).or_insert(SessionStatus::Active);
                 true
             }
             // Only the next try may help, and by then there is something else to show.
@@ -88,18 +88,19 @@ impl Presence {
         if matches!(body, Outbound::Reply { .. } | Outbound::File { .. }) {
             self.shown().remove(thread);
         }
+        if let Some(after) = self.shown().get_mut(thread) {
+            *after = if status == SessionStatus::Suspended { status } else { SessionStatus::Active };
+        }
         self.session(thread, status).await;
     }
 
     /// Nothing is being done any more: takes the line away if nothing that was said did.
     pub async fn ended(&self, thread: &ThreadId) {
-        if !self.shown().remove(thread) {
-            return;
-        }
+        let Some(status) = self.shown().remove(thread) else { return };
         if let Err(error) = self.0.slack.set_thread_status(&thread.channel, &thread.root, "").await {
             tracing::debug!(error = %error, "A status under a thread was not taken away; it vanishes by itself");
         }
-        self.session(thread, SessionStatus::Active).await;
+        self.session(thread, status).await;
     }
 
     async fn session(&self, thread: &ThreadId, status: SessionStatus) {
@@ -116,7 +117,7 @@ impl Presence {
         }
     }
 
-    fn shown(&self) -> std::sync::MutexGuard<'_, HashSet<ThreadId>> {
+    fn shown(&self) -> std::sync::MutexGuard<'_, HashMap<ThreadId, SessionStatus>> {
         self.0.shown.lock().expect("no holder panics")
     }
 }

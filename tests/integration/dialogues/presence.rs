@@ -87,6 +87,20 @@ async fn an_agents_session_is_stopped_by_slacks_button() {
     bot.finish().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_suspended_while_a_person_has_to_decide() {
+    let bot = bot(true, |scopes| scopes.push("assistant:write".to_owned())).await;
+    bot.upgrade.is_slow(Duration::from_millis(200)); // so that there is a line when the card comes
+    let thread = bot.user("ana").says("start Math Hints").await;
+    bot.upgrade.is_well();
+    assert!(thread.last().contains("Start “Math Hints”?"), "{}", thread.last());
+    let statuses = told(&bot, "assistant.threads.setStatus", "status");
+    assert_eq!(statuses.last().map(String::as_str), Some(""), "the line is gone: {statuses:?}");
+    let sessions = told(&bot, "agents.sessions.setStatus", "status");
+    assert_eq!(sessions.last().map(String::as_str), Some("suspended"), "{sessions:?}");
+    bot.finish().await;
+}
+
 /// A test with many users is going on, and its card says how far it is.
 async fn testing(bot: &TestBot) -> Thread<'_> {
     let thread = running(bot).await;
