@@ -45,7 +45,7 @@ const WRITERS: usize = 64;
 const ASKER: &str = "U1";
 const CHANNEL: &str = "C1";
 
-const LINES: [&str; 10] = [
+const LINES: [&str; 11] = [
     "/upgrade status",
     "/upgrade list",
     "/upgrade list running",
@@ -54,6 +54,7 @@ const LINES: [&str; 10] = [
     "/countersign pending",
     "/countersign runs",
     "/countersign mine",
+    "/countersign standing",
     "/countersign settings",
     "/countersign help",
 ];
