@@ -45,6 +45,8 @@ impl ActionRecord {
                 approval: Some(self.approval.clone()),
                 follow_ups: self.follow_ups(),
                 newer: self.replaced_by.as_ref().map(|newer| newer.slot.clone()),
+                asked_by: Some(self.requested_by.clone()),
+                edited_by: self.edited_by(),
             },
         }
     }

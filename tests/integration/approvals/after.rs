@@ -170,7 +170,7 @@ async fn an_unknown_outcome_is_looked_up_again() {
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
@@ -200,7 +200,7 @@ async fn an_unknown_outcome_is_settled_by_a_person() {
             *Same points*  no other live experiment
             Approved by @bo · ‹time›
             ❌ @bo has looked and gave it up. I will not try it again by myself.
-            digest `‹id›`
+            Asked by @ana · digest `‹id›`
             [Try again]
             ---
             @bo settled *Start “Math Hints”*: it is given up. I will not try it again by myself.
@@ -215,7 +215,7 @@ async fn an_unknown_outcome_is_settled_by_a_person() {
             *Same points*  no other live experiment
             Approved by @bo · ‹time›
             ✅ @bo has looked and marked it as done: Started “Math Hints”: it is enrolling now.
-            digest `‹id›`
+            Asked by @ana · digest `‹id›`
             [Undo: stop it again]
             ---
             @bo settled *Start “Math Hints”*: it is marked as done.
@@ -272,7 +272,7 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
     Approved by @bo · ‹time›
     ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Try again]
     ---
     @ana, @bo *Update “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.

@@ -55,7 +55,7 @@ async fn a_waiting_card_is_closed_by_who_may() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");

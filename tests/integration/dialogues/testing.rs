@@ -148,7 +148,7 @@ async fn one_user_visits_a_decision_point() {
     ⚠️ Lots are drawn by classId here, and no working group is given: unless the platform knows one of this user, it gets nothing.
     Approved by @bo · ‹time›
     ✅ `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
     [Show details]
