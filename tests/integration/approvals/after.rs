@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 
 use crate::support::{
     bot::{TestBot, eventually},
-    thread::Thread,
+    thread::{Thread, normalised},
 };
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -106,6 +106,34 @@ async fn more_people_may_decide_once_nobody_did_for_a_while() {
     thread.clicks("cy", "Start experiment").await;
     assert!(thread.heard().contains("Approved by @cy"));
     assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_that_was_not_enough_is_not_forgotten() {
+    let settings = |config: &mut Config| {
+        config.approvals.approvers = vec!["U2".to_owned()];
+        config.approvals.needed = 2;
+        config.approvals.escalate_to = vec!["U3".to_owned()];
+        config.approvals.escalate_after = HOUR * 4;
+    };
+    let bot = TestBot::with_settings(settings).await;
+    let mut thread = card(&bot).await;
+    thread.clicks("bo", "Start experiment").await;
+    for (passed, what) in [(HOUR * 4, "for a while"), (HOUR * 19, "⏰"), (HOUR, "so nothing was changed")] {
+        thread.heard();
+        bot.clock.advance(passed + Duration::from_secs(60));
+        eventually(what, || thread.last().contains(what)).await;
+        bot.settled().await;
+    }
+    let all: Vec<_> = thread.messages().iter().map(|message| normalised(&message.words())).collect();
+    let said = all.iter().flat_map(|words| words.lines()).filter(|line| line.contains(" of 2")).collect::<Vec<_>>();
+    assert_snapshot!(bot.readable(&said.join("\n")), @"
+    Expired: 1 of 2 had approved (@bo) when the time was over · ‹time›
+    *Start “Math Hints”*: 1 of 2 have approved (@bo), and nobody else for a while. From now on @cy may decide as well.
+    ⏰ @ana, 1 of 2 have approved so far (@bo): *Start “Math Hints”*. The card closes ‹time›.
+    @ana 1 of 2 had approved *Start “Math Hints”* (@bo) when the time was over, so nothing was changed.
+    ");
     bot.finish().await;
 }
 

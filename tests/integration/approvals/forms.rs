@@ -78,7 +78,7 @@ async fn who_asked_changes_the_request_in_its_form() {
     UpGrade starts it by itself, where its scheduler is set up.
     Approved by @bo · ‹time›
     ✅ Scheduled “Math Hints”: it starts on 2027-01-15 09:00 UTC.
-    digest `‹id›`
+    Asked by @ana, edited by @ana · digest `‹id›`
     [Undo: unschedule it]
     ---
     @ana “*Math Hints*”: done. What next?

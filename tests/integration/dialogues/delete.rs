@@ -71,7 +71,7 @@ async fn the_requester_may_think_better_of_it() {
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
     ---
-    All right, nothing was changed.
+    @ana *PERMANENTLY DELETE “Math Hints”* was withdrawn, so nothing was changed.
     ");
     assert!(bot.upgrade.contains("Math Hints"));
     bot.finish().await;

@@ -80,7 +80,7 @@ async fn a_rejected_start_changes_nothing() {
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
     ---
-    All right, nothing was changed.
+    @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
     assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;

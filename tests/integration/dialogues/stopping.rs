@@ -63,6 +63,18 @@ async fn a_waiting_card_is_closed_by_who_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_card_that_another_person_closes_names_them() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    thread.says("cy", "stop").await;
+    let heard = thread.heard();
+    assert!(heard.contains("Closed by @cy · ‹time›"), "{heard}");
+    assert!(heard.ends_with("@ana *Start “Math Hints”* was closed by @cy, so nothing was changed."), "{heard}");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn where_nothing_is_done_there_is_nothing_to_stop() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("is UpGrade running?").await;
