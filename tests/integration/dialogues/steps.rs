@@ -351,7 +351,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     Step 2 of 3. When it is done: show it in short.
     Approved by @bo · ‹time›
     ✅ Stopped “Lesson Video Hints”: it takes nobody new.
-    Asked by @ana · digest `‹id›`
+    Asked by @bo · digest `‹id›`
     [Undo: resume it]
     ---
     @bo “*Lesson Video Hints*”: done. Next: show it in short.
