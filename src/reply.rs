@@ -366,6 +366,12 @@ pub enum CardState {
         /// The message of the card that took its place.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         newer: Option<Slot>,
+        /// Who asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked_by: Option<UserId>,
+        /// Who changed the request before it was decided.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        edited_by: Vec<UserId>,
     },
 }
 

@@ -68,12 +68,15 @@ pub fn verify(file: &Path, last: Option<&str>) -> anyhow::Result<Vec<String>> {
     if let Some(last) = last.map(str::trim).filter(|last| **last != *verified.last) {
         bail!("{name} holds together, but its last entry has hash {}, not {last}", verified.last);
     }
-    let folder = file.parent().unwrap_or(Path::new("."));
+    let folder = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
     let (right, absent) = verify::beside(&verified.files, folder).with_context(|| format!("{name} is not whole"))?;
     Ok(said(&verified, &right, &absent, last.is_some()))
 }
 
-fn said(verified: &Verified, right: &[&str], absent: &[&str], compared: bool) -> Vec<String> {
+fn said(verified: &Verified, right: &[String], absent: &[String], compared: bool) -> Vec<String> {
     let Verified { thread, entries, span, last, hidden, withheld, files: _ } = verified;
     let mut lines = vec![format!("whole: {entries} entries of thread {thread}")];
     if let Some((from, to)) = span {

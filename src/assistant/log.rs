@@ -45,6 +45,9 @@ pub struct Entry {
     /// Who approved, or said no.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided_by: Vec<UserId>,
+    /// Whether it was stopped before everything was done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
     /// What puts it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
@@ -72,6 +75,7 @@ impl Log {
             what,
             requested_by: record.requested_by.clone(),
             decided_by,
+            cut_short: record.cut_short,
             again: matches!(record.status, Status::Failed | Status::Expired).then(|| record.parameters.clone()),
             undo: if record.status == Status::Done { record.undo.clone() } else { None },
         });

@@ -35,11 +35,24 @@ pub fn outcome(record: &ActionRecord) -> Reply {
         }
         Status::Rejected => rejected(record),
         Status::Expired => {
-            let text =
-                to().plain("nobody decided in time about ").bold(record.act()).plain(", so nothing was changed.");
+            let text = match record.approvals_so_far() {
+                None => to().plain("nobody decided in time about ").bold(record.act()),
+                Some((count, who)) => {
+                    let text = to().plain(format!("{count} had approved ")).bold(record.act()).plain(" (").join(who);
+                    text.plain(") when the time was over")
+                }
+            };
+            let text = text.plain(", so nothing was changed.");
             Reply::text(text).choice("Ask again", format!("try again: {}", record.act()))
         }
-        Status::Cancelled => Reply::text(to().bold(record.act()).plain(" was withdrawn, so nothing was changed.")),
+        Status::Cancelled => {
+            let text = to().bold(record.act());
+            let text = match record.decisions.last().and_then(|last| last.by.clone()) {
+                Some(by) if record.was_closed_by_another() => text.plain(" was closed by ").person(by),
+                _ => text.plain(" was withdrawn"),
+            };
+            Reply::text(text.plain(", so nothing was changed."))
+        }
         Status::Superseded => {
             Reply::text(to().bold(record.act()).plain(" gave way to a newer request. Nothing was changed by it."))
         }
@@ -160,7 +173,11 @@ pub fn log_line(record: &ActionRecord) -> Text {
         Status::Done | Status::Unknown => summary(record),
         Status::Failed => Text::new().plain(record.act()).plain(": ").join(summary(record)),
         Status::Rejected => ended(": turned down"),
-        Status::Expired => ended(": nobody decided in time"),
+        Status::Expired => match record.approvals_so_far() {
+            None => ended(": nobody decided in time"),
+            Some((count, _)) => ended(&format!(": its time was over with {count} approvals")),
+        },
+        Status::Cancelled if record.was_closed_by_another() => ended(": closed by “stop”"),
         Status::Cancelled => ended(": withdrawn"),
         Status::Superseded => ended(": replaced by a newer request"),
         Status::Proposed | Status::Pending | Status::Approved | Status::Intent => ended(": under way"),
@@ -191,6 +208,7 @@ pub fn accomplished(log: &Log) -> Reply {
     let older = done.len().saturating_sub(LISTED) as u64 + log.earlier;
     let points = done.iter().rev().take(LISTED).rev().map(|entry| {
         let mark = match entry.status {
+            Status::Done if entry.cut_short => "⏹ ",
             Status::Done => "✅ ",
             Status::Failed => "❌ ",
             _ => "❔ ",

@@ -45,6 +45,8 @@ impl ActionRecord {
                 approval: Some(self.approval.clone()),
                 follow_ups: self.follow_ups(),
                 newer: self.replaced_by.as_ref().map(|newer| newer.slot.clone()),
+                asked_by: Some(self.requested_by.clone()),
+                edited_by: self.edited_by(),
             },
         }
     }
@@ -125,8 +127,16 @@ impl ActionRecord {
                 })
             }
             Verdict::Rejected { .. } => by(Text::from("Rejected"), &last.by),
-            Verdict::Expired => Text::from("Expired: nobody decided in time"),
-            Verdict::Cancelled => by(Text::from("Withdrawn"), &last.by),
+            Verdict::Expired => match self.approvals_so_far() {
+                None => Text::from("Expired: nobody decided in time"),
+                Some((count, who)) => {
+                    let line = Text::from("Expired: ").plain(count).plain(" had approved (").join(who);
+                    line.plain(") when the time was over")
+                }
+            },
+            Verdict::Cancelled => {
+                by(Text::from(if self.was_closed_by_another() { "Closed" } else { "Withdrawn" }), &last.by)
+            }
             Verdict::Superseded if self.was_edited() => by(Text::from("Edited"), &last.by),
             Verdict::Superseded => Text::from("Replaced by a newer request"),
         };
@@ -137,8 +147,28 @@ impl ActionRecord {
         }
     }
 
+    /// The approvals that are counted, where they are not enough: “1 of 2”, and by whom.
+    pub fn approvals_so_far(&self) -> Option<(String, Text)> {
+        let so_far = self.approved_by();
+        let count = format!("{} of {}", so_far.len(), self.policy.needed);
+        let mut who = Text::new();
+        for (n, person) in so_far.iter().enumerate() {
+            who = if n > 0 { who.plain(" and ") } else { who }.person(person.clone());
+        }
+        (!so_far.is_empty()).then_some((count, who))
+    }
+
+    /// Whether somebody let go of it who had not asked for it, nor edited it: by “stop”.
+    pub fn was_closed_by_another(&self) -> bool {
+        let last = self.decisions.last();
+        last.is_some_and(|last| {
+            last.verdict == Verdict::Cancelled && last.by.as_ref().is_some_and(|by| !self.is_request_of(by))
+        })
+    }
+
     fn outcome_line(&self) -> Option<Text> {
         let mark = match self.status {
+            Status::Done if self.cut_short => "⏹ ",
             Status::Done => "✅ ",
             Status::Failed => "❌ ",
             Status::Unknown => "❔ ",

@@ -13,6 +13,7 @@ use super::{
     checkpoint::Cursor,
     engine::{Engine, Held},
     node::State,
+    portions::so_far,
     session::{Session, StepInfo, outgoing},
     store::{ActionChange, AuditKind, Changes, Error, Outbound, TimerChange},
 };
@@ -202,7 +203,10 @@ impl<S: State> Engine<S> {
     ) -> Result<Held, Error> {
         let now = self.clock.now();
         let mut ended = record.moved(outcome.status()).map_err(illegal)?;
-        let detail = json!({ "status": ended.status, "summary": outcome.summary().words() });
+        let mut detail = json!({ "status": ended.status, "summary": outcome.summary().words() });
+        if ended.stopped_after().is_some() {
+            detail["stopped"] = so_far(&ended);
+        }
         ended.outcome = Some(outcome);
         session.checkpoint.cursor =
             Cursor::At { node: attempt.node.to_owned(), attempt: 0, ended: Some(record.id.clone()) };

@@ -3,15 +3,22 @@
 //! A portion that was begun and not saved is an *interrupted* one. Requests of it may still be on their way, so it is
 //! left alone until they must have arrived, and then the action finds out what of it is done.
 
+use serde_json::{Value, json};
+
 use super::{
     action::{ActionRecord, Portion, Portions, Progress, Status},
     engine::{Engine, Held},
     node::State,
     perform::{Attempt, illegal, note_exchanges},
     session::{Session, outgoing},
-    store::{ActionChange, Error, Outbound, Outgoing, Then},
+    store::{ActionChange, AuditKind, Error, Outbound, Outgoing, Then},
 };
 use crate::{clock::Timestamp, exchanges::Exchanges, ids::UserId};
+
+/// How far it is, for the record.
+pub(super) fn so_far(record: &ActionRecord) -> Value {
+    record.progress.as_ref().map_or_else(|| json!({}), |at| json!({ "done": at.done, "total": at.total }))
+}
 
 impl<S: State> Engine<S> {
     /// Makes one portion after the other.
@@ -30,8 +37,14 @@ impl<S: State> Engine<S> {
             // What an interrupted portion left is looked up first: the outcome has to be true.
             let late = record.intent_at.is_some_and(|began| self.clock.now() > began + portions.longest());
             if !interrupted && (stop.is_some() || late) {
-                note_exchanges(session, &record, &exchanges, self.clock.now());
-                return self.close(session, &record, attempt, portions.stopped(&record, stop.as_ref())).await;
+                let now = self.clock.now();
+                note_exchanges(session, &record, &exchanges, now);
+                if let Some(by) = &stop {
+                    session.note(record.event(AuditKind::Stopped, now, Some(by.clone()), so_far(&record)));
+                }
+                let outcome = portions.stopped(&record, stop.as_ref());
+                let cut_short = ActionRecord { cut_short: true, ..record };
+                return self.close(session, &cut_short, attempt, outcome).await;
             }
             if !interrupted && self.stopping.is_cancelled() {
                 note_exchanges(session, &record, &exchanges, self.clock.now());

@@ -89,6 +89,7 @@ impl Request<'_> {
             origin: None,
             escalated_at: None,
             replaced_by: None,
+            cut_short: false,
             under: None,
         };
         if record.is_out_of_reach() {

@@ -252,6 +252,30 @@ pub fn is_visible(c: char) -> bool {
     (!c.is_control() || c == '\n' || c == '\t') && !reorders && !invisible
 }
 
+/// The text with what cannot be seen, or changes how others are seen, as `\u{202e}`: for where every character counts.
+pub fn spelled_out(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_visible(c) && !is_easily_missed(c) {
+            spelled.push(c);
+        } else {
+            spelled.extend(c.escape_unicode());
+        }
+    }
+    spelled
+}
+
+/// Whether a character that may be shown takes no place, looks like a space, or changes the one before it.
+fn is_easily_missed(c: char) -> bool {
+    matches!(
+        c,
+        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}'
+            | '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
 fn one_line(c: char) -> char {
     if matches!(c, '\n' | '\t' | '\u{2028}' | '\u{2029}') { ' ' } else { c }
 }
@@ -291,6 +315,18 @@ mod tests {
             .person(&words.into())
             .moment(Timestamp(1_767_225_600_000))
             .finish()
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_spelled_out() {
+        for (text, spelled) in [
+            ("Größe 日本 🙂, \"a\"\n\tb", "Größe 日本 🙂, \"a\"\n\tb"),
+            ("a\u{202e}b\u{2066}c", "a\\u{202e}b\\u{2066}c"),
+            ("admin\u{200b}\u{200d}\u{ad}\u{a0}x\u{7f}", "admin\\u{200b}\\u{200d}\\u{ad}\\u{a0}x\\u{7f}"),
+            ("\u{e0041}\u{feff}\u{2028}", "\\u{e0041}\\u{feff}\\u{2028}"),
+        ] {
+            assert_eq!(spelled_out(text), spelled, "{text:?}");
+        }
     }
 
     #[test]

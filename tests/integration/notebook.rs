@@ -165,9 +165,89 @@ async fn what_was_exported_verifies() {
     let markdown = folder.path().join(&exported.markdown.name);
     std::fs::write(&markdown, &exported.markdown.bytes).unwrap();
     let (right, absent) = beside(&verified.files, folder.path()).unwrap();
-    assert_eq!((right, absent.len()), (vec!["notebook.md"], 1));
+    assert_eq!((right, absent.len()), (vec!["notebook.md".to_owned()], 1));
     std::fs::write(&markdown, "# Another story\n").unwrap();
     assert!(beside(&verified.files, folder.path()).unwrap_err().wrong.contains("notebook.md lies beside it"));
+}
+
+#[tokio::test]
+async fn files_are_known_under_the_names_that_a_download_gave_them() {
+    let exported = of_everything(Redaction::default()).await;
+    let verified = verify(&exported.jsonl.bytes).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    write("notebook-6f71545e.md", &exported.markdown.bytes);
+    write("balance-1.png", &exported.figures[0].bytes);
+    write("other.png", &vec![0; exported.figures[0].bytes.len()]);
+    let chart = &exported.figures[0].name;
+    let (mut right, absent) = beside(&verified.files, folder.path()).unwrap();
+    right.sort();
+    assert_eq!(right, [format!("{chart} (as balance-1.png)"), "notebook.md (as notebook-6f71545e.md)".to_owned()]);
+    assert!(absent.is_empty(), "{absent:?}");
+    write("notebook-6f71545e.md", &exported.markdown.bytes[1..]);
+    write("balance-1.png", &vec![0; exported.figures[0].bytes.len()]);
+    let (right, absent) = beside(&verified.files, folder.path()).unwrap();
+    assert_eq!((right.len(), absent.len()), (0, 2), "what is in them is another thing");
+}
+
+/// What the page says in short about one card, by what was recorded of it.
+async fn in_short(recorded: Vec<(AuditKind, Option<&str>, serde_json::Value)>) -> String {
+    let asked = (AuditKind::Asked, Some("U1"), json!({ "title": "Start it?" }));
+    let shown = (AuditKind::Shown, None, json!({ "card": { "title": "Start it?" }, "policy": { "needed": 2 } }));
+    let all = [asked, shown].into_iter().chain(recorded).map(|(kind, by, detail)| {
+        let event = AuditDraft::new(kind, Timestamp(1_767_268_000_000), by.map(Into::into), detail);
+        AuditDraft { action: Some("a1".into()), ..event }
+    });
+    let page = String::from_utf8(exported(all.collect(), Redaction::default()).await.markdown.bytes).unwrap();
+    let line = page.lines().find(|line| line.starts_with("1. ")).expect("there is one card");
+    let told = page.lines().rfind(|line| line.contains(" · ")).expect("something happened");
+    format!("{line}\n{told}")
+}
+
+#[tokio::test]
+async fn how_a_card_ended_is_told_as_it_was() {
+    use AuditKind::*;
+    let approved = || (Decided, Some("U2"), json!({ "verdict": "approved", "status": "approved" }));
+    let unknown = || (Outcome, None, json!({ "status": "unknown", "summary": "No answer came." }));
+    let stopped = json!({ "status": "done", "summary": "Stopped.", "stopped": { "done": 32, "total": 400 } });
+    let cases = [
+        vec![approved(), unknown(), (Settled, Some("U1"), json!({ "status": "done" }))],
+        vec![approved(), unknown(), (Settled, Some("U1"), json!({ "status": "failed" }))],
+        vec![approved(), unknown(), (Settled, None, json!({ "status": "done" }))],
+        vec![approved(), (Outcome, None, stopped)],
+        vec![
+            (Decided, Some("U2"), json!({ "verdict": "approved", "status": "pending" })),
+            (Decided, None, json!({ "verdict": "expired", "status": "expired" })),
+        ],
+        vec![(Decided, None, json!({ "verdict": "expired", "status": "expired" }))],
+        vec![(Decided, Some("U3"), json!({ "verdict": "cancelled", "status": "cancelled" }))],
+        vec![(Decided, Some("U1"), json!({ "verdict": "cancelled", "status": "cancelled" }))],
+        vec![approved(), (Stopped, Some("U3"), json!({ "done": 32, "total": 400 }))],
+    ];
+    let mut told = Vec::new();
+    for case in cases {
+        told.push(in_short(case).await);
+    }
+    assert_snapshot!(told.join("\n"), @"
+    1. **Start it?**, asked for by @U1: approved by @U2; outcome not known; marked as done by @U1.
+    11:46:40 · **@U1** settled what became of card 1.
+    1. **Start it?**, asked for by @U1: approved by @U2; outcome not known; given up by @U1.
+    11:46:40 · **@U1** settled what became of card 1.
+    1. **Start it?**, asked for by @U1: approved by @U2; done.
+    11:46:40 · A later look settled what became of card 1.
+    1. **Start it?**, asked for by @U1: approved by @U2; stopped after 32 of 400.
+    11:46:40 · Card 1 was **stopped after 32 of 400**:
+    1. **Start it?**, asked for by @U1: expired; 1 of 2 had approved (@U2) when the time was over.
+    11:46:40 · Card 1 expired: 1 of 2 had approved (@U2) when the time was over.
+    1. **Start it?**, asked for by @U1: expired, since nobody decided in time.
+    11:46:40 · Card 1 expired: nobody decided in time.
+    1. **Start it?**, asked for by @U1: closed by @U3.
+    11:46:40 · **@U3** closed card 1.
+    1. **Start it?**, asked for by @U1: withdrawn by @U1.
+    11:46:40 · **@U1** withdrew card 1.
+    1. **Start it?**, asked for by @U1: approved by @U2.
+    11:46:40 · **@U3** stopped card 1 after 32 of 400.
+    ");
 }
 
 /// Every byte, and more than one way to change it.

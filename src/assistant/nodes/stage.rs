@@ -384,6 +384,7 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         origin: None,
         escalated_at: None,
         replaced_by: None,
+        cut_short: false,
         under: None,
     }
 }

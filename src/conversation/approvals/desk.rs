@@ -235,6 +235,8 @@ impl Approvals {
         let person = self.person(record, by, in_channel).await;
         let (allowed, verdict) = match pressed {
             Pressed::Approve => (policy::may_approve(record, by, &person), Verdict::Approved),
+            // The no of the person who asked is a change of mind, not a judgement.
+            Pressed::Reject if record.requested_by == *by => (policy::may_withdraw(record, by), Verdict::Cancelled),
             Pressed::Reject | Pressed::Stop => {
                 (policy::may_reject(record, by, &person), Verdict::Rejected { reason: None })
             }
@@ -275,7 +277,8 @@ impl Approvals {
         }
     }
 
-    /// Stops what is being done. Whoever sees the button may: it makes the change smaller.
+    /// Stops what is being done. Whoever sees the button may: it makes the change smaller. That it ended there is
+    /// recorded where it ends: it may be over before this arrives.
     async fn stop(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<Answer, Error> {
         if !matches!(record.status, Status::Approved | Status::Intent) {
             return Ok(Answer::Refused(self.came_after(record).await));
@@ -283,7 +286,6 @@ impl Approvals {
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.desk_acks.push(seq);
         changes.mail.push(Mail::Stop { by: by.clone(), asks: false });
-        changes.audit.push(record.event(AuditKind::Stopped, self.clock.now(), Some(by.clone()), json!({})));
         self.store.apply(&changes).await?;
         Ok(Answer::Counted(record.thread.clone()))
     }

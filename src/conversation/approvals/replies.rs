@@ -53,6 +53,9 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
             Text::new().person(by.clone()).plain(format!(" rejected this {ago}, so nothing was changed"))
         }
         (Verdict::Expired, _) => Text::from(format!("This card expired {ago}, so nothing was changed")),
+        (Verdict::Cancelled, Some(by)) if record.was_closed_by_another() => {
+            Text::new().person(by.clone()).plain(format!(" closed this {ago}, so nothing was changed"))
+        }
         (Verdict::Cancelled, _) => Text::from(format!("This request was withdrawn {ago}, so nothing was changed")),
         (Verdict::Superseded, Some(by)) if record.was_edited() => {
             Text::new().person(by.clone()).plain(format!(" edited this {ago}, so another card took its place"))
@@ -61,6 +64,7 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
         (Verdict::Approved | Verdict::Rejected { .. }, None) => Text::from(format!("This was decided {ago}")),
     };
     let then = match record.status {
+        _ if record.stopped_after().is_some() => "; it was stopped on the way. The card says how far it came.",
         Status::Approved | Status::Intent => "; it is being done now.",
         Status::Done => "; it is done.",
         Status::Failed => "; it was tried and did not work. The card says why.",
@@ -144,8 +148,12 @@ pub fn form_intro(record: &ActionRecord, replaces: bool) -> String {
 
 /// A card's time is nearly over.
 pub fn reminder(record: &ActionRecord) -> Reply {
-    let text =
-        Text::from("⏰ ").person(record.requested_by.clone()).plain(", nobody has decided yet: ").bold(record.act());
+    let text = Text::from("⏰ ").person(record.requested_by.clone());
+    let text = match record.approvals_so_far() {
+        None => text.plain(", nobody has decided yet: "),
+        Some((count, who)) => text.plain(format!(", {count} have approved so far (")).join(who).plain("): "),
+    };
+    let text = text.bold(record.act());
     Reply::text(text.plain(". The card closes ").moment(record.expires_at).plain("."))
         .hint(Text::from("Who may decide: ").join(record.deciders()).plain("."))
 }
@@ -153,7 +161,13 @@ pub fn reminder(record: &ActionRecord) -> Reply {
 /// Nobody decided for so long that more people may.
 pub fn escalated(record: &ActionRecord) -> Reply {
     let brought_in = record.policy.escalation.as_ref().map(Escalation::deciders).unwrap_or_default();
-    let text = Text::from("Nobody has decided about ").bold(record.act()).plain(" for a while. From now on ");
+    let text = match record.approvals_so_far() {
+        None => Text::from("Nobody has decided about ").bold(record.act()).plain(" for a while. From now on "),
+        Some((count, who)) => {
+            let text = Text::new().bold(record.act()).plain(format!(": {count} have approved (")).join(who);
+            text.plain("), and nobody else for a while. From now on ")
+        }
+    };
     Reply::text(text.join(brought_in).plain(" may decide as well."))
 }
 

@@ -15,9 +15,12 @@ use crate::{
     reply::{Part, Reply, Text},
 };
 
-/// A status as people say it.
-pub fn words(status: Status) -> &'static str {
-    match status {
+/// How it stands, as people say it.
+pub fn words(record: &ActionRecord) -> String {
+    if let Some(stopped) = record.stopped_after() {
+        return format!("was {stopped}");
+    }
+    let words = match record.status {
         Status::Proposed => "is being worked out",
         Status::Pending => "waits for a decision",
         Status::Approved | Status::Intent => "is being done",
@@ -27,8 +30,10 @@ pub fn words(status: Status) -> &'static str {
         Status::Rejected => "was rejected",
         Status::Expired => "expired",
         Status::Superseded => "was replaced",
+        Status::Cancelled if record.was_closed_by_another() => "was closed",
         Status::Cancelled => "was withdrawn",
-    }
+    };
+    words.to_owned()
 }
 
 /// One that waits: `Start “Math Hints” · asked by Ana · open until …`
@@ -49,7 +54,7 @@ pub fn waiting(record: &ActionRecord, now: Timestamp) -> Text {
 pub fn run(record: &ActionRecord) -> Text {
     Text::new()
         .bold(record.act())
-        .plain(format!(" {} · asked by ", words(record.status)))
+        .plain(format!(" {} · asked by ", words(record)))
         .person(record.requested_by.clone())
         .plain(" ")
         .moment(record.requested_at)
@@ -57,7 +62,7 @@ pub fn run(record: &ActionRecord) -> Text {
 
 /// One that the reader asked for: `Start “Math Hints” was done · asked …`
 pub fn own(record: &ActionRecord) -> Text {
-    Text::new().bold(record.act()).plain(format!(" {} · asked ", words(record.status))).moment(record.requested_at)
+    Text::new().bold(record.act()).plain(format!(" {} · asked ", words(record))).moment(record.requested_at)
 }
 
 /// What waits for a decision.

@@ -89,6 +89,11 @@ impl Content {
     }
 }
 
+/// When it was decided, or asked for if nobody did.
+fn decided_at(record: &ActionRecord) -> Timestamp {
+    record.decisions.last().map_or(record.requested_at, |last| last.at)
+}
+
 /// Reads for one person.
 pub struct Reader<'a> {
     /// Where actions are.
@@ -120,7 +125,9 @@ impl Reader<'_> {
         let under_way = [Status::Approved, Status::Intent];
         let mut running = self.store.actions_under(&about_me, &under_way, LOOKED_AT).await?;
         let many = (usize::from(pages.lately) + 1).saturating_mul(LINES) + 1;
-        let lately = self.store.actions_under(&about_me, &CLOSED, many).await?;
+        let mut lately = self.store.actions_under(&about_me, &CLOSED, many.max(LOOKED_AT)).await?;
+        // The store lists by when it was asked for; what is shown is when it was decided.
+        lately.sort_by_key(|record| std::cmp::Reverse(decided_at(record)));
         // What moved on between two of these questions is shown as it is now, and once.
         let has = |list: &[ActionRecord], id: &ActionId| list.iter().any(|other| other.id == *id);
         running.retain(|record| !has(&lately, &record.id));

@@ -7,7 +7,10 @@ use crate::{
     conversation::render::{self, sections},
     graph::action::ActionRecord,
     reply::{Fact, Text},
-    slack::{blocks, mrkdwn::Mrkdwn},
+    slack::{
+        blocks,
+        mrkdwn::{self, Mrkdwn},
+    },
 };
 
 /// How many blocks the exact parameters may take. A view may have 100 blocks and 250 kB.
@@ -39,7 +42,7 @@ pub fn draw(record: &ActionRecord) -> Value {
     blocks.extend(sections(&[decides]));
     let exact = serde_json::to_string_pretty(&record.parameters).unwrap_or_default();
     blocks.push(blocks::section("*Exactly this is approved:*"));
-    let mut exact = render::code(&exact);
+    let mut exact = render::code(&mrkdwn::spelled_out(&exact));
     let left_out = exact.len().saturating_sub(CODE_BLOCKS);
     exact.truncate(CODE_BLOCKS);
     blocks.append(&mut exact);
@@ -56,5 +59,19 @@ fn line_of(fact: &Fact) -> Text {
     match &fact.before {
         Some(before) => line.join(before.clone()).plain(" → ").join(fact.after.clone()),
         None => line.join(fact.after.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_shown_where_it_counts() {
+        let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
+        let mut record = serde_json::from_str::<Vec<ActionRecord>>(saved).unwrap().remove(0);
+        record.parameters = serde_json::json!({ "users": ["ana\u{200b}", "\u{202e}nimda"] });
+        let window = draw(&record).to_string();
+        assert!(window.contains(r"ana\\u{200b}") && window.contains(r"\\u{202e}nimda"), "{window}");
     }
 }

@@ -124,7 +124,7 @@ impl Story<'_> {
                 self.at(event, &format!("**{who}** tried to decide about {card}, and it did not count: {why}."), None);
             }
             AuditKind::Decided => {
-                let (what, reason) = self.cards.decided(event, &who);
+                let (what, reason) = self.cards.decided(event, &who, self.people);
                 self.at(event, &what, reason.map(|reason| self.people.named(reason)).as_deref());
             }
             AuditKind::Executed => {
@@ -136,11 +136,22 @@ impl Story<'_> {
             }
             AuditKind::Sent => self.sent(event, &card),
             AuditKind::Stopped if event.action.is_some() => {
-                self.at(event, &format!("**{who}** stopped {card}."), None);
+                let after = cards::so_far(detail).map(|so_far| format!(" after {so_far}")).unwrap_or_default();
+                self.at(event, &format!("**{who}** stopped {card}{after}."), None);
             }
-            AuditKind::Stopped => self.at(event, &format!("**{who}** said “stop”, and the work ended there."), None),
+            AuditKind::Stopped => {
+                let then = match detail["not_begun"].as_u64() {
+                    None => ", and the work ended there",
+                    Some(0) => "; nothing was being done at that moment",
+                    Some(_) => ", and what was asked before it was not begun",
+                };
+                self.at(event, &format!("**{who}** said “stop”{then}."), None);
+            }
             AuditKind::Outcome => {
                 let what = match detail["status"].as_str().unwrap_or_default() {
+                    "done" if !detail["stopped"].is_null() => {
+                        format!("{card} was **{}**:", cards::stopped(&detail["stopped"]))
+                    }
                     "done" => format!("{card} was **done**:"),
                     "failed" => format!("{card} was approved but **failed**:"),
                     "unknown" => format!("Whether {card} was done is **not known**:"),
@@ -156,7 +167,7 @@ impl Story<'_> {
             }
             AuditKind::Reasoned => self.told(event, &format!("**{who}** gave a reason about {card}:")),
             AuditKind::Reminded => {
-                self.told(event, &format!("Countersign spoke of {card} again, since nobody had decided."))
+                self.told(event, &format!("Countersign spoke of {card} again, since it was not decided yet."))
             }
             AuditKind::Settled => {
                 let by = if event.by.is_some() { format!("**{who}**") } else { "A later look".to_owned() };

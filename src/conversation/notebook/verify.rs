@@ -112,25 +112,45 @@ pub fn verify(bytes: &[u8]) -> Result<Verified, Break> {
 }
 
 /// What can be said of the files that lie beside the notebook: those that are there and right, and those that are not
-/// there.
+/// there. A file that a download gave another name is found by what is in it.
 ///
 /// # Errors
 ///
 /// The first that is there and is another one.
-pub fn beside<'a>(files: &'a [FileLine], folder: &Path) -> Result<(Vec<&'a str>, Vec<&'a str>), Break> {
+pub fn beside(files: &[FileLine], folder: &Path) -> Result<(Vec<String>, Vec<String>), Break> {
     let (mut right, mut absent) = (Vec::new(), Vec::new());
     for file in files {
         let plain = Path::new(&file.name).file_name().is_some_and(|name| name == file.name.as_str());
         match std::fs::read(folder.join(&file.name)) {
-            Ok(bytes) if plain && sha256(&bytes) == file.sha256 => right.push(file.name.as_str()),
+            Ok(bytes) if plain && sha256(&bytes) == file.sha256 => right.push(file.name.clone()),
             Ok(bytes) if plain => {
                 let wrong = format!("{} lies beside it and has SHA-256 {}", file.name, sha256(&bytes));
                 return Err(at(1, None, wrong, format!("{}, as the head says", file.sha256)));
             }
-            _ => absent.push(file.name.as_str()),
+            _ => match under_another_name(file, folder) {
+                Some(name) => right.push(format!("{} (as {name})", file.name)),
+                None => absent.push(file.name.clone()),
+            },
         }
     }
     Ok((right, absent))
+}
+
+/// The name of a file in the folder that has the same ending, length and hash.
+fn under_another_name(file: &FileLine, folder: &Path) -> Option<String> {
+    let ending = Path::new(&file.name).extension()?;
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(Result::ok)
+        .filter(|entry| Path::new(&entry.file_name()).extension() == Some(ending))
+        .filter(|entry| entry.metadata().is_ok_and(|about| about.is_file() && about.len() == file.bytes as u64))
+        .map(|entry| entry.file_name())
+        .collect();
+    names.sort();
+    let found = names
+        .into_iter()
+        .find(|name| std::fs::read(folder.join(name)).is_ok_and(|bytes| sha256(&bytes) == file.sha256))?;
+    Some(found.to_string_lossy().into_owned())
 }
 
 fn at(line: usize, seq: Option<u64>, wrong: impl Into<String>, right: impl Into<String>) -> Break {

@@ -98,12 +98,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
                 };
                 canvas.add_kept(blocks::section(&line.finish()));
             }
-            let line = sentence().plain("Asked by ").person(asked_by);
-            let line = match edited_by.as_slice() {
-                [] => line,
-                editors => people(line.plain(", edited by "), editors),
-            };
-            let line = spans::write(line.plain(" · "), deciders);
+            let line = spans::write(asked_and_edited(asked_by, edited_by).plain(" · "), deciders);
             let line = line.plain(" may decide · until ").moment(*expires_at).plain(" · digest ").code(digest);
             canvas.add_kept(blocks::context(&line.finish()));
             canvas.add_kept(buttons(card, approval, approved_by.len()));
@@ -121,7 +116,7 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
             }
             fallback_with(&card.title, Mrkdwn::new(TEXT).plain(" ").raw(&line))
         }
-        CardState::Closed { decision, outcome, digest, approval, follow_ups, newer: _ } => {
+        CardState::Closed { decision, outcome, digest, approval, follow_ups, newer: _, asked_by, edited_by } => {
             let decision = spans::write(sentence(), decision).finish();
             let outcome = outcome.iter().map(|outcome| spans::write(sentence(), outcome).finish());
             let lines: Vec<_> =
@@ -130,7 +125,11 @@ fn draw_state(canvas: &mut Canvas, card: &Card, state: &CardState, is_cut: bool,
             if !record.is_empty() {
                 canvas.add_kept(blocks::section(&record));
             }
-            canvas.add_kept(blocks::context(&sentence().plain("digest ").code(digest).finish()));
+            let line = match asked_by {
+                Some(asked_by) => asked_and_edited(asked_by, edited_by).plain(" · "),
+                None => sentence(),
+            };
+            canvas.add_kept(blocks::context(&line.plain("digest ").code(digest).finish()));
             if let Some(approval) = approval {
                 let mut buttons: Vec<_> = follow_ups.iter().map(|follow_up| button_of(follow_up, approval)).collect();
                 if is_cut {
@@ -156,7 +155,14 @@ fn button_of(follow_up: &FollowUp, approval: &ApprovalId) -> serde_json::Value {
         FollowUp::MarkDone => (MARK_DONE, "Mark as done"),
         FollowUp::Abandon => (ABANDON, "Abandon"),
     };
-    blocks::button(action, label, approval.as_str())
+    let button = blocks::button(action, label, approval.as_str());
+    match follow_up {
+        FollowUp::MarkDone => {
+            let asked = "The record will say that you looked and found it done. I will not look again.";
+            blocks::confirmed(button, "Mark as done?", asked, label, "Go back")
+        }
+        _ => button,
+    }
 }
 
 /// A fact with values that a reader takes in at once; whether something was cut.
@@ -259,6 +265,15 @@ pub(super) fn bar(meter: &Meter) -> String {
 pub(super) fn stop_button(meter: &Meter) -> serde_json::Value {
     let stop = blocks::button(STOP, "Stop", meter.approval.as_str());
     blocks::actions(&format!("stop:{}:{}", meter.approval, meter.done), &[stop])
+}
+
+/// `Asked by @ana, edited by @bo`
+fn asked_and_edited(asked_by: &UserId, edited_by: &[UserId]) -> Mrkdwn {
+    let line = sentence().plain("Asked by ").person(asked_by);
+    match edited_by {
+        [] => line,
+        editors => people(line.plain(", edited by "), editors),
+    }
 }
 
 fn people(mut line: Mrkdwn, people: &[UserId]) -> Mrkdwn {

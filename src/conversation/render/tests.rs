@@ -152,6 +152,8 @@ fn a_closed_card_is_the_record() {
         approval: Some(approval()),
         follow_ups: vec![FollowUp::Undo("Undo: stop it again".into())],
         newer: None,
+        asked_by: Some("U0ANA".into()),
+        edited_by: vec!["U0BO".into(), "U0CY".into()],
     };
     let message = card(&start_math_hints(), &closed);
     check(&message);
@@ -164,9 +166,28 @@ fn a_closed_card_is_the_record() {
     (Context assign-prog, 2 decision points.)
     Approved by <@U0BO>
     ✅ Started “Math Hints”.
-    (digest `1a2b3c4d`)
+    (Asked by <@U0ANA>, edited by <@U0BO>, <@U0CY> · digest `1a2b3c4d`)
     [Undo: stop it again undo=0800000000000000000000000000000007]
     ");
+}
+
+#[test]
+fn that_it_is_done_is_asked_twice() {
+    let closed = CardState::Closed {
+        decision: "Approved".into(),
+        outcome: None,
+        digest: "1a2b3c4d".into(),
+        approval: Some(approval()),
+        follow_ups: vec![FollowUp::Check, FollowUp::MarkDone],
+        newer: None,
+        asked_by: None,
+        edited_by: Vec::new(),
+    };
+    let message = card(&start_math_hints(), &closed);
+    check(&message);
+    let buttons = message.blocks.last().unwrap()["elements"].as_array().unwrap().clone();
+    let asked: Vec<_> = buttons.iter().map(|button| button["confirm"]["title"]["text"].as_str()).collect();
+    assert_eq!(asked, [None, Some("Mark as done?")]);
 }
 
 #[test]
@@ -178,6 +199,8 @@ fn a_card_that_another_one_took_the_place_of_is_short() {
         approval: Some(approval()),
         follow_ups: vec![],
         newer: Some(Slot::new("card:a2")),
+        asked_by: None,
+        edited_by: Vec::new(),
     };
     let message = card(&start_math_hints(), &replaced);
     check(&message);

@@ -69,6 +69,9 @@ pub struct ActionRecord {
     /// When it was as far as that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_at: Option<Timestamp>,
+    /// Whether it was stopped before everything was done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_short: bool,
     /// When it was found that a portion had been interrupted; until its requests must have arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted_at: Option<Timestamp>,
@@ -239,6 +242,15 @@ impl ActionRecord {
     /// Whether a new version took its place, since somebody changed the request in its form.
     pub fn was_edited(&self) -> bool {
         self.replaced_by.as_ref().is_some_and(|newer| newer.edited)
+    }
+
+    /// What is said of what ended before everything was done: “stopped after 32 of 400”.
+    pub fn stopped_after(&self) -> Option<String> {
+        let stopped = self.cut_short && self.status == Status::Done;
+        stopped.then(|| match &self.progress {
+            Some(Progress { done, total, .. }) => format!("stopped after {done} of {total}"),
+            None => "stopped before the first step".to_owned(),
+        })
     }
 
     /// Who approved so far, each person once.

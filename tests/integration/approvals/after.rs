@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 
 use crate::support::{
     bot::{TestBot, eventually},
-    thread::Thread,
+    thread::{Thread, normalised},
 };
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -110,6 +110,34 @@ async fn more_people_may_decide_once_nobody_did_for_a_while() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_approval_that_was_not_enough_is_not_forgotten() {
+    let settings = |config: &mut Config| {
+        config.approvals.approvers = vec!["U2".to_owned()];
+        config.approvals.needed = 2;
+        config.approvals.escalate_to = vec!["U3".to_owned()];
+        config.approvals.escalate_after = HOUR * 4;
+    };
+    let bot = TestBot::with_settings(settings).await;
+    let mut thread = card(&bot).await;
+    thread.clicks("bo", "Start experiment").await;
+    for (passed, what) in [(HOUR * 4, "for a while"), (HOUR * 19, "⏰"), (HOUR, "so nothing was changed")] {
+        thread.heard();
+        bot.clock.advance(passed + Duration::from_secs(60));
+        eventually(what, || thread.last().contains(what)).await;
+        bot.settled().await;
+    }
+    let all: Vec<_> = thread.messages().iter().map(|message| normalised(&message.words())).collect();
+    let said = all.iter().flat_map(|words| words.lines()).filter(|line| line.contains(" of 2")).collect::<Vec<_>>();
+    assert_snapshot!(bot.readable(&said.join("\n")), @"
+    Expired: 1 of 2 had approved (@bo) when the time was over · ‹time›
+    *Start “Math Hints”*: 1 of 2 have approved (@bo), and nobody else for a while. From now on @cy may decide as well.
+    ⏰ @ana, 1 of 2 have approved so far (@bo): *Start “Math Hints”*. The card closes ‹time›.
+    @ana 1 of 2 had approved *Start “Math Hints”* (@bo) when the time was over, so nothing was changed.
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_record_offers_the_way_back() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
@@ -170,7 +198,7 @@ async fn an_unknown_outcome_is_looked_up_again() {
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
@@ -200,7 +228,7 @@ async fn an_unknown_outcome_is_settled_by_a_person() {
             *Same points*  no other live experiment
             Approved by @bo · ‹time›
             ❌ @bo has looked and gave it up. I will not try it again by myself.
-            digest `‹id›`
+            Asked by @ana · digest `‹id›`
             [Try again]
             ---
             @bo settled *Start “Math Hints”*: it is given up. I will not try it again by myself.
@@ -215,7 +243,7 @@ async fn an_unknown_outcome_is_settled_by_a_person() {
             *Same points*  no other live experiment
             Approved by @bo · ‹time›
             ✅ @bo has looked and marked it as done: Started “Math Hints”: it is enrolling now.
-            digest `‹id›`
+            Asked by @ana · digest `‹id›`
             [Undo: stop it again]
             ---
             @bo settled *Start “Math Hints”*: it is marked as done.
@@ -272,7 +300,7 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
     Approved by @bo · ‹time›
     ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Try again]
     ---
     @ana, @bo *Update “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.

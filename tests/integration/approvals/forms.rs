@@ -78,7 +78,7 @@ async fn who_asked_changes_the_request_in_its_form() {
     UpGrade starts it by itself, where its scheduler is set up.
     Approved by @bo · ‹time›
     ✅ Scheduled “Math Hints”: it starts on 2027-01-15 09:00 UTC.
-    digest `‹id›`
+    Asked by @ana, edited by @ana · digest `‹id›`
     [Undo: unschedule it]
     ---
     @ana “*Math Hints*”: done. What next?
@@ -233,7 +233,7 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Rejected by @bo · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
@@ -249,7 +249,7 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Rejected by @bo · ‹time› · _Not before the &lt;!channel&gt; meeting_
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Change and ask again…]
     ---
     @ana, @bo says why this was turned down: *Start “Math Hints”*

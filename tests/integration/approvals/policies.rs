@@ -132,7 +132,7 @@ async fn anybody_in_the_channel() {
     edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
@@ -163,7 +163,7 @@ async fn the_person_who_asked() {
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it was tried and did not work. The card says why.
@@ -185,7 +185,7 @@ async fn a_named_person() {
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
@@ -207,7 +207,7 @@ async fn a_user_group() {
     edited by di, old card | ana, bo, di, eve, fay | does not | @di edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
@@ -229,7 +229,7 @@ async fn nobody() {
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     open | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
     edited by ana | ana, bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (no approvers are configured).
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
@@ -248,7 +248,7 @@ async fn two_of_several() {
     edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
@@ -280,7 +280,7 @@ async fn not_the_person_who_asked() {
     edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
@@ -310,7 +310,7 @@ async fn what_cannot_be_undone() {
     assert_snapshot!(table(case).await, @"
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
@@ -339,7 +339,7 @@ async fn a_rule_for_a_context() {
     edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
@@ -365,7 +365,7 @@ async fn outside_an_envelope() {
     edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
-    rejected | ana, bo, di, eve, fay | does not | @ana rejected this ‹while› ago, so nothing was changed.
+    rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.

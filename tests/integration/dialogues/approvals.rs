@@ -123,7 +123,7 @@ async fn two_people_can_be_asked_for() {
     *Same points*  no other live experiment
     Approved by @bo and @cy · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
@@ -148,7 +148,7 @@ async fn a_card_expires_and_can_be_asked_for_again() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Expired: nobody decided in time · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana nobody decided in time about *Start “Math Hints”*, so nothing was changed.
     [Ask again]
@@ -189,7 +189,7 @@ async fn a_typed_yes_answers_the_one_open_card() {
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
@@ -219,7 +219,7 @@ async fn a_typed_no_turns_it_down() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Rejected by @bo · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
@@ -314,7 +314,7 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). A fresh card shows it as it is.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Try again]
     ---
     @ana, @bo *Start “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). A fresh card shows it as it is.
@@ -339,7 +339,7 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
     Approved by @bo · ‹time›
     ❌ “*Lesson Video Hints*” does not exist any more, so nothing was changed.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana, @bo *Stop “Lesson Video Hints”* did not work. “*Lesson Video Hints*” does not exist any more, so nothing was changed.
     [List experiments]
@@ -413,7 +413,7 @@ async fn never_mind_withdraws_ones_own_card() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
@@ -444,7 +444,7 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");

@@ -312,7 +312,7 @@ async fn it_can_be_written_to_directly() {
     *Same points*  no other live experiment
     Approved by @ana · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?

@@ -57,7 +57,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     It can be stopped on the way; then it stays as it is by then. Afterwards I offer to put it back.
     Approved by @bo · ‹time›
     ✅ Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now.
     Phase | Visitor | Expected | Observed | Result

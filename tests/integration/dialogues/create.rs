@@ -57,7 +57,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     It will be inactive until somebody starts it.
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: delete it again]
     ---
     @ana “*Foo*”: done. What next?

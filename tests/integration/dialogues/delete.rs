@@ -42,7 +42,7 @@ async fn another_person_has_to_approve_a_deletion() {
     ⚠️ It is enrolling (running): people are getting its conditions now.
     Approved by @bo · ‹time›
     ✅ Deleted “Lesson Video Hints”.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana “*Lesson Video Hints*”: done. What next?
     [List experiments]
@@ -68,10 +68,10 @@ async fn the_requester_may_think_better_of_it() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     ⚠️ This cannot be undone. Nobody is enrolled.
-    Rejected by @ana · ‹time›
-    digest `‹id›`
+    Withdrawn by @ana · ‹time›
+    Asked by @ana · digest `‹id›`
     ---
-    All right, nothing was changed.
+    @ana *PERMANENTLY DELETE “Math Hints”* was withdrawn, so nothing was changed.
     ");
     assert!(bot.upgrade.contains("Math Hints"));
     bot.finish().await;
@@ -116,7 +116,7 @@ async fn a_typed_yes_is_not_enough_and_a_typed_no_is() {
     *Same points*  no other live experiment
     ⚠️ This cannot be undone. Nobody is enrolled.
     Rejected by @bo · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana, @bo turned this down, so nothing was changed.
     ");

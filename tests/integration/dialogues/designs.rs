@@ -264,7 +264,7 @@ async fn factors_are_asked_for_and_checked() {
     ⚠️ The visit enrols the user, and the platform cannot take that back.
     Approved by @ana · ‹time›
     ✅ `u1` got *‹one of four›* at SelectProblem / fraction_intro in “*Foo*” and is enrolled.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana `u1` got *‹one of four›* at SelectProblem / fraction_intro in “*Foo*” and is enrolled.
     [Show details]
@@ -351,7 +351,7 @@ async fn the_start_of_what_is_scheduled_can_be_moved() {
     UpGrade starts it by itself, where its scheduler is set up.
     Approved by @ana · ‹time›
     ✅ Moved the start of “Math Hints” to 2099-02-01 10:00 UTC.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: back to the earlier date]
     ---
     @ana “*Math Hints*”: done. What next?

@@ -1,5 +1,7 @@
 //! The Home tab, and the direct messages to those who are named.
 
+use std::time::Duration;
+
 use countersign::sandbox::slack::faults::Fault;
 use insta::assert_snapshot;
 
@@ -165,6 +167,20 @@ async fn a_request_is_withdrawn_in_the_home_tab() {
     I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
     ");
     assert!(thread.heard().contains("Withdrawn by @ana"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_decided_last_is_on_top() {
+    let bot = TestBot::start().await;
+    let first = bot.user("ana").says("start Math Hints").await;
+    let second = bot.user("ana").says("stop Lesson Video Hints").await;
+    second.clicks("bo", "Don't stop").await;
+    bot.clock.advance(Duration::from_secs(60));
+    first.clicks("bo", "Don't start").await;
+    let home = bot.user("ana").opens_home().await;
+    let lately: Vec<_> = home.lines().filter(|line| line.contains("Rejected by @bo")).collect();
+    assert!(lately.len() == 2 && lately[0].contains("Math Hints") && lately[1].contains("Lesson Video"), "{home}");
     bot.finish().await;
 }
 

@@ -182,7 +182,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     It can be ended at any time: `revoke standing approval sa-‹id›`
     Approved by @bo · ‹time›
     ✅ Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: end it again]
     ---
     @ana *Let users be simulated in “Math Hints” without asking each time*: done.

@@ -102,7 +102,7 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?

@@ -29,7 +29,7 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     One decision for all of them; I say what became of each.
     Approved by @bo · ‹time›
     ✅ Archived 2 experiments: “Pilot”, “Second Pilot”.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana *Archive 2 experiments*: done.
     ");
@@ -94,7 +94,7 @@ async fn what_became_of_each_is_said() {
     Left out: Chat Tone (it is cancelled (completed)).
     Approved by @ana · ‹time›
     ❌ 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Try again]
     ---
     @ana *Stop 2 experiments* did not work for all of them. 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`.
@@ -136,7 +136,7 @@ async fn a_start_is_scheduled_and_taken_back() {
     UpGrade starts it by itself, where its scheduler is set up.
     Approved by @ana · ‹time›
     ✅ Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: unschedule it]
     ---
     @ana “*Math Hints*”: done. What next?

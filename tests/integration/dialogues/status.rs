@@ -32,7 +32,7 @@ async fn starting_an_experiment_waits_for_a_person() {
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
@@ -58,7 +58,7 @@ async fn a_rejected_start_changes_nothing() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Rejected by @bo · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
@@ -77,11 +77,10 @@ async fn a_rejected_start_changes_nothing() {
     *Decision points*  SelectSection / absolute_value_plot_equality
     *Enrolled*  nobody
     *Same points*  no other live experiment
-    Rejected by @ana · ‹time›
-    digest `‹id›`
-    [Change and ask again…]
+    Withdrawn by @ana · ‹time›
+    Asked by @ana · digest `‹id›`
     ---
-    All right, nothing was changed.
+    @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
     assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;
@@ -129,7 +128,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
     Approved by @ana · ‹time›
     ✅ Stopped “Lesson Video Hints”: it takes nobody new.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: resume it]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
@@ -158,7 +157,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Same points*  no other live experiment
     Approved by @ana · ‹time›
     ✅ Resumed “Lesson Video Hints”: it is enrolling again.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
@@ -194,7 +193,7 @@ async fn cancelling_is_for_good() {
     ⚠️ A cancelled experiment cannot be started again here.
     Approved by @bo · ‹time›
     ✅ Cancelled “Running Test”: it gives nobody a condition any more.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana “*Running Test*”: done. What next?
     [Show details]

@@ -49,7 +49,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     Step 1 of 2. When it is done: start it.
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: delete it again]
     ---
     @ana “*Foo*”: done. Next: start it.
@@ -81,7 +81,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     Step 2 of 2.
     Approved by @bo · ‹time›
     ✅ Started “Foo”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Foo*”: done. What next?
@@ -147,7 +147,7 @@ async fn a_rejected_step_is_the_end_of_it() {
     *Same points*  no other live experiment
     Step 1 of 3. When it is done: show it; stop it.
     Rejected by @bo · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Change and ask again…]
     ---
     @ana, @bo turned this down, so nothing was changed.
@@ -175,7 +175,7 @@ async fn a_step_that_fails_is_the_end_of_it() {
     Step 1 of 2. When it is done: show it.
     Approved by @bo · ‹time›
     ❌ UpGrade refused: a web page came instead of an answer (status 400); is the address right?. Nothing was changed; ask again with that corrected.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Try again]
     ---
     @ana, @bo *Start “Math Hints”* did not work. UpGrade refused: a web page came instead of an answer (status 400); is the address right?. Nothing was changed; ask again with that corrected.
@@ -233,7 +233,7 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     Step 1 of 2. When it is done: start it.
     Approved by @bo · ‹time›
     ✅ Created “Foo”. It is inactive until somebody starts it.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: delete it again]
     ---
     @ana “*Foo*”: done. Next: start it.
@@ -277,7 +277,7 @@ async fn never_mind_ends_the_rest() {
     *Same points*  no other live experiment
     Step 1 of 2. When it is done: show it.
     Withdrawn by @ana · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     I did not go on to: show it.
@@ -330,7 +330,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     Step 1 of 2. When it is done: show it in short.
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. Next: show it in short.
@@ -351,7 +351,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     Step 2 of 3. When it is done: show it in short.
     Approved by @bo · ‹time›
     ✅ Stopped “Lesson Video Hints”: it takes nobody new.
-    digest `‹id›`
+    Asked by @bo · digest `‹id›`
     [Undo: resume it]
     ---
     @bo “*Lesson Video Hints*”: done. Next: show it in short.

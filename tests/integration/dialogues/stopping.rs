@@ -55,10 +55,22 @@ async fn a_waiting_card_is_closed_by_who_may() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_that_another_person_closes_names_them() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.heard();
+    thread.says("cy", "stop").await;
+    let heard = thread.heard();
+    assert!(heard.contains("Closed by @cy · ‹time›"), "{heard}");
+    assert!(heard.ends_with("@ana *Start “Math Hints”* was closed by @cy, so nothing was changed."), "{heard}");
     bot.finish().await;
 }
 

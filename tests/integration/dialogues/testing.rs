@@ -4,9 +4,14 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    sync::Arc,
     time::Duration,
 };
 
+use countersign::{
+    conversation::notebook::{Notebook, Redaction},
+    ids::ThreadId,
+};
 use insta::assert_snapshot;
 
 use crate::support::{
@@ -148,7 +153,7 @@ async fn one_user_visits_a_decision_point() {
     ⚠️ Lots are drawn by classId here, and no working group is given: unless the platform knows one of this user, it gets nothing.
     Approved by @bo · ‹time›
     ✅ `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
     [Show details]
@@ -184,6 +189,39 @@ async fn a_test_is_stopped_by_its_button() {
     assert!((1..1000).contains(&enrolled), "{enrolled}");
     let heard = thread.heard();
     assert!(heard.contains(&format!("{enrolled} are enrolled and stay so.")), "{enrolled}: {heard}");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_is_stopped_by_a_typed_word_and_the_record_says_by_whose() {
+    let bot = TestBot::start().await;
+    let mut thread = running(&bot).await;
+    thread.says("ana", "test the balance of Math Hints with 1000 users").await;
+    bot.upgrade.is_slow(Duration::from_millis(10));
+    thread.press("bo", "Enrol test users").await;
+    eventually("some progress", || thread.messages().iter().any(|m| m.button("Stop").is_some())).await;
+    thread.says("ana", "stop").await;
+    bot.upgrade.is_well();
+    let enrolled = marks(&bot).len();
+    let heard = thread.heard();
+    assert!(heard.contains(&format!("⏹ Stopped by @ana after {enrolled} of 1000 users.")), "{heard}");
+    thread.says("cy", "stop").await;
+    assert_eq!(thread.heard(), "Nothing is being done here, so there is nothing to stop.");
+
+    let (team, channel) =
+        bot.slack.look(|world| (world.team.clone(), world.channel("experiments").unwrap().id.clone()));
+    let id = ThreadId { team, channel, root: thread.root.clone() };
+    let exported =
+        Notebook::new(bot.store(), Arc::new(bot.clock.clone()), None, Redaction::default()).export(&id).await.unwrap();
+    let page = bot.readable(&String::from_utf8(exported.markdown.bytes).unwrap());
+    let after = format!("stopped after {enrolled} of 1000");
+    assert!(page.contains(&format!("approved by @U2; {after}.")), "{page}");
+    assert!(page.contains(&format!("**@U1** stopped card 2 after {enrolled} of 1000.")), "{page}");
+    assert!(page.contains("**@U3** said “stop”; nothing was being done at that moment."), "{page}");
+    assert!(!page.contains("the work ended there"), "{page}");
+    assert!(bot.user("ana").opens_home().await.contains(&format!("was {after} ·")), "in the Home tab");
+    thread.says("ana", "@countersign status").await;
+    assert!(thread.told("ana").contains(&format!("was {after} ·")), "by the command");
     bot.finish().await;
 }
 

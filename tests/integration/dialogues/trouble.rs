@@ -56,7 +56,7 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ❌ UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Try again]
     ---
     @ana, @bo *Start “Math Hints”* did not work. UpGrade does not answer at the moment (the connection was closed). Nothing was changed. Ask again in a minute, or tell whoever runs it.
@@ -119,7 +119,7 @@ async fn a_lost_answer_is_looked_up_and_nothing_is_done_twice() {
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
@@ -160,7 +160,7 @@ async fn a_request_that_never_arrived_is_sent_again_with_evidence() {
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
@@ -194,7 +194,7 @@ async fn an_error_page_after_the_effect_is_no_failure() {
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ✅ Started “Math Hints”: it is enrolling now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
     @ana “*Math Hints*”: done. What next?
@@ -227,7 +227,7 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
     ❔ UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again. It was sent ‹time›.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Check again] [Mark as done] [Try again] [Abandon]
     ---
     @ana, @bo UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.

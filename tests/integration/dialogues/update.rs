@@ -27,7 +27,7 @@ async fn a_new_name_is_shown_before_and_after() {
     It is inactive in assign-prog.
     Approved by @bo · ‹time›
     ✅ Renamed “Math Hints” to “Algebra Hints”.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: put it back]
     ---
     @ana “*Algebra Hints*”: done. What next?
@@ -68,7 +68,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     Approved by @ana · ‹time›
     ✅ Updated “Lesson Video Hints”: conditions.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: put it back]
     ---
     @ana “*Lesson Video Hints*”: done. What next?
@@ -139,7 +139,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     Asking does not enrol anybody.
     Approved by @ana · ‹time›
     ❌ UpGrade does not know the user `student-1` yet, so nothing was changed. Initialise the user first.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana *Ask what “student-1” gets* did not work. UpGrade does not know the user `student-1` yet, so nothing was changed. Initialise the user first.
     ");
@@ -169,7 +169,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     UpGrade keeps users for all contexts together: mathstream only says which group types there are.
     Approved by @ana · ‹time›
     ✅ UpGrade knows the user student-1 now.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana *Initialise user “student-1”*: done.
     ");
@@ -187,7 +187,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     Asking does not enrol anybody.
     Approved by @ana · ‹time›
     ✅ `student-1` gets *‹condition›* at lesson-quiz / question-hint (“*Class Hint Rollout*”); *‹condition›* at lesson-stream / lesson-video (“*Lesson Video Hints*”).
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana `student-1` gets *‹condition›* at lesson-quiz / question-hint (“*Class Hint Rollout*”); *‹condition›* at lesson-stream / lesson-video (“*Lesson Video Hints*”).
     ");
@@ -221,7 +221,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     The platform enrols by its own draw; the condition given here is only recorded.
     Approved by @bo · ‹time›
     ✅ Marked lesson-stream / lesson-video for `student-1` with *control*.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     ---
     @ana Marked lesson-stream / lesson-video for `student-1` with *control*.
     [Show details]

@@ -74,7 +74,7 @@ async fn a_rich_design_is_created_in_one_go() {
     It will be inactive until somebody starts it.
     Approved by @ana · ‹time›
     ✅ Created “Tutor Trial”. It is inactive until somebody starts it.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: delete it again]
     ---
     @ana “*Tutor Trial*”: done. What next?
@@ -171,7 +171,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     It is inactive in assign-prog.
     Approved by @ana · ‹time›
     ✅ Updated “Math Hints”: inclusion list.
-    digest `‹id›`
+    Asked by @ana · digest `‹id›`
     [Undo: put it back]
     ---
     @ana “*Math Hints*”: done. What next?

@@ -215,6 +215,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         origin: None,
         escalated_at: None,
         replaced_by: None,
+        cut_short: false,
         under: None,
     }
 }

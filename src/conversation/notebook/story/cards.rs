@@ -31,6 +31,8 @@ struct Told<'a> {
     shown: usize,
     decided: Option<&'a AuditDraft>,
     approved_by: Vec<&'a str>,
+    /// How many approvals it needed.
+    needed: u64,
     outcome: Option<&'a AuditDraft>,
 }
 
@@ -47,6 +49,7 @@ impl<'a> Cards<'a> {
                     shown: 0,
                     decided: None,
                     approved_by: Vec::new(),
+                    needed: 1,
                     outcome: None,
                 };
                 cards.all.push(new);
@@ -70,7 +73,7 @@ impl<'a> Cards<'a> {
     }
 
     /// What a decision was: a sentence, and its reason.
-    pub(super) fn decided<'e>(&self, event: &'e AuditDraft, who: &str) -> (String, Option<&'e str>) {
+    pub(super) fn decided<'e>(&self, event: &'e AuditDraft, who: &str, people: &People) -> (String, Option<&'e str>) {
         let (detail, card) = (&event.detail, self.name(event));
         let reason = detail["verdict"]["rejected"]["reason"].as_str();
         let what = match verdict(detail) {
@@ -80,7 +83,13 @@ impl<'a> Cards<'a> {
             "approved" => format!("**{who}** approved {card}."),
             "rejected" if reason.is_some() => format!("**{who}** rejected {card} and said why:"),
             "rejected" => format!("**{who}** rejected {card}."),
-            "expired" => format!("{} expired: nobody decided in time.", capital(&card)),
+            "expired" => match self.told(event).and_then(|told| told.so_far(people)) {
+                None => format!("{} expired: nobody decided in time.", capital(&card)),
+                Some(so_far) => format!("{} expired: {so_far} when the time was over.", capital(&card)),
+            },
+            "cancelled" if self.told(event).is_some_and(|told| told.is_of_another(event)) => {
+                format!("**{who}** closed {card}.")
+            }
             "cancelled" => format!("**{who}** withdrew {card}."),
             "superseded" => {
                 let newer = detail["replaced_by"].as_str().and_then(|action| self.number(action));
@@ -90,6 +99,12 @@ impl<'a> Cards<'a> {
             other => format!("{} was decided: {}.", capital(&card), inline(other)),
         };
         (what, reason)
+    }
+
+    /// What is known of the card that an event is about.
+    fn told(&self, event: &AuditDraft) -> Option<&Told<'a>> {
+        let action = event.action.as_ref()?;
+        self.all.iter().find(|card| card.action == action)
     }
 
     pub(super) fn first_title(&self) -> Option<&str> {
@@ -170,7 +185,9 @@ impl<'a> Told<'a> {
             AuditKind::Shown => {
                 self.shown += 1;
                 self.title = event.detail["card"]["title"].as_str().unwrap_or(self.title);
+                self.needed = event.detail["policy"]["needed"].as_u64().unwrap_or(self.needed);
             }
+            AuditKind::PolicyChanged => self.needed = event.detail["policy"]["needed"].as_u64().unwrap_or(self.needed),
             AuditKind::Decided => {
                 if event.detail["verdict"] == "approved" {
                     self.approved_by.extend(by);
@@ -194,16 +211,49 @@ impl<'a> Told<'a> {
                 format!("approved by {}{}", listed(&names), if enough { "" } else { ", which was not enough yet" })
             }
             "rejected" => one("rejected"),
-            "expired" => "expired, since nobody decided in time".to_owned(),
+            "expired" => match self.so_far(people) {
+                None => "expired, since nobody decided in time".to_owned(),
+                Some(so_far) => format!("expired; {so_far} when the time was over"),
+            },
+            "cancelled" if self.is_of_another(decided) => one("closed"),
             "cancelled" => one("withdrawn"),
             "superseded" => "replaced by a newer request".to_owned(),
             other => inline(other),
         };
-        match self.outcome.map(|event| event.detail["status"].as_str().unwrap_or("settled")) {
-            None => decision,
-            Some("unknown") => format!("{decision}; the outcome is not known"),
-            Some(status) => format!("{decision}; {}", inline(status)),
+        let Some(outcome) = self.outcome else { return decision };
+        let settled_by = by(outcome).filter(|_| outcome.kind == AuditKind::Settled);
+        let stopped = &outcome.detail["stopped"];
+        match (outcome.detail["status"].as_str().unwrap_or("settled"), settled_by) {
+            ("done", Some(by)) => format!("{decision}; outcome not known; marked as done by {by}"),
+            ("failed", Some(by)) => format!("{decision}; outcome not known; given up by {by}"),
+            ("done", None) if !stopped.is_null() => format!("{decision}; {}", self::stopped(stopped)),
+            ("unknown", _) => format!("{decision}; the outcome is not known"),
+            (status, _) => format!("{decision}; {}", inline(status)),
         }
+    }
+
+    /// The approvals that were not enough: `1 of 2 had approved (bo)`.
+    fn so_far(&self, people: &People) -> Option<String> {
+        let names: Vec<_> = self.approved_by.iter().map(|by| inline(&people.name(by))).collect();
+        (!names.is_empty()).then(|| format!("{} of {} had approved ({})", names.len(), self.needed, listed(&names)))
+    }
+
+    /// Whether an event was caused by somebody who had not asked for the card.
+    fn is_of_another(&self, event: &AuditDraft) -> bool {
+        event.by.as_ref().is_some_and(|by| self.asked_by.is_some_and(|asked_by| asked_by != by.as_str()))
+    }
+}
+
+/// How far something came that was stopped: `32 of 400`.
+pub(super) fn so_far(detail: &Value) -> Option<String> {
+    Some(format!("{} of {}", detail["done"].as_u64()?, detail["total"].as_u64()?))
+}
+
+/// `stopped after 32 of 400`
+pub(super) fn stopped(detail: &Value) -> String {
+    match so_far(detail) {
+        Some(so_far) => format!("stopped after {so_far}"),
+        None => "stopped before the first step".to_owned(),
     }
 }
 

@@ -100,6 +100,8 @@ fn any_state() -> impl Strategy<Value = CardState> {
         prop::option::of(meter()).prop_map(move |meter| CardState::Running { by: vec!["U0BO".into(); 100], at, meter }),
         (text(), prop::option::of(text()), words()).prop_map(|(decision, outcome, digest)| CardState::Closed {
             decision,
+            asked_by: Some("U0ANA".into()),
+            edited_by: vec!["U0CY".into(); 100],
             newer: outcome.is_none().then(|| Slot::new("card:a2")),
             outcome,
             digest,
