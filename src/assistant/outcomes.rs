@@ -22,9 +22,14 @@ pub fn outcome(record: &ActionRecord) -> Reply {
         Status::Done => next_steps(Reply::text(to().join(done(record))), record),
         Status::Failed => {
             let several = record.parameters["experiments"].is_array();
-            let words = if several { " did not work for all of them. " } else { " did not work. " };
+            let told = summary(record);
+            let words = match several {
+                true if worked_for_some(&told) => " did not work for all of them. ",
+                true => " did not work for any of them. ",
+                false => " did not work. ",
+            };
             let text = everyone(record).bold(record.act()).plain(words);
-            failed(Reply::text(text.join(summary(record))), record)
+            failed(Reply::text(text.join(told)), record)
         }
         Status::Unknown => {
             let reply = Reply::text(everyone(record).join(summary(record))).hint("I will not send it again by myself.");
@@ -92,6 +97,11 @@ fn done(record: &ActionRecord) -> Text {
         Some(experiment) => Text::new().plain("“").bold(experiment).plain("”: done. What next?"),
         None => Text::new().bold(record.act()).plain(": done."),
     }
+}
+
+/// Whether what ended badly says how many it worked for: “1 of 2: …”.
+fn worked_for_some(told: &Text) -> bool {
+    told.words().split_once(" of ").is_some_and(|(some, _)| some.parse::<u64>().is_ok_and(|some| some > 0))
 }
 
 /// Offers what there is, if what it is about is not there. Trying again is on the card.

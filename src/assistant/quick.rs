@@ -101,7 +101,8 @@ impl QuickAnswers {
     /// Whether the experiment platform answers, and which version it is.
     pub async fn health(&self) -> Reply {
         match self.health_fact().await {
-            Ok(fact) => self.aged(answers::health_reply(&fact.answer), &fact),
+            Ok(fact) if fact.fresh => self.aged(answers::health_reply(&fact.answer), &fact),
+            Ok(fact) => answers::health_before(&fact.answer, &ago(self.clock.now(), fact.at)),
             Err(reply) => reply,
         }
     }
@@ -113,19 +114,6 @@ impl QuickAnswers {
     /// What to say if nothing is known.
     pub async fn health_fact(&self) -> Result<Fact, Reply> {
         self.read("check_upgrade_health", json!({}), deadline()).await
-    }
-
-    /// The same, if it was read so lately; only otherwise the platform is asked.
-    ///
-    /// # Errors
-    ///
-    /// What to say if nothing is known.
-    pub async fn health_lately(&self, good_for: Duration) -> Result<Fact, Reply> {
-        let now = self.clock.now();
-        match self.remembered.get(&key("check_upgrade_health", &json!({}))) {
-            Some((answer, at)) if now.since(at) < good_for => Ok(Fact { answer, at, fresh: true }),
-            _ => self.health_fact().await,
-        }
     }
 
     /// The experiments: all, or those of a status or a context.

@@ -23,6 +23,7 @@ use crate::{
         },
         standing,
     },
+    clock::Timestamp,
     graph::action::{ErrorKind, MissingParameter},
     model::rules::{FIRST_STEPS, situation::Draft},
     reply::{Part, Reply, Text},
@@ -106,6 +107,11 @@ pub fn of_plan(plan: &Plan) -> Text {
         [] => format!("{}.", plan.place()).into(),
         ahead => format!("{}. When it is done: {}", plan.place(), in_order(ahead)).into(),
     }
+}
+
+/// On the card of an undo: what it takes back, and from when that is.
+pub fn takes_back(done: &Text, at: Timestamp) -> Text {
+    Text::from("This takes back what was done ").moment(at).plain(": ").join(done.clone())
 }
 
 /// What follows once the question is answered.

@@ -122,7 +122,8 @@ impl<S: State> Engine<S> {
             Performed::Ended(outcome) => self.close(session, &intent, attempt, outcome).await,
             Performed::NoAnswer { detail } => {
                 tracing::warn!(action.id = %intent.id, action.name = %intent.name, detail, "No answer to an action");
-                self.settle(session, kind, intent, attempt).await
+                let answers = [intent.answers.as_slice(), &[detail]].concat();
+                self.settle(session, kind, ActionRecord { answers, ..intent }, attempt).await
             }
         }
     }
@@ -138,7 +139,7 @@ impl<S: State> Engine<S> {
         match kind.recovery() {
             Recovery::Idempotent => self.send_again(session, kind, record, attempt).await,
             Recovery::Ask => {
-                let evidence = Text::from("There was no answer, and this cannot be looked up.");
+                let evidence = sent(&record).plain(" This cannot be looked up.");
                 self.close(session, &record, attempt, unknown(evidence)).await
             }
             Recovery::Probe { in_flight } => {
@@ -153,8 +154,18 @@ impl<S: State> Engine<S> {
                 note_exchanges(session, &record, &exchanges, self.clock.now());
                 match probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() }) {
                     Probed::Happened(outcome) => self.close(session, &record, attempt, outcome).await,
+                    Probed::DidNotHappen if record.sends >= SENDS => {
+                        let evidence = sent(&record).plain(" When I read it back, nothing had changed.");
+                        self.close(session, &record, attempt, unknown(evidence)).await
+                    }
                     Probed::DidNotHappen => self.send_again(session, kind, record, attempt).await,
-                    Probed::CannotTell { evidence } => self.close(session, &record, attempt, unknown(evidence)).await,
+                    Probed::CannotTell { evidence } if record.answers.is_empty() => {
+                        self.close(session, &record, attempt, unknown(evidence)).await
+                    }
+                    Probed::CannotTell { evidence } => {
+                        let evidence = sent(&record).plain(" ").join(evidence);
+                        self.close(session, &record, attempt, unknown(evidence)).await
+                    }
                 }
             }
         }
@@ -169,8 +180,7 @@ impl<S: State> Engine<S> {
         attempt: Attempt<'_>,
     ) -> Result<Held, Error> {
         if record.sends >= SENDS {
-            let evidence = Text::from("It was sent several times and no answer came.");
-            return self.close(session, &record, attempt, unknown(evidence)).await;
+            return self.close(session, &record, attempt, unknown(sent(&record))).await;
         }
         Box::pin(self.send(session, kind, record, attempt)).await
     }
@@ -190,6 +200,9 @@ impl<S: State> Engine<S> {
         session.status_due = Some(now + self.settings.status_every);
         tracing::info!(action.id = %record.id, "Waiting before looking whether it happened");
         let info = info(EXECUTE, "probe", attempt.began, now);
+        // What was answered so far is told in the end, whichever process gets there.
+        let waits = record.moved(Status::Intent).map_err(illegal)?;
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: waits });
         self.save_step(session, info, changes, Some(until)).await
     }
 
@@ -244,6 +257,24 @@ pub(super) fn note_exchanges<S: State>(
 fn info<'a>(node: &'a str, next: &'a str, began: Timestamp, now: Timestamp) -> StepInfo<'a> {
     let took: Duration = now.since(began);
     StepInfo { node, next, began, took, usage: None, error: None, pause: false }
+}
+
+/// How often it was sent, and what came of it: no answer, or one that does not say whether it happened.
+fn sent(record: &ActionRecord) -> Text {
+    let clause = |answer: &String| match answer.as_str() {
+        "no answer in time" => "no answer came in time".to_owned(),
+        answer => answer.to_owned(),
+    };
+    let mut answers: Vec<String> = record.answers.iter().map(clause).collect();
+    let all_known = u32::try_from(answers.len()).is_ok_and(|known| known >= record.sends);
+    answers.dedup();
+    Text::from(match (record.sends, answers.as_slice()) {
+        (0 | 1, [one]) => format!("When it was sent, {one}."),
+        (0 | 1, _) => "There was no answer.".to_owned(),
+        (times, [one]) if all_known => format!("It was sent {times} times, and each time {one}."),
+        (times, []) => format!("It was sent {times} times, and no answer is known."),
+        (times, several) => format!("It was sent {times} times: {}.", several.join("; then ")),
+    })
 }
 
 /// What the card showed, and what is there now.

@@ -78,6 +78,7 @@ impl Request<'_> {
             decisions: Vec::new(),
             intent_at: None,
             sends: 0,
+            answers: Vec::new(),
             progress: None,
             progress_at: None,
             interrupted_at: None,

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 
 use super::{
     super::{
+        log::Log,
         mind::Bill,
         plan::WaitsFor,
         replies,
@@ -20,6 +21,7 @@ use crate::{
         action::{ActionRecord, Proposal},
         node::{Ask, Context, Node, NodeError, Step},
     },
+    model::rules::situation::Draft,
     reply::{Reply, Text},
 };
 
@@ -37,6 +39,16 @@ fn is_same(open: &ActionRecord, action: &str, proposal: &Proposal) -> bool {
     open.name == action
         && open.parameters == proposal.parameters
         && (&open.card.title, &open.card.facts) == (&card.title, &card.facts)
+}
+
+/// What this change takes back, if it is what was to undo another one.
+fn taken_back(log: &Log, change: &Draft) -> Option<Text> {
+    let undone = log.entries.iter().rev().find(|entry| {
+        entry.undo.as_ref().is_some_and(|undo| {
+            undo.name == change.action && undo.parameters.as_object().is_some_and(|params| *params == change.params)
+        })
+    })?;
+    Some(replies::takes_back(&undone.what, undone.at))
 }
 
 #[async_trait]
@@ -59,6 +71,8 @@ impl Node<AgentState> for Confirm {
             let reply = replies::card_is_open(&open.card.title, &open.card.approve, &open.card.reject);
             return Ok(close(state, reply, Bill::default()));
         }
+        proposal.card.notes.extend(taken_back(&state.log, &change));
+        let turn = &mut state.turn;
         turn.phase = Phase::Confirming;
         if turn.without_model {
             proposal.card.notes.push(Text::from(replies::WITHOUT_MODEL));

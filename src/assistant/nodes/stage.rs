@@ -373,6 +373,7 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         decisions: Vec::new(),
         intent_at: None,
         sends: 0,
+        answers: Vec::new(),
         progress: None,
         progress_at: None,
         interrupted_at: None,

@@ -221,7 +221,11 @@ async fn undo_proposes_the_way_back() {
     let mut stage = Stage::with_rules();
     started(&mut stage).await;
     let told = stage.says("undo: Started “Math Hints”.").await;
-    assert_eq!(told.asked.unwrap().action, "update_experiment_status");
+    let asked = told.asked.unwrap();
+    assert_eq!(asked.action, "update_experiment_status");
+    let notes: Vec<_> = asked.proposal.card.notes.iter().map(Text::words).collect();
+    let [note] = notes.as_slice() else { panic!("{notes:?}") };
+    assert!(note.starts_with("This takes back what was done ") && note.contains("Started “Math Hints”"), "{note}");
     assert_eq!(stage.state.on_card.unwrap().params["status"], "enrollmentComplete");
 }
 

@@ -55,7 +55,7 @@ struct Given {
     within: Option<String>,
     /// How much in all: users with `simulate`, 1 to 1000; starts and stops, 1 to 20. Required.
     #[serde(default)]
-    limit: Option<u64>,
+    limit: Option<i64>,
     /// Until when, such as `Friday` or `2027-01-15 09:00` (UTC); at most 31 days. Required.
     #[serde(default)]
     until: Option<String>,
@@ -108,9 +108,9 @@ impl ActionKind for AllowStanding {
             return Err(Refusal::Missing(lacking).into());
         };
         let most = if what == What::Simulate { MOST_USERS } else { MOST_TIMES };
-        if !(1..=most).contains(&limit) {
-            return Err(refuse(replies::not_so_much(what, most)));
-        }
+        let Some(limit) = u64::try_from(limit).ok().filter(|limit| (1..=most).contains(limit)) else {
+            return Err(refuse(replies::not_so_much(what, limit, most)));
+        };
         let now = self.2.now();
         let until = until_when(until, now)?;
         if until.since(now) > Duration::from_secs(DAYS.unsigned_abs() * 24 * 3600) {

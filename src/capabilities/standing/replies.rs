@@ -200,8 +200,8 @@ pub fn too_long(days: i64) -> Reply {
 }
 
 /// It would allow too much, or nothing.
-pub fn not_so_much(what: What, most: u64) -> Reply {
-    Reply::text(format!("A standing approval is for 1 to {}.", what.amount(most)))
+pub fn not_so_much(what: What, asked: i64, most: u64) -> Reply {
+    Reply::text(format!("A standing approval is for 1 to {}; {asked} cannot be allowed.", what.amount(most)))
 }
 
 /// That kind of change always has to be asked about.

@@ -33,7 +33,7 @@ use self::{
 };
 use super::{entry::Pages, groups::Groups, links::Links};
 use crate::{
-    assistant::quick::QuickAnswers,
+    assistant::quick::{Fact, QuickAnswers},
     clock::{Clock, Timestamp},
     graph::store::{Error, Store},
     ids::{ActionId, ApprovalId, UserId},
@@ -56,7 +56,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(3);
 /// For how long what became of a press is said.
 const NOTICE_FOR: Duration = Duration::from_secs(60);
 
-/// How old what is said of the platform may be.
+/// How old what is said of the platform may be where a tab is drawn again; who opens one has it asked.
 const HEALTH_GOOD_FOR: Duration = Duration::from_secs(60);
 
 /// Draws Home tabs.
@@ -86,6 +86,8 @@ struct Inner {
     viewers: Mutex<HashMap<UserId, Viewer>>,
     looked_at: Mutex<Option<Instant>>,
     looking: AtomicBool,
+    /// What the platform said of itself, and when it was asked.
+    platform: Mutex<Option<(Option<Fact>, Timestamp)>>,
 }
 
 /// Somebody whose tab is kept up to date.
@@ -109,6 +111,7 @@ impl Home {
             viewers: Mutex::default(),
             looked_at: Mutex::default(),
             looking: AtomicBool::new(false),
+            platform: Mutex::default(),
         }))
     }
 
@@ -119,7 +122,7 @@ impl Home {
     /// If the store does not answer. A refusal by Slack is logged: the tab is drawn again at the next visit.
     pub async fn open(&self, user: &UserId, pages: Pages) -> Result<(), Error> {
         self.note(user, |viewer| (viewer.pages, viewer.notice) = (pages, None));
-        self.draw(user, None).await
+        self.draw(user, None, Duration::ZERO).await
     }
 
     /// Says what became of a press in somebody's tab: what they were refused, or how the card stands.
@@ -134,7 +137,7 @@ impl Home {
         };
         let now = self.0.parts.clock.now();
         self.note(user, |viewer| viewer.notice = Some((notice, now)));
-        self.draw(user, None).await
+        self.draw(user, None, HEALTH_GOOD_FOR).await
     }
 
     /// Notes what somebody looks at.
@@ -181,7 +184,7 @@ impl Home {
         let home = self.clone();
         self.0.parts.tasks.spawn(async move {
             for (user, viewer) in home.recent() {
-                if let Err(error) = home.draw(&user, Some(&viewer.shown)).await {
+                if let Err(error) = home.draw(&user, Some(&viewer.shown), HEALTH_GOOD_FOR).await {
                     tracing::warn!(error = %error, "A Home tab was not brought up to date");
                 }
             }
@@ -189,29 +192,43 @@ impl Home {
         });
     }
 
-    /// Draws a tab; if `unless` is what it would show anyway, leaves it.
-    async fn draw(&self, user: &UserId, unless: Option<&[(ActionId, u64)]>) -> Result<(), Error> {
+    /// Draws a tab; if `unless` is what it would show anyway, leaves it. The platform is asked how it is, unless that was
+    /// done less than `good_for` ago.
+    async fn draw(&self, user: &UserId, unless: Option<&[(ActionId, u64)]>, good_for: Duration) -> Result<(), Error> {
         let drawing = self.viewer(user).unwrap_or_default().drawing;
         let _one_at_a_time = drawing.lock().await;
         let Viewer { pages, notice, .. } = self.viewer(user).unwrap_or_default();
-        let Parts { store, clock, slack, quick, groups, links, .. } = &self.0.parts;
+        let Parts { store, clock, slack, groups, links, .. } = &self.0.parts;
         let reader = Reader { store: &**store, links, user, groups: groups.of(user).await, now: clock.now() };
         let content: Content = reader.read(pages).await?;
         let shown = content.fingerprint();
         if unless == Some(&*shown) {
             return Ok(());
         }
-        let health = Health {
-            platform: quick.health_lately(HEALTH_GOOD_FOR).await.ok(),
-            model: quick.model(),
-            now: clock.now(),
-        };
+        let health = self.health(good_for).await;
         let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_FOR).map(|(reply, _)| reply);
         match slack.publish_home(user, &view::draw(&content, &health, notice.as_ref())).await {
             Ok(()) => self.remember(user, shown),
             Err(error) => tracing::warn!(error = %error, "A Home tab was not drawn"),
         }
         Ok(())
+    }
+
+    /// How the systems are. That the platform did not answer is kept for as long as that it did.
+    async fn health(&self, good_for: Duration) -> Health {
+        let Parts { clock, quick, .. } = &self.0.parts;
+        let known = self.0.platform.lock().ok().and_then(|known| known.clone());
+        let platform = match known {
+            Some((platform, asked_at)) if clock.now().since(asked_at) < good_for => platform,
+            _ => {
+                let platform = quick.health_fact().await.ok();
+                if let Ok(mut known) = self.0.platform.lock() {
+                    *known = Some((platform.clone(), clock.now()));
+                }
+                platform
+            }
+        };
+        Health { platform, model: quick.model(), now: clock.now() }
     }
 
     fn remember(&self, user: &UserId, shown: Vec<(ActionId, u64)>) {

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::graph::action::{ActionKind, Entered, Form, PrepareError, Refusal};
+use crate::{
+    graph::action::{ActionKind, Entered, Form, PrepareError, Refusal},
+    reply::Part,
+};
 
 /// The changed field without which it would not be refused; where there is none, the first that was changed.
 pub async fn culprit<'a>(kind: &dyn ActionKind, parameters: &Value, form: &'a Form, entered: &'a Entered) -> &'a str {
@@ -30,7 +33,12 @@ pub fn by_field(error: PrepareError, place: &str) -> BTreeMap<String, String> {
             missing.into_iter().map(|missing| (format!("/{}", missing.name), missing.question)).collect()
         }
         PrepareError::Refusal(Refusal::Refused { reply, .. }) | PrepareError::Unavailable { reply, .. } => {
-            [(place.to_owned(), reply.words())].into()
+            // How to say it in a thread is no help at a field of a single number.
+            let said = match place.ends_with("/weight") {
+                true => reply.parts.iter().filter(|part| !matches!(part, Part::Note(_))).map(Part::words).collect(),
+                false => vec![reply.words()],
+            };
+            [(place.to_owned(), said.join("\n"))].into()
         }
     }
 }

@@ -144,19 +144,19 @@ impl Field {
             Input::Flag(_) => Value::from(text == "yes"),
             Input::Number { least, most, fraction, .. } => {
                 let number = text.replace(',', ".").parse::<f64>().ok().filter(|number| number.is_finite());
-                let number = number.ok_or_else(|| format!("Found “{text}”; right would be a number."))?;
+                let number = number.ok_or_else(|| format!("Please enter a number; “{text}” is not one."))?;
                 if !fraction && number.fract() != 0.0 {
-                    return Err(format!("Found {text}; right would be a whole number."));
+                    return Err(format!("Please enter a whole number; {text} is not one."));
                 }
                 match (least, most) {
                     (Some(least), Some(most)) if number < *least || number > *most => {
-                        return Err(format!("Found {text}; right would be {least} to {most}."));
+                        return Err(format!("Please enter a number from {least} to {most}; {text} is not."));
                     }
                     (Some(least), _) if number < *least => {
-                        return Err(format!("Found {text}; right would be {least} or more."));
+                        return Err(format!("Please enter {least} or more; {text} is less."));
                     }
                     (_, Some(most)) if number > *most => {
-                        return Err(format!("Found {text}; right would be {most} or less."));
+                        return Err(format!("Please enter {most} or less; {text} is more."));
                     }
                     _ => {}
                 }
@@ -244,8 +244,8 @@ mod tests {
     fn what_is_wrong_is_said_at_its_field() {
         for (place, text, what) in [
             ("/name", " ", "Please fill this in."),
-            ("/conditions/0/weight", "lots", "Found “lots”; right would be a number."),
-            ("/conditions/0/weight", "101", "Found 101; right would be 0 to 100."),
+            ("/conditions/0/weight", "lots", "Please enter a number; “lots” is not one."),
+            ("/conditions/0/weight", "101", "Please enter a number from 0 to 100; 101 is not."),
         ] {
             let wrong = form().fill(&parameters(), &entered(&[(place, text)])).unwrap_err();
             assert_eq!(wrong, [(place.to_owned(), what.to_owned())].into());

@@ -63,6 +63,9 @@ pub struct ActionRecord {
     /// How often the request was about to leave.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sends: u32,
+    /// What came of each time that the request left and its answer, if any, did not say whether it happened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<String>,
     /// How far it is, if it is made in portions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,

@@ -87,6 +87,10 @@ const FIELDS: &str = "the context|context|the name|name|the weights|weights|the 
 /// “No, use mathstream”: corrects the draft, or what is on the card.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
     let draft = situation.in_hand()?;
+    let asked = draft.asked.as_ref().map(|asked| asked.parameter.as_str());
+    if let (None | Some("weights"), Some(suggested)) = (asked, suggested(words)) {
+        return Some(suggested);
+    }
     const OPENINGS: &str = "no , use|no use|no , i meant|no i meant|no , i mean|no i mean|no , make it|no make it|no ,|no|actually , use|actually use|\
         actually , make it|actually make it|actually ,|actually|sorry ,|sorry|instead use|rather|i meant|i mean|make it|make that|use|change it to|change that to|let it be|\
         change|set|wait ,|wait|call it|name it";
@@ -120,6 +124,27 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
         params.entry(key.clone()).or_insert_with(|| value(&key, &found.rest));
     }
     (!params.is_empty()).then(|| Wish::Update(params).into())
+}
+
+/// `60/40 would be safer`, `it should be 60/40`: weights that are given as what would be better.
+fn suggested(words: &[Word]) -> Option<Understood> {
+    const BEFORE: &str = "i would prefer|i'd prefer|i prefer|i would rather have|i'd rather have|i would take|i'd take|\
+        it should be|this should be|that should be|they should be|the weights should be|weights should be|should be|\
+        better make it|better use|better to use|better|rather make it|rather use|rather|at most|at least|no more than|\
+        try|maybe|perhaps|only|we should use|we should start with|start with|what about|how about|,|:|–|-|but|no|not this ,|with";
+    const AFTER: &str = "would be safer|would be better|would be fine|would be ok|would be okay|would be enough|\
+        would be right|would be best|would be good|would do|will do|would suffice|would be more careful|is safer|\
+        is better|is enough|is fine|seems safer|seems better|feels safer|please|instead|rather|would be safer please|\
+        would be better please|, please|would be safer for now|is safer for now|to begin with|to start with|for now";
+    let mut rest = words;
+    while let Some(left) = after(rest, BEFORE) {
+        rest = left;
+    }
+    let (first, following) = skip(rest, "the weights|weights|a split of|a ratio of").split_first()?;
+    let weights = clauses::ratio(&first.text)?;
+    let said_so = rest.len() < words.len() || !following.is_empty();
+    let fits = following.is_empty() || after(following, AFTER).is_some_and(<[_]>::is_empty);
+    (said_so && fits).then(|| update([("weights".to_owned(), weights.into())]))
 }
 
 /// `the context to mathstream`, `weights to 60/40`.

@@ -97,8 +97,13 @@ fn is_listed(part: &str, before: &str, situation: &Situation) -> bool {
     let of_text = before.iter().any(|word| word.any(&["description", "described"]));
     let of_list = before.iter().any(|word| word.any(&["conditions", "arms", "variants", "tags"]))
         || situation.draft.as_ref().and_then(|draft| draft.asked.as_ref()).is_some();
+    let last_is = |endings: &[&str]| before.last().is_some_and(|word| word.any(endings));
+    let begins = |openings: &[&str]| words(part).first().is_some_and(|word| word.any(openings));
+    // “Up to 3 starts and stops of …” is one thing that is allowed.
+    let of_kind = (last_is(&["starts", "start", "starting"]) && begins(&["stops", "stop", "stopping"]))
+        || (last_is(&["stops", "stop", "stopping"]) && begins(&["starts", "start", "starting"]));
     let points_back = words(part).iter().any(|word| word.any(&["it", "that", "this"]));
-    of_text || (of_list && !points_back)
+    of_text || of_kind || (of_list && !points_back)
 }
 
 /// What stands between requests. The first ones divide clearly, the others only where nothing else is meant.
@@ -337,6 +342,9 @@ mod tests {
             "show Stop and Go",
             "start Read and Write",
             "delete Search and Find",
+            "allow up to 3 starts and stops of Math Hints until Friday",
+            "allow up to 3 starts and stops in Math Hints until Friday",
+            "allow starting and stopping Math Hints until tomorrow",
             "start Read and Start Over",
             "show “Start, then stop” in detail",
             "set the description of Math Hints to Show hints and start early",

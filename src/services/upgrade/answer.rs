@@ -45,7 +45,7 @@ pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, 
     // A gateway may have lost the answer of a server that did its work.
     let gateway = || match kind {
         Kind::Read => Error::Unavailable { reason: format!("status {}", status.as_u16()) },
-        Kind::Write => Error::NoAnswer { reason: format!("status {}", status.as_u16()) },
+        Kind::Write => Error::NoAnswer { reason: format!("it answered {}", status.as_u16()) },
     };
     let Some(body) = json else {
         return Err(match status {
@@ -87,7 +87,7 @@ pub fn unanswered(kind: Kind, lost: Lost) -> Error {
 pub fn unreadable(kind: Kind, why: &str) -> Error {
     match kind {
         Kind::Read => Error::Decode { reason: why.to_owned() },
-        Kind::Write => Error::NoAnswer { reason: format!("unreadable answer: {why}") },
+        Kind::Write => Error::NoAnswer { reason: format!("its answer could not be read ({why})") },
     }
 }
 

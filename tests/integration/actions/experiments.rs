@@ -126,9 +126,9 @@ async fn creating_refuses_what_the_platform_would_take() {
     conditions: assign-prog has no conditions “hints”, “Examples”. It has: control, variant, concrete, abstract. Which shall I compare? []
     The condition code “default” cannot be used: it is reserved for what the application does without the platform.
     The condition code “control” cannot be used: it is there twice.
-    The weights have to add up to 100, and each has to be between 0 and 100. These add up to 120.
+    The weights add up to 120; they have to make 100, and each has to be between 0 and 100.
     Say the weights again, such as 50/50.
-    The weights have to add up to 100, and each has to be between 0 and 100. These add up to 100.
+    The weights add up to 100; they have to make 100, and each has to be between 0 and 100.
     Say the weights again, such as 50/50.
     I need one weight for each condition: control, variant.
     Write them in that order, such as 70/30, or by name.
@@ -285,7 +285,7 @@ async fn updating_shows_before_and_after_and_touches_nothing_else() {
         let asked = json!({ "experiment": "Math Hints", "weights": "70/30", "description": "Do hints help?", "post_rule": "continue" });
         let proposal = bench.proposes("update_experiment", asked.clone()).await;
         reads!(card(&proposal.card), @"
-        Update “Math Hints”?
+        Update “Math Hints”: description, weights?
         Description: none → Do hints help?
         Conditions: control 50%, variant 50% → control 70%, variant 30%
         Of 1,000 new users: about 496 control, 504 variant → about 689 control, 311 variant
@@ -295,7 +295,7 @@ async fn updating_shows_before_and_after_and_touches_nothing_else() {
         It is enrolling (running) in assign-prog.
         Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
         [Update experiment] [Don't update]
-        ✅ Updated “Math Hints”: description, conditions.
+        ✅ Updated “Math Hints”: description, weights.
         ");
         bench.does("update_experiment", asked.clone()).await;
         let after = bench.upgrade.experiment("Math Hints").unwrap();
@@ -330,7 +330,7 @@ async fn updating_every_field_reads_back() {
         });
         let record = bench.approved("update_experiment", asked).await;
         reads!(card(&record.card), @"
-        Update “Math Hints”?
+        Update “Math Hints”: 8 fields?
         Name: Math Hints → Math Hints v2
         Tags: none → algebra
         Conditions: control 50%, variant 50% → control 40%, variant 30%, concrete 30%
@@ -373,7 +373,7 @@ async fn updating_refuses_what_makes_no_sense() {
     }
     assert_snapshot!(said.join("\n"), @"
     What should I change about “Math Hints”?
-    The weights have to add up to 100, and each has to be between 0 and 100. These add up to 90.
+    The weights add up to 90; they have to make 100, and each has to be between 0 and 100.
     “Math Hints” has no condition “purple”. It has: control, variant.
     group: Which type of group draws a lot together? []
     I could not make sense of what was asked: unknown field `color`, expected one of `experiment`, `experiment_name`, `expects`, `new_name`, `description`, `tags`, `weights`, `conditions`, `decision_points`, `exclude_if_reached`, `payloads`, `unit`, `group`, `consistency`, `condition_order`, `algorithm`, `post_rule`, `filter_mode`, `ends_after_users`, `ends_after_groups`, `end_on`, `inclusion`, `add_to_inclusion`, `remove_from_inclusion`, `exclusion`, `add_to_exclusion`, `remove_from_exclusion`.

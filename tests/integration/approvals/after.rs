@@ -152,6 +152,7 @@ async fn a_record_offers_the_way_back() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Stopping is a pause: it can be resumed. To end it for good, ask me to cancel it.
+    This takes back what was done ‹time›: Started “Math Hints”: it is enrolling now.
     Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Stop experiment] [Don't stop] [Edit…] [Show all]
     ");
@@ -183,7 +184,7 @@ async fn an_unknown_outcome_is_looked_up_again() {
     let mut thread = unknown(&bot).await;
     thread.clicks("ana", "Check again").await;
     assert_snapshot!(thread.heard(), @"
-    @ana *Start “Math Hints”*: I looked again, and it still cannot be told. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
+    @ana *Start “Math Hints”*: I looked again, and it still cannot be told. When it was sent, the connection was closed. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
     Please look at the platform itself, then press Mark as done or Abandon on the card.
     ");
     bot.upgrade.is_well();
@@ -291,7 +292,7 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     other.clicks("bo", "approve").await;
     thread.clicks("bo", "approve").await;
     assert_snapshot!(without_moments(&thread.heard()), @"
-    *Update “Math Hints”?*
+    *Change the weights of “Math Hints”?*
     *Conditions*  control 50%, variant 50% → *control 70%, variant 30%*
     *Of 1,000 new users*  about 496 control, 504 variant → *about 689 control, 311 variant*
     *Enrolled*  nobody
@@ -303,12 +304,12 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     Asked by @ana · digest `‹id›`
     [Try again]
     ---
-    @ana, @bo *Update “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.
+    @ana, @bo *Change the weights of “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.
     ");
     assert_eq!(bot.done_to_platform().len(), 1);
     thread.clicks("ana", "again").await;
     assert_snapshot!(without_moments(&thread.heard()), @"
-    *Update “Math Hints”?*
+    *Change the weights of “Math Hints”?*
     *Conditions*  control 60%, variant 40% → *control 70%, variant 30%*
     *Of 1,000 new users*  about 595 control, 405 variant → *about 689 control, 311 variant*
     *Enrolled*  nobody
@@ -318,5 +319,20 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update] [Edit…] [Show all]
     ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_changed_since_is_told_on_a_card_about_something_else() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
+    let other = bot.user("cy").says("start Math Hints").await;
+    other.clicks("bo", "approve").await;
+    thread.heard();
+    thread.clicks("bo", "approve").await;
+    let told = without_moments(&thread.heard());
+    let line = told.lines().find(|line| line.contains("changed since")).unwrap_or_default();
+    assert_snapshot!(line, @"❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running); *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.");
+    assert_eq!(bot.done_to_platform().len(), 1, "only the start");
     bot.finish().await;
 }

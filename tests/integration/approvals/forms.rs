@@ -155,7 +155,7 @@ async fn what_is_wrong_is_said_at_its_field() {
     "#);
     assert_debug_snapshot!(sends(&bot, "ana", json!({ "Weight of control, in %": "150" })).await, @r#"
     {
-        "/conditions/0/weight": "Found 150; right would be 0 to 100.",
+        "/conditions/0/weight": "Please enter a number from 0 to 100; 150 is not.",
         "/name": "Please fill this in.",
     }
     "#);

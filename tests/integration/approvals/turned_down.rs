@@ -82,7 +82,7 @@ async fn what_should_be_different_can_be_said() {
     assert_eq!(bot.upgrade.experiment("Foo").unwrap()["conditions"][0]["assignmentWeight"], 70);
     thread.says("ana", "set the weights to 80/20").await;
     assert_snapshot!(thread.last(), @"
-    *Update “Foo”?*
+    *Change the weights of “Foo”?*
     *Conditions*  control 70%, variant 30% → *control 80%, variant 20%*
     *Of 1,000 new users*  about 354 control, 150 variant; 496 come to other experiments at the same point → *about 404 control, 99 variant; 497 come to other experiments at the same point*
     *Enrolled*  nobody

@@ -39,7 +39,7 @@ async fn an_experiment_nobody_can_take_part_in_says_so_when_it_is_started() {
     bot.upgrade.has("Rival", "enrolling");
     let mut thread = bot.user("ana").says("update Math Hints with filter mode excludeAll").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Change the filter mode of “Math Hints”?*
     *People on no list*  take part → *do not take part*
     *Enrolled*  nobody
     *Same points*  “*Rival*”, enrolling (running), at SelectSection / absolute_value_plot_equality

@@ -232,8 +232,8 @@ async fn a_platform_that_is_away_is_said_in_a_command_too() {
     bot.upgrade.is_down(Some(Down::Unavailable));
     bot.clock.advance(Duration::from_secs(180));
     assert_snapshot!(ana.types("/upgrade status").await, @"
-    UpGrade is running: *A/B Testing Backend*, version `6.5.0`.
-    UpGrade does not answer at the moment. This is from *3 min ago*.
+    UpGrade does not answer now. When I asked 3 min ago, it was running: *A/B Testing Backend*, version `6.5.0`.
+    Ask again in a minute, or tell whoever runs it.
     ");
     assert_snapshot!(ana.types("/upgrade list livehint-ai").await, @"
     1 experiment (in livehint-ai):

@@ -174,7 +174,7 @@ async fn weights_that_do_not_add_up_are_explained() {
         .says("create experiment Foo in assign-prog with conditions control, variant weights 70/40 at SelectSection/area_model")
         .await;
     assert_snapshot!(thread.heard(), @"
-    The weights have to add up to 100, and each has to be between 0 and 100. These add up to 110.
+    The weights add up to 110; they have to make 100, and each has to be between 0 and 100.
     Say the weights again, such as 50/50.
     ");
     thread.says("ana", "weights 60/40").await;

@@ -222,7 +222,7 @@ async fn factors_are_asked_for_and_checked() {
     ");
     thread.says("ana", "set the weights of Foo to 10/20/30/40").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Foo”?*
+    *Change the weights of “Foo”?*
     *Conditions*  hints=none; feedback=now 40%, hints=none; feedback=later 20%, hints=text; feedback=now 20%, hints=text; feedback=later 20% → *hints=none; feedback=now 10%, hints=none; feedback=later 20%, hints=text; feedback=now 30%, hints=text; feedback=later 40%*
     *Of 1,000 new users*  about 402 hints=none; feedback=now, 193 hints=none; feedback=later, 199 hints=text; feedback=now, 206 hints=text; feedback=later → *about 100 hints=none; feedback=now, 200 hints=none; feedback=later, 294 hints=text; feedback=now, 406 hints=text; feedback=later*
     *Enrolled*  nobody

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::sandbox::slack::faults::Fault;
+use countersign::sandbox::{slack::faults::Fault, upgrade::faults::Down};
 use insta::assert_snapshot;
 
 use crate::support::bot::{TestBot, eventually};
@@ -225,5 +225,14 @@ async fn those_who_are_named_are_told_once_and_it_is_edited() {
     *Start “Math Hints”* · Approved by @cy · ‹time›
     ‹Open the card›
     ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_platform_that_went_away_is_told_to_whoever_opens_the_tab() {
+    let bot = TestBot::start().await;
+    assert!(bot.user("ana").opens_home().await.contains("is running, version `6.5.0` (just now)"));
+    bot.upgrade.is_down(Some(Down::Unavailable));
+    assert!(bot.user("ana").opens_home().await.contains("does not answer; it did just now, version `6.5.0`"));
     bot.finish().await;
 }

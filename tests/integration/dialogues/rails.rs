@@ -36,7 +36,7 @@ async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("change the weights of Math Hints to 70/30").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Change the weights of “Math Hints”?*
     *Conditions*  control 50%, variant 50% → *control 70%, variant 30%*
     *Of 1,000 new users*  about 496 control, 504 variant → *about 689 control, 311 variant*
     *Enrolled*  nobody
@@ -50,13 +50,14 @@ async fn a_change_of_weights_says_how_newcomers_will_split_and_can_be_undone() {
     thread.heard();
     thread.clicks("ana", "Undo: put it back").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Change the weights of “Math Hints”?*
     *Conditions*  control 70%, variant 30% → *control 50%, variant 50%*
     *Of 1,000 new users*  about 689 control, 311 variant → *about 496 control, 504 variant*
     *Enrolled*  nobody
     *Same points*  no other live experiment
     It is inactive in assign-prog.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
+    This takes back what was done ‹time›: Changed the weights of “Math Hints”.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update] [Edit…] [Show all]
     ");
@@ -105,6 +106,7 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
     *Enrolled*  nobody
     *Same points*  “*Running Test*”, enrollmentComplete (paused), at SelectSection / area_model
     ⚠️ This cannot be undone. Nobody is enrolled.
+    This takes back what was done ‹time›: Created “Foo”. It is inactive until somebody starts it.
     Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
     [Delete for good] [Keep it] [Show all]
     ");
@@ -239,6 +241,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     *Used*  40 of 60
     *Status*  can be used → *revoked*
     From then on each test is asked about again. Tests that run already go on.
+    This takes back what was done ‹time›: Granted sa-‹id›: up to 60 simulated users in “Math Hints” until ‹day›.
     Asked by @cy · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [End it] [Keep it] [Show all]
     ");
@@ -338,7 +341,7 @@ async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     [simulated users] [starts and stops]
     ");
     thread.says("ana", "allow up to 5000 simulated users in Math Hints until Friday").await;
-    assert_snapshot!(thread.heard(), @"A standing approval is for 1 to 1000 simulated users.");
+    assert_snapshot!(thread.heard(), @"A standing approval is for 1 to 1000 simulated users; 5000 cannot be allowed.");
     thread.says("ana", "never mind").await;
     thread.heard();
     thread.says("ana", "list standing approvals").await;

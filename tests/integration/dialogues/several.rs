@@ -151,6 +151,7 @@ async fn a_start_is_scheduled_and_taken_back() {
     *Context*  `assign-prog`
     *Enrolled*  nobody
     *Same points*  no other live experiment
+    This takes back what was done ‹time›: Scheduled “Math Hints”: it starts on 2099-01-15 09:00 UTC.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Unschedule experiment] [Keep the date] [Edit…] [Show all]
     ");

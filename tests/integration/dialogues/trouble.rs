@@ -226,11 +226,11 @@ async fn when_the_outcome_cannot_be_known_that_is_said() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
-    ❔ UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again. It was sent ‹time›.
+    ❔ When it was sent, the connection was closed. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again. It was sent ‹time›.
     Asked by @ana · digest `‹id›`
     [Check again] [Mark as done] [Try again] [Abandon]
     ---
-    @ana, @bo UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
+    @ana, @bo When it was sent, the connection was closed. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
     I will not send it again by myself.
     [Show details]
     ");
@@ -269,5 +269,31 @@ async fn a_read_that_is_repeated_shows_in_the_status_line() {
     bot.settled().await;
     assert!(thread.heard().contains("Math Hints"));
     assert_eq!(thread.messages().len(), 1, "the line became the answer");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_answered_each_time_is_told() {
+    let bot = TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_millis(300)).await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    for _ in 0..3 {
+        bot.upgrade.will(Fault {
+            kind: Kind::Fail(500),
+            when: When::BeforeEffect,
+            only: Some("POST /api/experiments/state".to_owned()),
+        });
+    }
+    thread.heard();
+    thread.press("bo", "Start experiment").await;
+    eventually("a word about it", || thread.last().contains("No answer")).await;
+    for _ in 0..3 {
+        bot.settled().await;
+        bot.clock.advance(Duration::from_secs(5));
+    }
+    bot.settled().await;
+    let heard = thread.heard();
+    let told = heard.lines().find(|line| line.contains("3 times")).unwrap_or_default();
+    assert_snapshot!(told, @"❔ It was sent 3 times, and each time it answered 500. When I read it back, nothing had changed. It may or may not have happened: please look before asking again. It was sent ‹time›.");
+    assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;
 }

@@ -10,7 +10,7 @@ async fn a_new_name_is_shown_before_and_after() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("rename Math Hints to Algebra Hints").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Rename “Math Hints” to “Algebra Hints”?*
     *Name*  Math Hints → *Algebra Hints*
     *Enrolled*  nobody
     *Same points*  no other live experiment
@@ -20,7 +20,7 @@ async fn a_new_name_is_shown_before_and_after() {
     ");
     thread.clicks("bo", "Update experiment").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Rename “Math Hints” to “Algebra Hints”?*
     *Name*  Math Hints → *Algebra Hints*
     *Enrolled*  nobody
     *Same points*  no other live experiment
@@ -45,7 +45,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("set the weights of Lesson Video Hints to 50/25/25").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Lesson Video Hints”?*
+    *Change the weights of “Lesson Video Hints”?*
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
     *Of 1,000 new users*  about 340 control, 319 question-hint-default, 341 question-hint-tutorbot → *about 496 control, 247 question-hint-default, 257 question-hint-tutorbot*
     *Enrolled*  24 people
@@ -58,7 +58,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     ");
     thread.clicks("ana", "Update experiment").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Lesson Video Hints”?*
+    *Change the weights of “Lesson Video Hints”?*
     *Conditions*  control 34%, question-hint-default 33%, question-hint-tutorbot 33% → *control 50%, question-hint-default 25%, question-hint-tutorbot 25%*
     *Of 1,000 new users*  about 340 control, 319 question-hint-default, 341 question-hint-tutorbot → *about 496 control, 247 question-hint-default, 257 question-hint-tutorbot*
     *Enrolled*  24 people
@@ -67,7 +67,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     It is enrolling (running) in mathstream.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 31.
     Approved by @ana · ‹time›
-    ✅ Updated “Lesson Video Hints”: conditions.
+    ✅ Changed the weights of “Lesson Video Hints”.
     Asked by @ana · digest `‹id›`
     [Undo: put it back]
     ---
@@ -80,7 +80,7 @@ async fn new_weights_are_shown_condition_by_condition() {
 
     thread.clicks("ana", "Undo: put it back").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Lesson Video Hints”?*
+    *Change the weights of “Lesson Video Hints”?*
     *Conditions*  control 50%, question-hint-default 25%, question-hint-tutorbot 25% → *control 34%, question-hint-default 33%, question-hint-tutorbot 33%*
     *Of 1,000 new users*  about 496 control, 247 question-hint-default, 257 question-hint-tutorbot → *about 340 control, 319 question-hint-default, 341 question-hint-tutorbot*
     *Enrolled*  24 people
@@ -88,6 +88,7 @@ async fn new_weights_are_shown_condition_by_condition() {
     ⚠️ It is enrolling (running): the 24 people enrolled keep their condition, everybody else is drawn anew.
     It is enrolling (running) in mathstream.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 30.
+    This takes back what was done ‹time›: Changed the weights of “Lesson Video Hints”.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update] [Edit…] [Show all]
     ");
@@ -104,7 +105,7 @@ async fn several_fields_at_once_and_none_at_all() {
     ");
     thread.says("ana", "set the description of Math Hints to Do worked hints help?").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Change the description of “Math Hints”?*
     *Description*  Worked hints when the graph of an absolute value is compared. → *Do worked hints help?*
     *Enrolled*  nobody
     *Same points*  no other live experiment

@@ -127,7 +127,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("add u1, u2 to the inclusion list of Math Hints").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  nobody → *u1, u2*
     *Enrolled*  nobody
     *Same points*  no other live experiment
@@ -140,7 +140,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     thread.heard();
     thread.says("ana", "exclude class 5B from Math Hints").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Change the exclusion list of “Math Hints”?*
     *Exclusion list*  nobody → *classId 5B*
     *Enrolled*  nobody
     *Same points*  no other live experiment
@@ -152,7 +152,7 @@ async fn people_are_put_on_lists_and_taken_off() {
     thread.heard();
     thread.says("ana", "remove u1 from the inclusion list of Math Hints").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  u1, u2 → *u2*
     *Enrolled*  nobody
     *Same points*  no other live experiment
@@ -163,14 +163,14 @@ async fn people_are_put_on_lists_and_taken_off() {
     ");
     thread.clicks("ana", "Update experiment").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  u1, u2 → *u2*
     *Enrolled*  nobody
     *Same points*  no other live experiment
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
     It is inactive in assign-prog.
     Approved by @ana · ‹time›
-    ✅ Updated “Math Hints”: inclusion list.
+    ✅ Changed the inclusion list of “Math Hints”.
     Asked by @ana · digest `‹id›`
     [Undo: put it back]
     ---
@@ -179,12 +179,13 @@ async fn people_are_put_on_lists_and_taken_off() {
     ");
     thread.clicks("ana", "Undo: put it back").await;
     assert_snapshot!(thread.heard(), @"
-    *Update “Math Hints”?*
+    *Change the inclusion list of “Math Hints”?*
     *Inclusion list*  u2 → *u1, u2*
     *Enrolled*  nobody
     *Same points*  no other live experiment
     ⚠️ People on no list take part as well, so the inclusion list only helps people whose group is excluded.
     It is inactive in assign-prog.
+    This takes back what was done ‹time›: Changed the inclusion list of “Math Hints”.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Update experiment] [Don't update] [Edit…] [Show all]
     ");

@@ -204,6 +204,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         decisions: Vec::new(),
         intent_at: None,
         sends: 0,
+        answers: Vec::new(),
         progress: None,
         progress_at: None,
         interrupted_at: None,

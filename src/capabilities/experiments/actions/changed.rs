@@ -25,6 +25,7 @@ pub(super) fn changed(shown: &Value, found: &Value) -> Vec<Fact> {
             "status" => facts.insert(0, difference("Status", status(before), status(now))),
             "statuses" => facts.extend(statuses(before, now)),
             "before" => facts.extend(fields(before, now)),
+            "rest" => facts.extend(rest_of_it(before, now)),
             "start_on" => facts.push(difference("Starts", time(before), time(now))),
             "updated_at" => facts.push(difference("Last changed", time(before), time(now))),
             "version_number" => {} // says no more than the time does
@@ -35,8 +36,29 @@ pub(super) fn changed(shown: &Value, found: &Value) -> Vec<Fact> {
         }
     }
     facts.extend(differences(&json!(rest.0), &json!(rest.1)));
-    facts.sort_by_key(|fact| fact.label == "Last changed");
+    facts.sort_by_key(|fact| (fact.label == "Last changed", fact.label != "Status"));
+    if facts.iter().all(|fact| fact.label == "Last changed") {
+        facts.splice(0..0, unchanged(shown));
+    }
     facts
+}
+
+/// What a change left alone, which stands in words; the status first.
+fn rest_of_it(before: &Value, now: &Value) -> Vec<Fact> {
+    let words = |all: &Value, label: &str| all[label].as_str().unwrap_or("none").to_owned();
+    let labels = before.as_object().into_iter().flat_map(Map::keys);
+    let differs = labels.filter(|label| before[label.as_str()] != now[label.as_str()]);
+    differs.map(|label| difference(label.as_str(), words(before, label), words(now, label))).collect()
+}
+
+/// What is known to be as it was, where nothing but the time of the last change tells that there was one.
+fn unchanged(shown: &Value) -> Vec<Fact> {
+    let status = shown["rest"]["Status"].as_str().map(|status| difference("Status", status, "the same"));
+    let fields = Field::ALL.into_iter().filter_map(|field| {
+        let before = shown["before"].get(field.label())?;
+        Some(difference(field.label(), field.words(before), "the same"))
+    });
+    status.into_iter().chain(fields).collect()
 }
 
 /// The fields that an update changes: their words are those of its card.
@@ -94,6 +116,28 @@ mod tests {
         Last changed: 2026-11-20 15:51 UTC → 2026-11-20 16:02 UTC
         ");
         assert!(changed(&shown, &shown).is_empty());
+    }
+
+    #[test]
+    fn what_a_change_leaves_alone_is_told_where_it_moved() {
+        let state = |status: &str, points: &str, updated_at: &str| {
+            json!({
+                "updated_at": updated_at,
+                "before": { "Name": "Math Hints" },
+                "rest": { "Decision points": points, "Status": status, "Tags": "none" },
+            })
+        };
+        let shown = state("running", "S / one", "2026-11-20T21:12:00.000Z");
+        assert_snapshot!(told(&shown, &state("paused", "S / one, S / two", "2026-11-20T21:13:00.000Z")), @"
+        Status: running → paused
+        Decision points: S / one → S / one, S / two
+        Last changed: 2026-11-20 21:12 UTC → 2026-11-20 21:13 UTC
+        ");
+        assert_snapshot!(told(&shown, &state("running", "S / one", "2026-11-20T21:13:00.000Z")), @"
+        Status: running → the same
+        Name: Math Hints → the same
+        Last changed: 2026-11-20 21:12 UTC → 2026-11-20 21:13 UTC
+        ");
     }
 
     #[test]

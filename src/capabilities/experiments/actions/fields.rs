@@ -184,6 +184,27 @@ impl Field {
         }
     }
 
+    /// Its name in the middle of a sentence.
+    pub(super) fn said(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Description => "description",
+            Self::Tags => "tags",
+            Self::Conditions => "conditions",
+            Self::DecisionPoints => "decision points",
+            Self::Unit => "assignment unit",
+            Self::Consistency => "consistency rule",
+            Self::PostRule => "post-experiment rule",
+            Self::FilterMode => "filter mode",
+            Self::Payloads => "payloads",
+            Self::ConditionOrder => "order of conditions",
+            Self::Ending => "end of enrolment",
+            Self::EndOn => "end date",
+            Self::Inclusion => "inclusion list",
+            Self::Exclusion => "exclusion list",
+        }
+    }
+
     /// How it reads in `view`.
     pub(super) fn read(self, view: &View) -> Value {
         match self {

@@ -115,7 +115,7 @@ impl ActionKind for UpdateExperiment {
     async fn preconditions(&self, record: &ActionRecord) -> Result<Value, Outcome> {
         let changes: Changes = stored(record)?;
         match self.0.single(changes.experiment).await {
-            Ok(experiment) => Ok(what_was_shown(&changes, &experiment.view)),
+            Ok(experiment) => Ok(as_it_was_shown(record, &changes, &experiment.view)),
             Err(Error::NotFound { .. }) => Err(failed(ErrorKind::NotFound, outcomes::gone(&changes.experiment_name))),
             Err(error) => Err(unread(&error)),
         }
@@ -137,7 +137,7 @@ impl ActionKind for UpdateExperiment {
             Err(error) => return Performed::Ended(unread(&error)),
         };
         // What is put back replaces everything, so it must be an edit of exactly what the card was made from.
-        if what_was_shown(&changes, &experiment.view) != record.preconditions
+        if as_it_was_shown(record, &changes, &experiment.view) != record.preconditions
             && !changes.is_begun(&experiment.view, &record.preconditions["before"])
         {
             let summary = outcomes::changed_meanwhile(&changes.experiment_name);
@@ -190,7 +190,7 @@ impl ActionKind for UpdateExperiment {
         if lacking.is_empty() {
             return Probed::Happened(done(record, result(&changes)));
         }
-        if what_was_shown(&changes, &now) == record.preconditions
+        if as_it_was_shown(record, &changes, &now) == record.preconditions
             || changes.is_begun(&now, &record.preconditions["before"])
         {
             return Probed::DidNotHappen; // or not all of it: what is there already is not sent again
@@ -208,7 +208,7 @@ impl UpdateExperiment {
         match self.0.single(changes.experiment).await {
             Ok(now) => match changes.lacking(&now.view).as_slice() {
                 [] => done(record, result(changes)),
-                _ if what_was_shown(changes, &now.view) == record.preconditions => {
+                _ if as_it_was_shown(record, changes, &now.view) == record.preconditions => {
                     failed(access::kind(error), not_done(error))
                 }
                 lacking => {
@@ -256,10 +256,33 @@ impl UpdateExperiment {
     }
 }
 
-/// The fields as the card showed them, and the time of the last change.
+/// The fields as the card showed them, the time of the last change, and in words how the rest stands: if somebody changes
+/// that, people are told what it was.
 fn what_was_shown(changes: &Changes, experiment: &View) -> Value {
     let before: Map<_, _> = changes.fields().map(|field| (field.label().to_owned(), field.read(experiment))).collect();
-    json!({ "before": before, "updated_at": experiment.updated_at, "version_number": experiment.version_number })
+    json!({
+        "before": before, "updated_at": experiment.updated_at, "version_number": experiment.version_number,
+        REST: rest(changes, experiment),
+    })
+}
+
+/// Where [`what_was_shown`] keeps the rest.
+const REST: &str = "rest";
+
+/// The status and the fields that are left alone, in the words of a card.
+fn rest(changes: &Changes, experiment: &View) -> Map<String, Value> {
+    let left_alone = Field::ALL.into_iter().filter(|field| field.after(changes).is_none());
+    let words = left_alone.map(|field| (field.label().to_owned(), json!(field.words(&field.read(experiment)))));
+    std::iter::once(("Status".to_owned(), json!(experiment.state.display()))).chain(words).collect()
+}
+
+/// The same, as far as `record` has it: earlier ones do not have the rest.
+fn as_it_was_shown(record: &ActionRecord, changes: &Changes, experiment: &View) -> Value {
+    let mut now = what_was_shown(changes, experiment);
+    if let (None, Some(all)) = (record.preconditions.get(REST), now.as_object_mut()) {
+        all.remove(REST);
+    }
+    now
 }
 
 fn result(changes: &Changes) -> Value {
@@ -369,6 +392,19 @@ fn removes(changes: &Changes, experiment: &View) -> bool {
     condition_goes || point_goes
 }
 
+/// What changes, as it is said in the middle of a sentence. New weights alone are no new conditions.
+fn changed_things(changes: &Changes, experiment: &View) -> Vec<&'static str> {
+    let new_codes = changes.conditions.as_ref().is_some_and(|after| {
+        let before = experiment.conditions.iter().map(|condition| &condition.condition_code);
+        !before.eq(after.iter().map(|condition| &condition.code))
+    });
+    let said = |field: Field| match field {
+        Field::Conditions if !new_codes => "weights",
+        field => field.said(),
+    };
+    changes.fields().map(said).collect()
+}
+
 fn card(changes: &Changes, experiment: &View, warnings: Vec<Text>) -> Card {
     let name = &experiment.name;
     let facts = Field::ALL.into_iter().filter_map(|field| {
@@ -376,16 +412,9 @@ fn card(changes: &Changes, experiment: &View, warnings: Vec<Text>) -> Card {
         Some(change(field.label(), field.words(&field.read(experiment)), field.words(&after)))
     });
     let facts: Vec<_> = facts.collect();
-    let done = match (&changes.new_name, facts.as_slice()) {
-        (Some(new_name), [_]) => format!("Renamed “{name}” to “{new_name}”."),
-        (new_name, facts) => {
-            let changed: Vec<_> = facts.iter().map(|fact| fact.label.to_lowercase()).collect();
-            let changed = if changed.len() > 3 { format!("{} fields", changed.len()) } else { changed.join(", ") };
-            format!("Updated “{}”: {changed}.", new_name.as_ref().unwrap_or(name))
-        }
-    };
+    let (title, done) = outcomes::update_words(name, changes.new_name.as_deref(), &changed_things(changes, experiment));
     Card {
-        title: format!("Update “{name}”?"),
+        title,
         facts,
         warnings,
         notes: vec![Text::from(format!("It is {} in {}.", experiment.state.display(), experiment.context()))],

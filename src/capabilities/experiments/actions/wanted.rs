@@ -174,6 +174,9 @@ pub(super) async fn changes(
     if by == "within-subjects" && experiment.condition_order.is_none() {
         order.get_or_insert_with(|| choices::ORDERS[0].to_owned());
     }
+    if unit.is_some() && by != "within-subjects" {
+        order = None; // it was for a unit that was chosen in between
+    }
     let codes: Vec<_> = match &conditions {
         Some(conditions) => conditions.iter().map(|c| c.code.clone()).collect(),
         None => experiment.conditions.iter().map(|c| c.condition_code.clone()).collect(),

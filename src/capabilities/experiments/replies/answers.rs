@@ -38,6 +38,21 @@ pub fn health_reply(answer: &Value) -> Reply {
     }
 }
 
+/// That the platform does not answer, and what it said when it did, `ago`.
+pub fn health_before(answer: &Value, ago: &str) -> Reply {
+    let text = Text::from("UpGrade does not answer now. ");
+    Reply::text(match Health::deserialize(answer) {
+        Ok(Health { name, version }) => text
+            .plain(format!("When I asked {ago}, it was running: "))
+            .bold(name)
+            .plain(", version ")
+            .code(version)
+            .plain("."),
+        Err(_) => text.plain(format!("It did {ago}.")),
+    })
+    .hint("Ask again in a minute, or tell whoever runs it.")
+}
+
 /// The data as a file below the reply; `about` becomes its name.
 pub fn json_file(reply: Reply, about: &str, title: &str, data: &Value) -> Reply {
     let words = about.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -132,6 +147,10 @@ mod tests {
     fn health_is_one_sentence() {
         let answer = json!({ "name": "A/B Testing Backend", "version": "6.5.0" });
         assert_snapshot!(read(&health_reply(&answer)), @"UpGrade is running: A/B Testing Backend, version 6.5.0.");
+        assert_snapshot!(read(&health_before(&answer, "3 min ago")), @r"
+        UpGrade does not answer now. When I asked 3 min ago, it was running: A/B Testing Backend, version 6.5.0.
+        Ask again in a minute, or tell whoever runs it.
+        ");
         assert_snapshot!(read(&health_reply(&json!(null))), @r"
         I read something from UpGrade that I do not understand, so I would rather not say anything about it.
         Ask again, or tell whoever runs me.

@@ -192,6 +192,19 @@ pub fn each(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
     text
 }
 
+/// The title of the card of an update, and the sentence that it is done.
+pub fn update_words(name: &str, new_name: Option<&str>, things: &[&str]) -> (String, String) {
+    let now = new_name.unwrap_or(name);
+    let listed = if things.len() > 3 { format!("{} fields", things.len()) } else { things.join(", ") };
+    match (new_name, things) {
+        (Some(new_name), [_]) => {
+            (format!("Rename “{name}” to “{new_name}”?"), format!("Renamed “{name}” to “{new_name}”."))
+        }
+        (_, [thing]) => (format!("Change the {thing} of “{name}”?"), format!("Changed the {thing} of “{name}”.")),
+        _ => (format!("Update “{name}”: {listed}?"), format!("Updated “{now}”: {listed}.")),
+    }
+}
+
 /// The status read back is neither the old nor the new one.
 pub fn elsewhere(name: &str, now: &str) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain(format!("” is {now}."))

@@ -123,8 +123,8 @@ pub fn weights_do_not_fit(codes: &[String]) -> Reply {
 /// Weights that do not add up.
 pub fn weights_do_not_add_up(total: f64, shares: &[f64]) -> Reply {
     Reply::text(format!(
-        "The weights have to add up to 100, and each has to be between 0 and 100. These add up to {}.",
-        { rules::number(total) }
+        "The weights add up to {}; they have to make 100, and each has to be between 0 and 100.",
+        rules::number(total)
     ))
     .hint(format!(
         "Say the weights again, such as {}.",
@@ -162,8 +162,20 @@ pub fn no_time(asked: &str) -> Reply {
 
 /// Parameters of a form that cannot be read.
 pub fn unreadable_parameters(why: &str) -> Reply {
-    Reply::text(Text::new().plain("I could not make sense of what was asked: ").code(why).plain("."))
-        .hint("Say it again in other words.")
+    let Some(number) = no_count(why) else {
+        return Reply::text(Text::new().plain("I could not make sense of what was asked: ").code(why).plain("."))
+            .hint("Say it again in other words.");
+    };
+    Reply::text(Text::from("I need a whole number here that is not below zero; ").bold(number).plain(" is not one."))
+        .hint("Say it again with such a number.")
+}
+
+/// The number that stands where something is counted, and cannot be: below zero, or with a fraction.
+fn no_count(why: &str) -> Option<&str> {
+    let (found, expected) = why.split_once(", expected ")?;
+    let counts = ["u64", "u32", "usize", "i64"].iter().any(|kind| expected.starts_with(kind));
+    let number = found.split_once(": integer `").or_else(|| found.split_once(": floating point `"))?.1;
+    number.strip_suffix('`').filter(|_| counts)
 }
 
 /// A user id that cannot travel in a header.
@@ -436,7 +448,7 @@ mod tests {
         Write them in that order, such as 70/30, or by name.
         ");
         assert_snapshot!(read(&weights_do_not_add_up(110.0, &[70.0, 30.0])), @r"
-        The weights have to add up to 100, and each has to be between 0 and 100. These add up to 110.
+        The weights add up to 110; they have to make 100, and each has to be between 0 and 100.
         Say the weights again, such as 70/30.
         ");
     }
@@ -495,6 +507,8 @@ mod tests {
             bad_code("default", "it is reserved"),
             not_one_of("assignment unit", "team", &["individual", "group"]),
             unreadable_parameters("weights: not a list"),
+            unreadable_parameters("invalid value: integer `-5`, expected u64"),
+            unreadable_parameters("invalid type: floating point `1.5`, expected u64"),
             bad_user(),
             no_change_given("Math Hints"),
             unknown_condition("purple", "Math Hints", &["control".into(), "variant".into()]),
@@ -506,6 +520,10 @@ mod tests {
         The assignment unit cannot be “team”, only individual, group.
         I could not make sense of what was asked: weights: not a list.
         Say it again in other words.
+        I need a whole number here that is not below zero; -5 is not one.
+        Say it again with such a number.
+        I need a whole number here that is not below zero; 1.5 is not one.
+        Say it again with such a number.
         A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends.
         What should I change about “Math Hints”?
         Its name, description, tags, weights, conditions, decision points, who draws a lot, or what holds afterwards.
