@@ -9,13 +9,17 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::approvals::policy::Person;
+use super::approvals::policy::{self, Person};
 use crate::{
     clock::{Clock, Timestamp},
-    graph::action::{ActionRecord, Approver},
+    graph::{
+        action::{ActionRecord, Approver},
+        standing::Entitled,
+    },
     ids::UserId,
     slack::client::{Error, SlackClient},
 };
@@ -114,5 +118,14 @@ impl Groups {
 
     fn known(&self, group: &str) -> Option<Known> {
         self.0.known.lock().expect("no holder panics").get(group).cloned()
+    }
+}
+
+#[async_trait]
+impl Entitled for Groups {
+    async fn who_may_approve(&self, record: &ActionRecord, people: &[UserId]) -> Vec<UserId> {
+        let asked = join_all(people.iter().map(|by| async move { (by, self.person(record, by, true).await) }));
+        let may = asked.await.into_iter().filter(|(by, person)| policy::may_approve(record, by, person).is_ok());
+        may.map(|(by, _)| by.clone()).collect()
     }
 }
