@@ -162,6 +162,7 @@ impl Bot {
             clock: clock.clone(),
             slack: slack.clone(),
             quick: quick.clone(),
+            policy_for: policy_for.clone(),
             groups: groups.clone(),
             links: links.clone(),
             tasks: tasks.clone(),

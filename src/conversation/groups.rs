@@ -4,7 +4,7 @@
 //! it is told that. A list of what waits may be a minute old, and is shorter rather than late.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -69,11 +69,14 @@ impl Groups {
 
     /// What is known about a person who decides about this action. `in_channel`: whether they do so in its channel.
     pub async fn person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Person {
-        let named = record.approvers().filter_map(|approver| match approver {
-            Approver::Group(group) => Some(group),
-            Approver::Channel | Approver::Requester | Approver::User(_) => None,
-        });
-        let looked_up = join_all(named.map(|group| async move { (group, self.members(group, FOR_A_DECISION).await) }));
+        let named =
+            record.approvers().chain(record.policy.also.iter().flatten()).filter_map(|approver| match approver {
+                Approver::Group(group) => Some(group),
+                Approver::Channel | Approver::Requester | Approver::User(_) => None,
+            });
+        let named: BTreeSet<_> = named.collect();
+        let looked_up =
+            join_all(named.into_iter().map(|group| async move { (group, self.members(group, FOR_A_DECISION).await) }));
         let mut person = Person { in_channel, ..Person::default() };
         for (group, members) in looked_up.await {
             match members {
@@ -96,6 +99,11 @@ impl Groups {
         let known = Known { members: members.clone(), asked };
         self.0.known.lock().expect("no holder panics").insert(group.to_owned(), known);
         Ok(members)
+    }
+
+    /// The members of a group as they are known for what people are shown; nothing if they are not.
+    pub async fn members_lately(&self, group: &str) -> Option<Vec<UserId>> {
+        self.members(group, FOR_A_LIST).await.ok()
     }
 
     /// The members of a group as far as they are known: as Slack said last where it does not answer, or none.
