@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     clock::Timestamp,
-    ids::{ApprovalId, RunId, Slot, UserId},
+    ids::{ApprovalId, ChannelId, RunId, Slot, UserId},
 };
 
 /// A run of text with one look.
@@ -25,6 +25,8 @@ pub enum Span {
     Code(String),
     /// A person; Slack shows the name. Notifies them.
     Person(UserId),
+    /// A channel; Slack shows the name, to those who may know it.
+    Channel(ChannelId),
     /// A moment in the reader's own time zone.
     Moment(Timestamp),
     /// A link with its words.
@@ -77,6 +79,12 @@ impl Text {
         self
     }
 
+    /// Adds a channel.
+    pub fn channel(mut self, channel: ChannelId) -> Self {
+        self.0.push(Span::Channel(channel));
+        self
+    }
+
     /// Adds a moment.
     pub fn moment(mut self, at: Timestamp) -> Self {
         self.0.push(Span::Moment(at));
@@ -102,6 +110,7 @@ impl Text {
             .map(|span| match span {
                 Span::Plain(t) | Span::Bold(t) | Span::Italic(t) | Span::Code(t) => t.clone(),
                 Span::Person(user) => format!("@{user}"),
+                Span::Channel(channel) => format!("#{channel}"),
                 Span::Moment(at) => at.to_string(),
                 Span::Link { text, .. } => text.clone(),
             })

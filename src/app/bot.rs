@@ -98,7 +98,8 @@ impl Bot {
             .await
             .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
         let slack = parts::slack(config)?;
-        let book = Arc::new(Book::new(store.clone(), clock.clone()));
+        let groups = Groups::new(slack.clone(), clock.clone(), parts::groups_named(config));
+        let book = Arc::new(Book::new(store.clone(), clock.clone(), Arc::new(groups.clone())));
         let registry = parts::capabilities(config, clock.clone(), Some(&book))?;
         let account = who_are_we(&slack).await?;
         let us = account.identity;
@@ -108,7 +109,6 @@ impl Bot {
         let (model, rules) = parts::models(config)?;
         let (model, pulse) = watched(model, &clock);
         let quick = QuickAnswers::new(registry.clone(), clock.clone(), pulse);
-        let groups = Groups::new(slack.clone(), clock.clone(), parts::groups_named(config));
         let settings = parts::told_settings(config, &registry);
         let approvals = config.approvals.clone();
         let policy_for: PolicyFor = Arc::new(move |matter| policy::policy_for(&approvals, matter));
@@ -162,6 +162,7 @@ impl Bot {
             clock: clock.clone(),
             slack: slack.clone(),
             quick: quick.clone(),
+            policy_for: policy_for.clone(),
             groups: groups.clone(),
             links: links.clone(),
             tasks: tasks.clone(),

@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::Url;
 
-use super::{check_approvers, parts, stdout::told};
+use super::{check_approvers, check_scopes, parts, stdout::told};
 use crate::{
     clock::SystemClock,
     config::{Config, SlackMode, StoreKind},
@@ -37,7 +37,7 @@ pub struct Line {
 
 /// Looks at everything that the settings name.
 pub async fn run(config: &Config) -> Vec<Line> {
-    vec![
+    let mut lines = vec![
         Line { what: "slack", result: slack(config).await },
         Line { what: "scopes", result: scopes(config).await },
         Line { what: "events", result: events(config).await },
@@ -46,7 +46,11 @@ pub async fn run(config: &Config) -> Vec<Line> {
         Line { what: "upgrade", result: upgrade(config).await },
         Line { what: "actions", result: actions(config) },
         Line { what: "approvers", result: check_approvers::run(config).await },
-    ]
+    ];
+    if check_scopes::names_any(config) {
+        lines.push(Line { what: "contexts", result: check_scopes::run(config).await });
+    }
+    lines
 }
 
 /// What is wrong with the settings as far as that can be told without asking anybody; all of it.

@@ -14,7 +14,10 @@ use crate::{
     },
     clock::Clock,
     config::{Config, StoreKind},
-    conversation::{approvals::policy, commands::settings::Settings},
+    conversation::{
+        approvals::policy,
+        commands::settings::{self, Settings, Told},
+    },
     graph::{action::Scope, engine::Matter, store::Store},
     model::{
         Model,
@@ -144,13 +147,25 @@ pub fn groups_named(config: &Config) -> Vec<String> {
 
 /// What people are told of the settings.
 pub fn told_settings(config: &Config, registry: &Registry) -> Settings {
-    let policies = registry.actions.iter().map(|(name, kind)| {
-        let matter = Matter { action: name, irreversible: kind.irreversible(), scope: &Scope::default() };
-        ((*name).to_owned(), policy::policy_for(&config.approvals, &matter))
+    let within = |scope: &Scope| {
+        let told = registry.actions.iter().map(|(name, kind)| {
+            let policy =
+                |irreversible| policy::policy_for(&config.approvals, &Matter { action: name, irreversible, scope });
+            Told { action: (*name).to_owned(), policy: policy(kind.irreversible()), irreversible: policy(true) }
+        });
+        told.collect::<Vec<_>>()
+    };
+    let policies = within(&Scope::default());
+    let contexts = config.approvals.contexts.keys().map(|context| {
+        let there = within(&Scope::default().in_context(context.as_str()));
+        (context.clone(), settings::different(there, &policies))
     });
+    let contexts = contexts.collect();
     let key = config.model.api_key.as_ref().filter(|key| !key.expose_secret().trim().is_empty());
     Settings {
-        policies: policies.collect(),
+        policies,
+        contexts,
+        envelopes: config.approvals.envelopes.clone(),
         model: key.map(|_| config.model.name.clone()),
         expires_after: config.approvals.expires_after,
         threads: config.workers.threads,

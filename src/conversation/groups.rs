@@ -4,18 +4,22 @@
 //! it is told that. A list of what waits may be a minute old, and is shorter rather than late.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
+use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::approvals::policy::Person;
+use super::approvals::policy::{self, Person};
 use crate::{
     clock::{Clock, Timestamp},
-    graph::action::{ActionRecord, Approver},
+    graph::{
+        action::{ActionRecord, Approver},
+        standing::Entitled,
+    },
     ids::UserId,
     slack::client::{Error, SlackClient},
 };
@@ -65,11 +69,14 @@ impl Groups {
 
     /// What is known about a person who decides about this action. `in_channel`: whether they do so in its channel.
     pub async fn person(&self, record: &ActionRecord, by: &UserId, in_channel: bool) -> Person {
-        let named = record.approvers().filter_map(|approver| match approver {
-            Approver::Group(group) => Some(group),
-            Approver::Channel | Approver::Requester | Approver::User(_) => None,
-        });
-        let looked_up = join_all(named.map(|group| async move { (group, self.members(group, FOR_A_DECISION).await) }));
+        let named =
+            record.approvers().chain(record.policy.also.iter().flatten()).filter_map(|approver| match approver {
+                Approver::Group(group) => Some(group),
+                Approver::Channel | Approver::Requester | Approver::User(_) => None,
+            });
+        let named: BTreeSet<_> = named.collect();
+        let looked_up =
+            join_all(named.into_iter().map(|group| async move { (group, self.members(group, FOR_A_DECISION).await) }));
         let mut person = Person { in_channel, ..Person::default() };
         for (group, members) in looked_up.await {
             match members {
@@ -94,6 +101,11 @@ impl Groups {
         Ok(members)
     }
 
+    /// The members of a group as they are known for what people are shown; nothing if they are not.
+    pub async fn members_lately(&self, group: &str) -> Option<Vec<UserId>> {
+        self.members(group, FOR_A_LIST).await.ok()
+    }
+
     /// The members of a group as far as they are known: as Slack said last where it does not answer, or none.
     async fn lately(&self, group: &str) -> Vec<UserId> {
         match self.members(group, FOR_A_LIST).await {
@@ -114,5 +126,14 @@ impl Groups {
 
     fn known(&self, group: &str) -> Option<Known> {
         self.0.known.lock().expect("no holder panics").get(group).cloned()
+    }
+}
+
+#[async_trait]
+impl Entitled for Groups {
+    async fn who_may_approve(&self, record: &ActionRecord, people: &[UserId]) -> Vec<UserId> {
+        let asked = join_all(people.iter().map(|by| async move { (by, self.person(record, by, true).await) }));
+        let may = asked.await.into_iter().filter(|(by, person)| policy::may_approve(record, by, person).is_ok());
+        may.map(|(by, _)| by.clone()).collect()
     }
 }

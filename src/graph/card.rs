@@ -5,7 +5,7 @@
 
 use super::action::{ActionRecord, Approver, ErrorKind, Escalation, Outcome, Policy, Status, Verdict};
 use crate::{
-    ids::UserId,
+    ids::{ChannelId, UserId},
     reply::{CardState, FollowUp, Meter, Text},
 };
 
@@ -80,9 +80,10 @@ impl ActionRecord {
     /// Whether nobody can approve it where it was asked for: those who read the conversation may, but only who asked reads
     /// it.
     pub fn is_out_of_reach(&self) -> bool {
-        let Policy { approvers, own_request, needed, .. } = &self.policy;
+        let Policy { approvers, also, own_request, needed, .. } = &self.policy;
         let readers = |approver: &Approver| matches!(approver, Approver::Channel | Approver::Requester);
-        let alone = self.thread.channel.is_direct() && !approvers.is_empty() && approvers.iter().all(readers);
+        let of_readers = std::iter::once(approvers).chain(also).any(|list| list.iter().all(readers));
+        let alone = self.thread.channel.is_direct() && !approvers.is_empty() && of_readers;
         alone && (!own_request || *needed > 1)
     }
 
@@ -185,19 +186,56 @@ impl ActionRecord {
 impl ActionRecord {
     /// Who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
-        let but = match (self.policy.own_request, self.edits.is_empty()) {
+        self.deciders_of(Place::Here)
+    }
+
+    /// Who may decide, for somebody who does not read it in the channel of the request: “anyone in #experiments”.
+    pub fn deciders_elsewhere(&self) -> Text {
+        self.deciders_of(Place::Elsewhere(&self.thread.channel))
+    }
+
+    fn deciders_of(&self, place: Place<'_>) -> Text {
+        let Policy { approvers, also, own_request, .. } = &self.policy;
+        let usual = Listed { approvers: approvers.iter().collect(), also };
+        let more: Vec<_> = match also.as_slice() {
+            [] => self.brought_in().iter().filter(|one| !approvers.contains(one)).collect(),
+            _ => self.brought_in().iter().collect(),
+        };
+        let but = match (own_request, self.edits.is_empty()) {
             (true, _) => "",
             (false, true) => "the person who asked",
             (false, false) => "whoever asked or edited",
         };
-        in_words(&self.approvers().collect::<Vec<_>>(), but)
+        in_words(usual, more, but, place, |approver| self.is_in_vain(approver))
     }
-}
 
-impl Escalation {
-    /// Who may decide besides, as the subject of a sentence.
-    pub fn deciders(&self) -> Text {
-        in_words(&self.approvers.iter().collect::<Vec<_>>(), "")
+    /// Those who may decide from the moment on that more people are brought in, and could not before.
+    pub fn newcomers(&self) -> Vec<&Approver> {
+        let Policy { approvers, also, escalation, .. } = &self.policy;
+        let mut new: Vec<&Approver> = Vec::new();
+        for approver in escalation.iter().flat_map(|escalation| &escalation.approvers) {
+            let known = (also.is_empty() && approvers.contains(approver)) || new.contains(&approver);
+            if !known && !self.is_in_vain(approver) {
+                new.push(approver);
+            }
+        }
+        new
+    }
+
+    /// They, as the subject of a sentence.
+    pub fn newcomers_in_words(&self) -> Text {
+        let new = Listed { approvers: self.newcomers(), also: &[] };
+        in_words(new, Vec::new(), "", Place::Here, |_| false)
+    }
+
+    /// Whether somebody is named who may not decide, since it is their own request.
+    fn is_in_vain(&self, approver: &Approver) -> bool {
+        let is_own = match approver {
+            Approver::Requester => true,
+            Approver::User(user) => self.is_request_of(user),
+            Approver::Channel | Approver::Group(_) => false,
+        };
+        is_own && !self.policy.own_request
     }
 }
 
@@ -205,37 +243,99 @@ impl Policy {
     /// Who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
         let but = if self.own_request { "" } else { "the person who asked" };
-        in_words(&self.approvers.iter().collect::<Vec<_>>(), but)
+        let listed = Listed { approvers: self.approvers.iter().collect(), also: &self.also };
+        in_words(listed, Vec::new(), but, Place::Here, |approver| *approver == Approver::Requester && !self.own_request)
     }
 }
 
-fn in_words(named: &[&Approver], but: &str) -> Text {
-    // Who asked is named in vain where another person is needed.
-    let is_in_vain = |approver: &Approver| *approver == Approver::Requester && !but.is_empty();
-    let approvers: Vec<_> = named.iter().copied().filter(|approver| !is_in_vain(approver)).collect();
-    let Some(last) = approvers.len().checked_sub(1) else {
-        return Text::from(match named {
-            [] => "nobody (no approvers are configured)",
-            _ => "nobody (only the person who asked is named, and another person has to approve this)",
-        });
+impl Escalation {
+    /// Who may decide besides, as the subject of a sentence.
+    pub fn deciders(&self) -> Text {
+        let listed = Listed { approvers: self.approvers.iter().collect(), also: &[] };
+        in_words(listed, Vec::new(), "", Place::Here, |_| false)
+    }
+}
+
+/// Where a sentence is read.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    /// In the channel of the request.
+    Here,
+    /// Somewhere else; this is the channel of the request.
+    Elsewhere(&'a ChannelId),
+}
+
+/// Who is in a list and in all of these others.
+struct Listed<'a> {
+    approvers: Vec<&'a Approver>,
+    also: &'a [Vec<Approver>],
+}
+
+/// Who may decide: those of a list, `more` people besides, `but` some. Who `is_in_vain` is left out.
+fn in_words(
+    usual: Listed<'_>,
+    more: Vec<&Approver>,
+    but: &str,
+    place: Place<'_>,
+    is_in_vain: impl Fn(&Approver) -> bool,
+) -> Text {
+    let Listed { approvers, also } = usual;
+    if approvers.is_empty() && more.is_empty() {
+        return Text::from("nobody (no approvers are configured)");
+    }
+    let counting = |named: Vec<&Approver>| {
+        let mut counting: Vec<Approver> = Vec::new();
+        for approver in named {
+            if !is_in_vain(approver) && !counting.contains(approver) {
+                counting.push(approver.clone());
+            }
+        }
+        counting
     };
-    let mut who = Text::new();
-    for (n, approver) in approvers.iter().enumerate() {
-        who = match n {
+    let (mut usual, mut more) = (counting(approvers), counting(more));
+    if also.is_empty() {
+        usual.append(&mut more);
+    }
+    let who = match usual.as_slice() {
+        [] if more.is_empty() => {
+            return Text::from(format!("nobody (only {but} is named, and another person has to approve this)"));
+        }
+        [] => either(Text::new(), &more, place, "anyone in "),
+        usual => {
+            let lists = also.iter().fold(either(Text::new(), usual, place, "anyone in "), |who, list| {
+                either(who.plain(", who also has to be "), list, place, "in ")
+            });
+            if more.is_empty() { lists } else { either(lists.plain(", or "), &more, place, "anyone in ") }
+        }
+    };
+    match usual.as_slice() {
+        _ if but.is_empty() => who,
+        [Approver::Channel] if also.is_empty() => who.plain(format!(" but {but}")),
+        _ => who.plain(format!(", but not {but}")),
+    }
+}
+
+/// `a member of S1, @bo or anyone in this channel`; `within` stands before the channel.
+fn either(mut who: Text, approvers: &[Approver], place: Place<'_>, within: &str) -> Text {
+    let last = approvers.len().saturating_sub(1);
+    for (nth, approver) in approvers.iter().enumerate() {
+        who = match nth {
             0 => who,
-            n if n == last => who.plain(" or "),
+            nth if nth == last => who.plain(" or "),
             _ => who.plain(", "),
         };
         who = match approver {
-            Approver::Channel => who.plain("anyone in this channel"),
+            Approver::Channel => match place {
+                Place::Here => who.plain(format!("{within}this channel")),
+                Place::Elsewhere(channel) if channel.is_direct() => {
+                    who.plain(format!("{within}the conversation of the request"))
+                }
+                Place::Elsewhere(channel) => who.plain(within).channel(channel.clone()),
+            },
             Approver::Requester => who.plain("the person who asked"),
             Approver::User(user) => who.person(user.clone()),
             Approver::Group(group) => who.plain("a member of ").code(group),
         };
     }
-    match approvers.as_slice() {
-        _ if but.is_empty() => who,
-        [Approver::Channel] => who.plain(format!(" but {but}")),
-        _ => who.plain(format!(", but not {but}")),
-    }
+    who
 }

@@ -3,6 +3,9 @@
 //! The engine asks [`StandingApprovals`] when a change is proposed. If one covers it, what it allows is spent first and the
 //! record is stored approved, with the decision of those who granted it; everything after that is as after a click. Killed
 //! in between, the step runs again and finds what it spent.
+//!
+//! Who granted one approved a change that nobody knew yet. So it counts only as far as those people may approve the change
+//! itself, under the policy of the day that it is asked for ([`Entitled`]).
 
 use std::fmt;
 
@@ -32,12 +35,32 @@ pub struct Under {
     pub limit: u64,
 }
 
+/// What standing approvals make of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spent {
+    /// One covers it, and what it needs is spent.
+    Under(Under),
+    /// None covers it, so a person decides.
+    Nothing {
+        /// Why one that is about such changes does not, if there is one: for the card.
+        why: Option<Text>,
+    },
+}
+
 /// Where standing approvals are kept.
 #[async_trait]
 pub trait StandingApprovals: Send + Sync + fmt::Debug {
     /// Spends what a change needs of a standing approval that covers it; nothing if none does. Asked again about the same
     /// run and message it answers as before, and spends nothing more.
-    async fn spend(&self, record: &ActionRecord) -> Option<Under>;
+    async fn spend(&self, record: &ActionRecord) -> Spent;
+}
+
+/// Whose approval counts.
+#[async_trait]
+pub trait Entitled: Send + Sync {
+    /// Those of `people` who may approve this change under its policy, as far as that can be told. They are taken to be in
+    /// its channel.
+    async fn who_may_approve(&self, record: &ActionRecord, people: &[UserId]) -> Vec<UserId>;
 }
 
 impl ActionRecord {

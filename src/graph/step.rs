@@ -12,6 +12,7 @@ use super::{
     perform::illegal,
     request::{Request, Times},
     session::{Session, StepInfo, outgoing},
+    standing::Spent,
     store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, Usage},
 };
 use crate::{
@@ -234,9 +235,12 @@ impl<S: State> Engine<S> {
         let mut record = request.into_record();
         self.supersede(session, &mut record).await?;
         self.warn_of_others(&mut record).await?;
-        if let Some(under) = self.standing.spend(&record).await {
-            let record = record.put_out_under(under, changes, &times, self.clock.now());
-            return Ok(Cursor::Performing { action: record.id, node: then.to_owned() });
+        match self.standing.spend(&record).await {
+            Spent::Under(under) => {
+                let record = record.put_out_under(under, changes, &times, self.clock.now());
+                return Ok(Cursor::Performing { action: record.id, node: then.to_owned() });
+            }
+            Spent::Nothing { why } => record.card.notes.extend(why),
         }
         let turn = session.checkpoint.state.suspend();
         let suspended = Suspended { action: record.id.clone(), run, node: then.to_owned(), turn };

@@ -17,7 +17,7 @@ use countersign::{
         definition::Graph,
         engine::{Engine, Parts, Settings},
         node::{Ask, Context, Node, NodeError, Said, State, Step},
-        standing::{StandingApprovals, Under},
+        standing::{Spent, StandingApprovals, Under},
         store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, Mail, News, Store},
     },
     ids::{CommitId, ThreadId, UserId, WorkerId},
@@ -65,17 +65,18 @@ struct Covers(&'static str, Mutex<Vec<String>>);
 
 #[async_trait]
 impl StandingApprovals for Covers {
-    async fn spend(&self, record: &ActionRecord) -> Option<Under> {
+    async fn spend(&self, record: &ActionRecord) -> Spent {
         let mut spent = self.1.lock().unwrap();
         let claim = format!("{} {}", record.run, record.slot);
         if record.parameters["what"] != self.0 {
-            return None;
+            return Spent::Nothing { why: None };
         }
         if !spent.contains(&claim) {
             spent.push(claim);
         }
         let granted_by = vec!["bo".into(), "cy".into()];
-        Some(Under { id: "sa-1".into(), allows: "everything".into(), granted_by, used: spent.len() as u64, limit: 9 })
+        let (used, allows) = (spent.len() as u64, "everything".to_owned());
+        Spent::Under(Under { id: "sa-1".into(), allows, granted_by, used, limit: 9 })
     }
 }
 

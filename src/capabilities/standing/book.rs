@@ -8,12 +8,15 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use serde_json::json;
 
-use super::grant::{Grant, Revoked, Standing};
+use super::{
+    grant::{Grant, Revoked, Standing},
+    replies,
+};
 use crate::{
     clock::{Clock, Timestamp},
     graph::{
         action::ActionRecord,
-        standing::{StandingApprovals, Under},
+        standing::{Entitled, Spent, StandingApprovals},
         store::{Error, Register, Store},
     },
     ids::UserId,
@@ -32,6 +35,7 @@ const MOST: usize = 200;
 pub struct Book {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    entitled: Arc<dyn Entitled>,
 }
 
 impl fmt::Debug for Book {
@@ -58,9 +62,9 @@ pub enum BookError {
 }
 
 impl Book {
-    /// The book in this store.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock }
+    /// The book in this store. Of those who granted one, only those count who are `entitled` to approve what it covers.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, entitled: Arc<dyn Entitled>) -> Self {
+        Self { store, clock, entitled }
     }
 
     /// What time it is, for whoever shows them.
@@ -146,26 +150,48 @@ enum Change<T> {
 
 #[async_trait]
 impl StandingApprovals for Book {
-    async fn spend(&self, record: &ActionRecord) -> Option<Under> {
-        let now = self.clock.now();
-        let spent = self.change(|grants| {
-            if let Some(grant) = grants.iter().find(|grant| grant.has_spent(record)) {
-                return Ok(Change::Nothing(Some(grant.under())));
-            }
-            let covering = grants.iter_mut().find_map(|grant| Some((grant.covers(record, now)?, grant)));
-            Ok(match covering {
-                None => Change::Nothing(None),
-                Some((amount, grant)) => {
-                    grant.spend(amount, record, now);
-                    Change::Written(Some(grant.under()))
-                }
-            })
-        });
+    async fn spend(&self, record: &ActionRecord) -> Spent {
         // Then a person decides, as if there were none.
-        spent.await.unwrap_or_else(|error| {
+        self.try_to_spend(record).await.unwrap_or_else(|error| {
             tracing::warn!(action.name = %record.name, %error, "Standing approvals cannot be asked");
-            None
+            Spent::Nothing { why: None }
         })
+    }
+}
+
+impl Book {
+    async fn try_to_spend(&self, record: &ActionRecord) -> Result<Spent, BookError> {
+        let now = self.clock.now();
+        let mut granters = Vec::new();
+        for grant in self.all().await?.iter().filter(|grant| grant.is_about(record)) {
+            granters.extend(grant.granted_by.iter().cloned());
+        }
+        if granters.is_empty() {
+            return Ok(Spent::Nothing { why: None });
+        }
+        granters.sort();
+        granters.dedup();
+        // Looked up before the book is changed. Who grants one meanwhile does not count yet: a card is shown.
+        let entitled = self.entitled.who_may_approve(record, &granters).await;
+        self.change(|grants| {
+            let again = |grant: &&Grant| grant.has_spent(record) && grant.why_not(record, &entitled).is_none();
+            if let Some(grant) = grants.iter().find(again) {
+                return Ok(Change::Nothing(Spent::Under(grant.under())));
+            }
+            let mut why = None;
+            for grant in grants {
+                match grant.covers(record, &entitled, now) {
+                    Some(Ok(amount)) => {
+                        grant.spend(amount, record, now);
+                        return Ok(Change::Written(Spent::Under(grant.under())));
+                    }
+                    Some(Err(reason)) => why = why.or_else(|| Some(replies::not_covered(grant, record, reason))),
+                    None => {}
+                }
+            }
+            Ok(Change::Nothing(Spent::Nothing { why }))
+        })
+        .await
     }
 }
 

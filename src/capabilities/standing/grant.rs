@@ -147,6 +147,31 @@ pub enum Standing {
     Revoked,
 }
 
+/// Why a change of the kind that was granted is not covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyNot {
+    /// It is outside an envelope.
+    Outside,
+    /// Who granted it asks for this, and another person has to approve it.
+    OwnRequest,
+    /// Nobody who granted it may approve this.
+    NotEntitled,
+    /// Fewer of those who granted it may approve this than have to.
+    TooFew {
+        /// How many may.
+        counted: usize,
+        /// How many have to.
+        needed: usize,
+    },
+    /// It is more than is left.
+    TooMuch {
+        /// What it needs.
+        amount: u64,
+        /// What is left.
+        left: u64,
+    },
+}
+
 impl Grant {
     /// How it stands.
     pub fn standing(&self, now: Timestamp) -> Standing {
@@ -170,14 +195,42 @@ impl Grant {
         self.is_here(reader) || (self.team == reader.team && reader.by.as_ref().is_some_and(own))
     }
 
-    /// What a change would use of it; nothing if it is not covered, or more than is left.
-    pub fn covers(&self, record: &ActionRecord, now: Timestamp) -> Option<u64> {
-        let amount = self.amount_of(record)?;
-        let room = amount <= self.bounds.limit.saturating_sub(self.used);
-        (self.standing(now) == Standing::Open && room).then_some(amount)
+    /// What a change would use of it. `entitled` are those of its granters who may approve that change. Nothing if it is about
+    /// other changes, or over.
+    ///
+    /// # Errors
+    ///
+    /// Why the change is not covered although it is of the kind that was granted.
+    pub fn covers(&self, record: &ActionRecord, entitled: &[UserId], now: Timestamp) -> Option<Result<u64, WhyNot>> {
+        let amount = self.amount_of(record).filter(|_| self.standing(now) == Standing::Open)?;
+        let left = self.bounds.limit.saturating_sub(self.used);
+        let room = if amount <= left { Ok(amount) } else { Err(WhyNot::TooMuch { amount, left }) };
+        Some(self.why_not(record, entitled).map_or(room, Err))
     }
 
-    /// How much a change is, if it is of the kind that was granted, in the right place, and may be allowed beforehand at all.
+    /// Whether a change is of the kind that was granted, in the right place.
+    pub fn is_about(&self, record: &ActionRecord) -> bool {
+        self.amount_of(record).is_some()
+    }
+
+    /// Why those who granted it do not stand for those who have to approve a change; nothing if they do. Each of them counts
+    /// only where they may approve the change itself.
+    pub fn why_not(&self, record: &ActionRecord, entitled: &[UserId]) -> Option<WhyNot> {
+        let (policy, granters) = (&record.policy, &self.granted_by);
+        let needed = usize::try_from(policy.needed).unwrap_or(usize::MAX).max(1);
+        let counted = granters.iter().filter(|granter| entitled.contains(granter)).count();
+        let asks = granters.contains(&record.requested_by) && !entitled.contains(&record.requested_by);
+        match () {
+            () if policy.because.is_some() => Some(WhyNot::Outside),
+            () if policy.approvers.is_empty() => Some(WhyNot::NotEntitled),
+            () if counted >= needed => None,
+            () if asks && !policy.own_request => Some(WhyNot::OwnRequest),
+            () if counted == 0 => Some(WhyNot::NotEntitled),
+            () => Some(WhyNot::TooFew { counted, needed }),
+        }
+    }
+
+    /// How much a change is, if it is of the kind that was granted, in the right place.
     fn amount_of(&self, record: &ActionRecord) -> Option<u64> {
         let place = &record.thread;
         let contexts = &record.scope.contexts;
@@ -185,12 +238,8 @@ impl Grant {
             Within::Experiment { id, .. } => experiment(record) == Some(id.as_str()),
             Within::Context(context) => !contexts.is_empty() && contexts.iter().all(|own| own == context),
         };
-        let policy = &record.policy;
-        let allowed = policy.because.is_none()
-            && !policy.approvers.is_empty()
-            && usize::try_from(policy.needed).is_ok_and(|needed| needed <= self.granted_by.len());
         let here = place.team == self.team && place.channel == self.channel;
-        amount(self.bounds.what, record).filter(|_| within && allowed && here)
+        amount(self.bounds.what, record).filter(|_| within && here)
     }
 
     /// Writes a use down.
@@ -316,23 +365,54 @@ pub(super) mod tests {
         let asks = |change: fn(&mut ActionRecord)| {
             let mut record = simulation("1", 50);
             change(&mut record);
-            grant().covers(&record, NOW)
+            grant().covers(&record, &["bo".into()], NOW)
         };
-        type Case = (fn(&mut ActionRecord), Option<u64>, &'static str);
+        type Case = (fn(&mut ActionRecord), Option<Result<u64, WhyNot>>, &'static str);
+        let too_much = WhyNot::TooMuch { amount: 201, left: 200 };
+        let too_few = WhyNot::TooFew { counted: 1, needed: 2 };
         let cases: [Case; 10] = [
-            (|_| {}, Some(50), "as granted"),
+            (|_| {}, Some(Ok(50)), "as granted"),
             (|r| r.parameters = json!({ "place": { "experiment": "2" } }), None, "another experiment of the same name"),
             (|r| r.name = "update_experiment_status".to_owned(), None, "another change"),
-            (|r| r.scope = Scope::default().measure("users", 201), None, "more than is left"),
+            (|r| r.scope = Scope::default().measure("users", 201), Some(Err(too_much)), "more than is left"),
             (|r| r.scope = Scope::default().measure("users", 0), None, "nobody"),
             (|r| r.scope = Scope::default(), None, "nobody knows how many"),
             (|r| r.thread.channel = "C2".into(), None, "another channel"),
-            (|r| r.policy.because = Some("outside the envelope".to_owned()), None, "outside an envelope"),
-            (|r| r.policy.needed = 2, None, "more people than granted it"),
-            (|r| r.policy.approvers.clear(), None, "nobody may"),
+            (
+                |r| r.policy.because = Some("outside the envelope".to_owned()),
+                Some(Err(WhyNot::Outside)),
+                "outside an envelope",
+            ),
+            (|r| r.policy.needed = 2, Some(Err(too_few)), "more people than granted it"),
+            (|r| r.policy.approvers.clear(), Some(Err(WhyNot::NotEntitled)), "nobody may"),
         ];
         for (change, expected, why) in cases {
             assert_eq!(asks(change), expected, "{why}");
+        }
+    }
+
+    #[test]
+    fn who_granted_it_counts_only_where_they_may_approve_the_change_itself() {
+        let few = |counted, needed| Some(WhyNot::TooFew { counted, needed });
+        // Who granted it, who of them may approve the change, how many have to, whether own requests count.
+        let cases: [(&[&str], &[&str], u32, bool, Option<WhyNot>); 8] = [
+            (&["bo"], &["bo"], 1, false, None),
+            (&["ana"], &["ana"], 1, true, None),
+            (&["ana"], &[], 1, false, Some(WhyNot::OwnRequest)),
+            (&["ana", "bo"], &["bo"], 1, false, None),
+            (&["ana", "bo"], &["bo"], 2, false, Some(WhyNot::OwnRequest)),
+            (&["bo"], &[], 1, true, Some(WhyNot::NotEntitled)),
+            (&["bo", "cy"], &["cy"], 2, true, few(1, 2)),
+            (&["bo", "cy"], &["bo", "cy", "di"], 3, true, few(2, 3)),
+        ];
+        let people = |names: &[&str]| names.iter().map(|name| UserId::from(*name)).collect::<Vec<_>>();
+        for (granted_by, entitled, needed, own_request, expected) in cases {
+            let granted = Grant { granted_by: people(granted_by), ..grant() };
+            let mut record = simulation("1", 50);
+            record.requested_by = "ana".into();
+            (record.policy.needed, record.policy.own_request) = (needed, own_request);
+            let found = granted.why_not(&record, &people(entitled));
+            assert_eq!(found, expected, "granted by {granted_by:?}, entitled {entitled:?}, {needed} needed");
         }
     }
 
@@ -360,15 +440,15 @@ pub(super) mod tests {
         let record = simulation("1", 50);
         let mut granted = grant();
         let end = granted.bounds.until;
-        assert_eq!(granted.covers(&record, Timestamp(end.0 - 1)), Some(50));
-        assert_eq!((granted.covers(&record, end), granted.standing(end)), (None, Standing::Expired));
+        assert_eq!(granted.covers(&record, &["bo".into()], Timestamp(end.0 - 1)), Some(Ok(50)));
+        assert_eq!((granted.covers(&record, &["bo".into()], end), granted.standing(end)), (None, Standing::Expired));
         granted.spend(150, &record, NOW);
-        assert_eq!(granted.covers(&record, NOW), Some(50), "just enough is left");
+        assert_eq!(granted.covers(&record, &["bo".into()], NOW), Some(Ok(50)), "just enough is left");
         granted.spend(50, &record, NOW);
-        assert_eq!((granted.covers(&record, NOW), granted.standing(NOW)), (None, Standing::UsedUp));
+        assert_eq!((granted.covers(&record, &["bo".into()], NOW), granted.standing(NOW)), (None, Standing::UsedUp));
         let revoked = Some(Revoked { by: "cy".into(), at: NOW });
         let granted = Grant { revoked, ..grant() };
-        assert_eq!((granted.covers(&record, NOW), granted.standing(NOW)), (None, Standing::Revoked));
+        assert_eq!((granted.covers(&record, &["bo".into()], NOW), granted.standing(NOW)), (None, Standing::Revoked));
     }
 
     #[test]
@@ -397,20 +477,20 @@ pub(super) mod tests {
             record.undo = undo.then_some(back);
             record
         };
-        assert_eq!(granted.covers(&status("enrolling", true), NOW), Some(1));
-        assert_eq!(granted.covers(&status("enrollmentComplete", true), NOW), Some(1));
-        assert_eq!(granted.covers(&status("cancelled", true), NOW), None);
-        assert_eq!(granted.covers(&status("enrolling", false), NOW), None);
+        assert_eq!(granted.covers(&status("enrolling", true), &["bo".into()], NOW), Some(Ok(1)));
+        assert_eq!(granted.covers(&status("enrollmentComplete", true), &["bo".into()], NOW), Some(Ok(1)));
+        assert_eq!(granted.covers(&status("cancelled", true), &["bo".into()], NOW), None);
+        assert_eq!(granted.covers(&status("enrolling", false), &["bo".into()], NOW), None);
     }
 
     #[test]
     fn a_context_covers_its_experiments() {
         let mut granted = grant();
         granted.bounds.within = Within::Context("assign-prog".to_owned());
-        assert_eq!(granted.covers(&simulation("7", 50), NOW), Some(50));
+        assert_eq!(granted.covers(&simulation("7", 50), &["bo".into()], NOW), Some(Ok(50)));
         let mut elsewhere = simulation("7", 50);
         elsewhere.scope.contexts = vec!["assign-prog".to_owned(), "other".to_owned()];
-        assert_eq!(granted.covers(&elsewhere, NOW), None);
+        assert_eq!(granted.covers(&elsewhere, &["bo".into()], NOW), None);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::grant::{self, Bounds, Grant, Standing, What, Within};
+use super::grant::{self, Bounds, Grant, Standing, What, WhyNot, Within};
 use crate::{
     clock::Timestamp,
+    graph::action::ActionRecord,
     reply::{Card, Fact, Part, Reply, Text},
     services::upgrade::{experiment::View, participants::Enrollment},
 };
@@ -67,7 +68,8 @@ pub fn allow_card(bounds: &Bounds, target: Option<(&View, Option<Enrollment>)>) 
         approve: "Grant it".to_owned(),
         reject: "Don't grant it".to_owned(),
         done: format!("Granted {id}: {}.", bounds.words()),
-        irreversible: *what == What::Simulate && enrolled.is_some_and(|users| users > 0),
+        // In a context, or where it cannot be read, somebody may be enrolled, and then the figures stay mixed.
+        irreversible: *what == What::Simulate && enrolled.is_none_or(|users| users > 0),
         editable: false,
     }
 }
@@ -100,6 +102,25 @@ pub fn revoke_card(granted: &Grant, now: Timestamp) -> Card {
         done: format!("Ended the standing approval {id}."),
         irreversible: false,
         editable: false,
+    }
+}
+
+/// Why a standing approval does not cover a change that is of its kind; a line of the card that is shown instead.
+pub fn not_covered(grant: &Grant, record: &ActionRecord, why: WhyNot) -> Text {
+    let line = Text::from("The standing approval ").code(&grant.bounds.id).plain(" does not cover this: ");
+    match why {
+        WhyNot::Outside => line.plain("what is outside an envelope is always asked about."),
+        WhyNot::OwnRequest => line
+            .person(record.requested_by.clone())
+            .plain(" granted it and asks for this, so another person has to approve it."),
+        WhyNot::NotEntitled => line.plain("nobody who granted it may approve this."),
+        WhyNot::TooFew { counted, needed } => {
+            line.plain(format!("{needed} people have to approve this, and of those who granted it only {counted} may."))
+        }
+        WhyNot::TooMuch { amount, left } => {
+            let what = grant.bounds.what;
+            line.plain(format!("this is {}, and {left} of {} are left.", what.amount(amount), grant.bounds.limit))
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
     graph::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},
         digest::Digest,
-        engine::{Matter, PolicyFor},
+        engine::PolicyFor,
         request::Times,
         store::{ActionFilter, AuditKind, Changes, Error, Mail, Seq, Store},
     },
@@ -70,7 +70,7 @@ pub struct Approvals {
     pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     pub(super) times: Times,
     pub(super) policy_for: PolicyFor,
-    groups: Groups,
+    pub(super) groups: Groups,
     links: Links,
 }
 
@@ -162,13 +162,8 @@ impl Approvals {
     }
 
     /// The record with who may decide as configured now. What is not what was shown stays as it is: it will be refused.
-    pub(super) fn as_of_now(&self, mut record: ActionRecord) -> ActionRecord {
-        let policy = (self.policy_for)(&Matter::of(&record));
-        if policy != record.policy && record.computed_digest() == record.digest {
-            record.policy = policy;
-            record.digest = record.computed_digest();
-        }
-        record
+    pub(super) fn as_of_now(&self, record: ActionRecord) -> ActionRecord {
+        policy::as_of_now(&self.policy_for, record)
     }
 
     /// What is known about a person who decides.
@@ -250,7 +245,7 @@ impl Approvals {
                 Denied::Uncertain => "group not looked up",
             };
             self.refused(record, by, word).await?;
-            return Ok(Ok(Answer::Refused(replies::denied(record, by, why))));
+            return Ok(Ok(Answer::Refused(replies::denied(record, by, in_channel, why))));
         }
         let decision = Decision { by: Some(by.clone()), at: now, verdict };
         Ok(match self.write(record, shown, decision, Some(seq)).await? {

@@ -181,6 +181,7 @@ mod tests {
     fn outside_two_others_have_to_approve_and_the_policy_says_why() {
         let usual = Policy {
             approvers: vec![Approver::Channel],
+            also: Vec::new(),
             own_request: true,
             needed: 1,
             typed: true,

@@ -59,7 +59,7 @@ impl Approvals {
         let person = self.person(record, &click.by, in_channel).await;
         if let Err(why) = policy::may_reject(record, &click.by, &person) {
             self.refused(record, &click.by, "not an approver").await?;
-            return Ok(Answer::Refused(replies::denied(record, &click.by, why)));
+            return Ok(Answer::Refused(replies::denied(record, &click.by, in_channel, why)));
         }
         let by = || Text::new().person(click.by.clone());
         let outcome = match click.pressed {

@@ -21,7 +21,7 @@ use crate::{
         },
     },
     graph::{
-        action::{ActionKind, ActionRecord, Edit, Proposal, Replacement, Status, Wish},
+        action::{ActionKind, ActionRecord, Approver, Edit, Proposal, Replacement, Status, Wish},
         engine::Matter,
         request::Request,
         store::{Changes, Delivery, Destination, Error},
@@ -139,8 +139,10 @@ impl Approvals {
             return Err(self.came_after(record).await.into());
         }
         let person = self.person(record, by, in_channel).await;
-        policy::may_reject(record, by, &person)
-            .map_err(|why| Shut { told: replies::denied(record, by, why), passes: why == Denied::Uncertain })
+        policy::may_reject(record, by, &person).map_err(|why| Shut {
+            told: replies::denied(record, by, in_channel, why),
+            passes: why == Denied::Uncertain,
+        })
     }
 
     /// A form of a card was sent. Whoever had it open was allowed to; whether they still are is looked at again.
@@ -178,6 +180,9 @@ impl Approvals {
             let wish = Wish { action: record.name.clone(), parameters };
             return self.ask_again(record, view, by, wish, text).await.map(Submitted::Closed);
         }
+        if let Some(told) = self.leaves_nobody(&record, kind.as_ref(), &proposal, by).await {
+            return Ok(Submitted::Stays(check::at_first_field(view, told.words())));
+        }
         let edit = Edit {
             by: by.clone(),
             at: self.clock.now(),
@@ -189,6 +194,32 @@ impl Approvals {
             Err(moved_on) if !self.was_saved(&moved_on, view).await? => say(&self.came_after(&moved_on).await),
             _ => Ok(Submitted::Closed(Answer::Counted(record.thread))),
         }
+    }
+
+    /// What to say if too few people would be left who may approve what somebody entered: those who asked or edited may
+    /// not, or count as one. Nothing where others may be there, or it cannot be told.
+    async fn leaves_nobody(
+        &self,
+        record: &ActionRecord,
+        kind: &dyn ActionKind,
+        proposal: &Proposal,
+        by: &UserId,
+    ) -> Option<Reply> {
+        let irreversible = proposal.card.irreversible || kind.irreversible();
+        let policy = (self.policy_for)(&Matter { action: kind.name(), irreversible, scope: &proposal.scope });
+        let mut named = Vec::new();
+        for approver in policy.approvers.iter().chain(policy.escalation.iter().flat_map(|more| &more.approvers)) {
+            match approver {
+                Approver::Channel => return None,
+                Approver::Requester => named.push(record.requested_by.clone()),
+                Approver::User(user) => named.push(user.clone()),
+                Approver::Group(group) => named.extend(self.groups.members_lately(group).await?),
+            }
+        }
+        let mut ours = vec![record.requested_by.clone(), by.clone()];
+        ours.extend(record.edits.iter().map(|edit| edit.by.clone()));
+        let most = policy::most_approvals(&policy, &named, &ours);
+        (!policy.approvers.is_empty() && most < policy.needed as usize).then(|| replies::nobody_left(&policy))
     }
 
     /// Whether what is in this window has been saved already, so that it is only sent once more.

@@ -1,11 +1,13 @@
 //! Who may decide.
 
+use std::collections::BTreeSet;
+
 use super::envelope;
 use crate::{
     config::{self, ContextRule, Rule},
     graph::{
         action::{ActionRecord, Approver, Escalation, Policy},
-        engine::Matter,
+        engine::{Matter, PolicyFor},
     },
     ids::UserId,
 };
@@ -16,24 +18,25 @@ const COVERS: &str = "covers";
 /// The policy for an action, as configured now. Typed consent is for what can be undone. A standing approval is granted by
 /// whoever may approve the changes that it covers.
 pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
-    let covered = matter.scope.measures.get(COVERS).into_iter().flatten().filter_map(|action| action.as_str());
-    let actions: Vec<_> = std::iter::once(matter.action).chain(covered).collect();
     let own = if matter.irreversible { settings.own_irreversible } else { settings.own_request };
-    // Each action in each context has a line of rules of its own; the strictest of them counts.
-    let contexts: Vec<Option<&str>> = match matter.scope.contexts.as_slice() {
-        [] => vec![None],
-        contexts => contexts.iter().map(|context| Some(context.as_str())).collect(),
+    let lines = lines(settings, matter);
+    let listed = |wanted: fn(&Rule) -> Option<&Vec<String>>, usual: &Vec<String>| {
+        let lists = lines.iter().map(|line| line.iter().find_map(wanted).unwrap_or(usual));
+        lists.map(|names| names.iter().map(|name| approver(name)).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
-    let lines: Vec<Vec<Rule>> =
-        actions.iter().flat_map(|action| contexts.iter().map(|context| rules(settings, action, *context))).collect();
-    let first = |wanted: fn(&Rule) -> Option<&Vec<String>>| {
-        let found = lines.iter().find_map(|line| line.iter().find_map(wanted));
-        found.map(|names| names.iter().map(|name| approver(name)).collect::<Vec<_>>())
-    };
-    let everybody = |names: &[String]| names.iter().map(|name| approver(name)).collect::<Vec<_>>();
-    let more = first(|rule| rule.escalate_to.as_ref()).unwrap_or_else(|| everybody(&settings.escalate_to));
+    let (approvers, also) = in_each(listed(|rule| rule.approvers.as_ref(), &settings.approvers));
+    // Whoever is brought in decides alone, so every line has to name them.
+    let mut brought_in = listed(|rule| rule.escalate_to.as_ref(), &settings.escalate_to);
+    let mut more = brought_in.pop().unwrap_or_default();
+    more.retain(|approver| brought_in.iter().all(|list| list.contains(approver)));
+    // Where nobody may decide, nobody is brought in.
+    let escalation = (!approvers.is_empty() && !more.is_empty()).then(|| Escalation {
+        approvers: more,
+        after_ms: u64::try_from(settings.escalate_after.as_millis()).unwrap_or(u64::MAX),
+    });
     let usual = Policy {
-        approvers: first(|rule| rule.approvers.as_ref()).unwrap_or_else(|| everybody(&settings.approvers)),
+        approvers,
+        also,
         own_request: lines.iter().all(|line| line.iter().find_map(|rule| rule.own_request).unwrap_or(own)),
         needed: lines
             .iter()
@@ -41,21 +44,84 @@ pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
             .max()
             .unwrap_or(settings.needed),
         typed: !matter.irreversible,
-        escalation: (!more.is_empty()).then(|| Escalation {
-            approvers: more,
-            after_ms: u64::try_from(settings.escalate_after.as_millis()).unwrap_or(u64::MAX),
-        }),
+        escalation,
         because: None,
     };
     envelope::stricter(usual, &settings.envelopes, matter.scope)
 }
 
-/// The rules for an action in a context, the most exact first.
-fn rules(settings: &config::Approvals, action: &str, context: Option<&str>) -> Vec<Rule> {
-    let here = context.and_then(|context| settings.contexts.get(context));
-    let exact = here.and_then(|here| here.actions.get(action)).cloned();
-    let rules = [exact, settings.actions.get(action).cloned(), here.map(ContextRule::rule)];
-    rules.into_iter().flatten().collect()
+/// The record with who may decide as configured now. What is not what was shown stays as it is: it will be refused.
+pub fn as_of_now(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionRecord {
+    let policy = policy_for(&Matter::of(&record));
+    if policy != record.policy && record.computed_digest() == record.digest {
+        record.policy = policy;
+        record.digest = record.computed_digest();
+    }
+    record
+}
+
+/// The lines of rules that a change has to satisfy, each with the most exact rule first: one for each of its contexts, and
+/// for a standing approval one more for each change that it covers. The strictest of them counts.
+fn lines(settings: &config::Approvals, matter: &Matter<'_>) -> Vec<Vec<Rule>> {
+    let covered = matter.scope.measures.get(COVERS).into_iter().flatten();
+    let covered: Vec<&str> = covered.filter_map(|action| action.as_str()).collect();
+    let contexts: Vec<Option<&str>> = match matter.scope.contexts.as_slice() {
+        [] => vec![None],
+        contexts => contexts.iter().map(|context| Some(context.as_str())).collect(),
+    };
+    let mut lines = Vec::new();
+    for context in contexts {
+        let here = context.and_then(|context| settings.contexts.get(context));
+        let of = |action: &str| {
+            let exact = here.and_then(|here| here.actions.get(action));
+            [exact, settings.actions.get(action)].into_iter().flatten().cloned().collect::<Vec<_>>()
+        };
+        let rest: Vec<Rule> = here.map(ContextRule::rule).into_iter().collect();
+        if covered.is_empty() {
+            lines.push([of(matter.action), rest.clone()].concat());
+        }
+        for action in &covered {
+            lines.push([of(matter.action), of(action), rest.clone()].concat());
+            lines.push([of(action), rest.clone()].concat());
+        }
+    }
+    lines
+}
+
+/// Who is in each of these lists: one list, and those that such a person has to be in as well where that cannot be told
+/// without them. Nobody, if one of them is empty.
+fn in_each(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Approver>>) {
+    lists.sort_by_key(Vec::len);
+    let mut people: Option<Vec<Approver>> = None;
+    let mut others: Vec<Vec<Approver>> = Vec::new();
+    for list in lists {
+        let is_wider = |than: &Vec<Approver>| than.iter().all(|approver| list.contains(approver));
+        if people.iter().chain(&others).any(is_wider) {
+            continue;
+        }
+        let by_name = list.iter().all(|approver| matches!(approver, Approver::User(_)));
+        match (by_name, people.as_mut()) {
+            (true, Some(people)) => people.retain(|person| list.contains(person)),
+            (true, None) => people = Some(list),
+            (false, _) => others.push(list),
+        }
+    }
+    if people.as_ref().is_some_and(Vec::is_empty) {
+        return (Vec::new(), Vec::new());
+    }
+    let mut each: Vec<_> = people.into_iter().chain(others).collect();
+    // Those who are named come first: they are told, and find it in their Home tab.
+    each.sort_by_key(|list| list.iter().any(|one| matches!(one, Approver::Channel | Approver::Requester)));
+    let mut each = each.into_iter();
+    (each.next().unwrap_or_default(), each.collect())
+}
+
+/// How many approvals a change can get at most from `named`, if it is the request of `ours`: who asked and who edited.
+pub fn most_approvals(policy: &Policy, named: &[UserId], ours: &[UserId]) -> usize {
+    let different: BTreeSet<&UserId> = named.iter().collect();
+    let (own, others): (Vec<&UserId>, Vec<&UserId>) = different.into_iter().partition(|person| ours.contains(person));
+    // Who asked and who edited count as one.
+    others.len() + usize::from(policy.own_request && !own.is_empty())
 }
 
 /// An approver as configured: `channel`, `requester`, a user id or a user group id.
@@ -128,10 +194,156 @@ pub fn may_withdraw(record: &ActionRecord, by: &UserId) -> Result<(), Denied> {
 }
 
 fn is_approver(record: &ActionRecord, by: &UserId, person: &Person) -> bool {
-    record.approvers().any(|approver| match approver {
-        Approver::Channel => person.in_channel,
-        Approver::Requester => *by == record.requested_by,
-        Approver::User(user) => user == by,
-        Approver::Group(group) => person.groups.contains(group),
-    })
+    let is_in = |list: &[Approver]| {
+        list.iter().any(|approver| match approver {
+            Approver::Channel => person.in_channel,
+            Approver::Requester => *by == record.requested_by,
+            Approver::User(user) => user == by,
+            Approver::Group(group) => person.groups.contains(group),
+        })
+    };
+    let Policy { approvers, also, .. } = &record.policy;
+    (is_in(approvers) && also.iter().all(|list| is_in(list))) || is_in(record.brought_in())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        clock::Timestamp,
+        config::{Approvals, Config},
+        graph::action::Scope,
+    };
+
+    fn settings() -> Approvals {
+        Config::load(None, &Default::default()).unwrap().approvals
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn by(approvers: &[&str]) -> Rule {
+        Rule { approvers: Some(names(approvers)), ..Rule::default() }
+    }
+
+    fn here(approvers: &[&str]) -> ContextRule {
+        ContextRule { approvers: Some(names(approvers)), ..ContextRule::default() }
+    }
+
+    fn policy(settings: &Approvals, action: &str, scope: &Scope) -> Policy {
+        policy_for(settings, &Matter { action, irreversible: false, scope })
+    }
+
+    /// A card that ana asked for, under this policy.
+    fn card(policy: Policy) -> ActionRecord {
+        let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
+        let saved: Vec<ActionRecord> = serde_json::from_str(saved).unwrap();
+        let mut record = saved[0].clone();
+        (record.decisions, record.edits, record.escalated_at) = (Vec::new(), Vec::new(), None);
+        ActionRecord { policy, requested_by: "ana".into(), ..record }
+    }
+
+    #[test]
+    fn a_change_in_two_contexts_is_decided_by_those_whom_both_name() {
+        // The lists of the two contexts; who may decide, in words; who of these may: bo, cy of the group, di; in the channel.
+        let cases: [(&[&str], &[&str], &str, [bool; 3]); 9] = [
+            (&["U2"], &["U2", "U3"], "@U2", [true, false, false]),
+            (&["U2", "U3"], &["U3", "U4"], "@U3", [false, true, false]),
+            (&["U2"], &["U3"], "nobody (no approvers are configured)", [false; 3]),
+            (&["U2"], &[], "nobody (no approvers are configured)", [false; 3]),
+            (&["S1", "U2"], &["S1", "U2"], "a member of S1 or @U2", [true, true, false]),
+            (&["S1"], &["S1", "U2"], "a member of S1", [false, true, false]),
+            (&["channel"], &["U2"], "@U2, who also has to be in this channel", [true, false, false]),
+            (
+                &["S1", "U4"],
+                &["U2", "U3", "channel"],
+                "a member of S1 or @U4, who also has to be @U2, @U3 or in this channel",
+                [false, true, true],
+            ),
+            (&["requester"], &["channel"], "the person who asked, who also has to be in this channel", [false; 3]),
+        ];
+        for (one, other, words, may) in cases {
+            let mut settings = settings();
+            settings.contexts = [("one".to_owned(), here(one)), ("other".to_owned(), here(other))].into();
+            let in_both = Scope::default().in_context("one").in_context("other");
+            let record = card(policy(&settings, "update_experiment_status", &in_both));
+            assert_eq!(record.deciders().words(), words, "{one:?} and {other:?}");
+            let people = [("U2", &[][..]), ("U3", &["S1"]), ("U4", &[])];
+            let counts = people.map(|(by, groups)| {
+                let person = Person { in_channel: true, groups: names(groups), is_uncertain: false };
+                may_approve(&record, &by.into(), &person).is_ok()
+            });
+            assert_eq!(counts, may, "{one:?} and {other:?}");
+        }
+    }
+
+    #[test]
+    fn a_standing_approval_is_granted_by_whom_the_changes_it_covers_name() {
+        let mut settings = settings();
+        let scope = Scope::default().in_context("lab").measure(COVERS, "test_condition_balance");
+        let of = |settings: &Approvals| policy(settings, "grant_standing_approval", &scope).deciders().words();
+        settings.contexts.insert("lab".to_owned(), here(&["U2"]));
+        assert_eq!(of(&settings), "@U2");
+        settings.actions.insert("test_condition_balance".to_owned(), by(&["U3"]));
+        assert_eq!(of(&settings), "@U3", "the rule of what is covered is more exact than that of the context");
+        let exact = settings.contexts.get_mut("lab").unwrap();
+        exact.actions.insert("test_condition_balance".to_owned(), by(&["U4"]));
+        assert_eq!(of(&settings), "@U4");
+        settings.actions.insert("grant_standing_approval".to_owned(), by(&["U4", "U5"]));
+        assert_eq!(of(&settings), "@U4", "its own rule makes it no easier");
+    }
+
+    #[test]
+    fn where_nobody_may_decide_nobody_is_brought_in() {
+        let mut settings = settings();
+        settings.escalate_to = names(&["U9"]);
+        assert!(policy(&settings, "update_experiment", &Scope::default()).escalation.is_some());
+        settings.actions.insert("update_experiment".to_owned(), by(&[]));
+        assert_eq!(policy(&settings, "update_experiment", &Scope::default()).escalation, None);
+    }
+
+    #[test]
+    fn those_are_brought_in_who_may_decide_and_could_not_before() {
+        // Who may, who is brought in; whether own requests count; those who are new, and all of them then, in words.
+        let cases: [(&[&str], &[&str], bool, usize, &str); 5] = [
+            (&["S1"], &["S1", "ana", "U3", "U3"], false, 1, "a member of S1 or @U3, but not the person who asked"),
+            (&["S1"], &["S1", "ana", "requester"], false, 0, "a member of S1, but not the person who asked"),
+            (&["S1"], &["ana"], true, 1, "a member of S1 or @ana"),
+            (&["channel"], &["channel"], true, 0, "anyone in this channel"),
+            (
+                &["ana"],
+                &["requester"],
+                false,
+                0,
+                "nobody (only the person who asked is named, and another person has to approve this)",
+            ),
+        ];
+        for (may, more, own_request, new, words) in cases {
+            let approver = |name: &&str| if *name == "ana" { Approver::User("ana".into()) } else { approver(name) };
+            let escalation = Escalation { approvers: more.iter().map(approver).collect(), after_ms: 1 };
+            let approvers = may.iter().map(approver).collect();
+            let policy =
+                Policy { approvers, own_request, needed: 1, escalation: Some(escalation), ..Policy::default() };
+            let mut record = card(policy);
+            assert_eq!(record.newcomers().len(), new, "{more:?}");
+            record.escalated_at = Some(Timestamp(1));
+            assert_eq!(record.deciders().words(), words, "{more:?}");
+        }
+    }
+
+    #[test]
+    fn who_asked_and_who_edited_are_one_person_or_none() {
+        let people = |names: &[&str]| names.iter().map(|name| UserId::from(*name)).collect::<Vec<_>>();
+        let ours = people(&["ana", "bo"]);
+        for (named, own_request, most) in [
+            (&["bo"][..], false, 0),
+            (&["bo", "cy"], false, 1),
+            (&["ana", "bo"], true, 1),
+            (&["ana", "bo", "cy", "cy"], true, 2),
+        ] {
+            let policy = Policy { own_request, ..Policy::default() };
+            assert_eq!(most_approvals(&policy, &people(named), &ours), most, "{named:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use super::policy::Denied;
 use crate::{
     clock::Timestamp,
-    graph::action::{ActionRecord, Approver, Escalation, Status, Verdict},
+    graph::action::{ActionRecord, Approver, Policy, Status, Verdict},
     ids::UserId,
     reply::{Part, Reply, Text},
     slack::mrkdwn::Mrkdwn,
@@ -78,8 +78,8 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
     }
 }
 
-/// The person may not decide.
-pub fn denied(record: &ActionRecord, by: &UserId, why: Denied) -> Reply {
+/// The person may not decide. `in_channel`: whether they are told so in the channel of the request.
+pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denied) -> Reply {
     let text = match why {
         Denied::OwnRequest if record.card.irreversible && record.requested_by == *by => {
             "You asked for this, and it cannot be undone, so another person has to approve it."
@@ -93,14 +93,33 @@ pub fn denied(record: &ActionRecord, by: &UserId, why: Denied) -> Reply {
         }
     };
     let reply = Reply::text(text);
-    let anyone = record.policy.approvers == [Approver::Channel];
+    let anyone = record.policy.approvers == [Approver::Channel] && record.policy.also.is_empty();
     match why {
         Denied::OwnRequest if anyone && record.thread.channel.is_direct() => {
             reply.hint("Nobody else can read this conversation. Ask me in a channel, where somebody can approve it.")
         }
         Denied::OwnRequest | Denied::Twice if anyone => reply,
-        _ => reply.hint(Text::from("Who may decide: ").join(record.deciders()).plain(".")),
+        _ => {
+            let deciders = if in_channel { record.deciders() } else { record.deciders_elsewhere() };
+            reply.hint(Text::from("Who may decide: ").join(deciders).plain("."))
+        }
     }
+}
+
+/// What was entered would leave too few people who may approve it.
+pub fn nobody_left(policy: &Policy) -> Reply {
+    let why = match (policy.needed, policy.own_request) {
+        (..=1, _) => "If you save this, nobody is left to approve it: whoever asked or edited may not.".to_owned(),
+        (needed, true) => format!(
+            "If you save this, too few are left to approve it: {needed} have to, and whoever asked or edited count as one."
+        ),
+        (needed, false) => {
+            format!(
+                "If you save this, too few are left to approve it: {needed} have to, and whoever asked or edited may not."
+            )
+        }
+    };
+    Reply::text(format!("{why} Somebody else can edit it, or it stays as it is."))
 }
 
 /// A typed yes, where only the button counts.
@@ -160,7 +179,6 @@ pub fn reminder(record: &ActionRecord) -> Reply {
 
 /// Nobody decided for so long that more people may.
 pub fn escalated(record: &ActionRecord) -> Reply {
-    let brought_in = record.policy.escalation.as_ref().map(Escalation::deciders).unwrap_or_default();
     let text = match record.approvals_so_far() {
         None => Text::from("Nobody has decided about ").bold(record.act()).plain(" for a while. From now on "),
         Some((count, who)) => {
@@ -168,7 +186,7 @@ pub fn escalated(record: &ActionRecord) -> Reply {
             text.plain("), and nobody else for a while. From now on ")
         }
     };
-    Reply::text(text.join(brought_in).plain(" may decide as well."))
+    Reply::text(text.join(record.newcomers_in_words()).plain(" may decide as well."))
 }
 
 /// How long ago, for people.

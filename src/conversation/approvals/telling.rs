@@ -75,9 +75,19 @@ impl Telling {
             }
         }
         people.append(&mut members);
+        // Who cannot be in one of the lists that they have to be in as well has nothing to decide.
+        let in_vain = |person: &UserId| {
+            let own = Approver::User(person.clone());
+            let by_name = |approver: &Approver| matches!(approver, Approver::User(_) | Approver::Requester);
+            let excludes = |list: &Vec<Approver>| !list.contains(&own) && list.iter().all(by_name);
+            record.policy.also.iter().any(excludes) && !record.brought_in().contains(&own)
+        };
         let mut new = Vec::new();
         for person in people {
-            let known = record.is_request_of(&person) || record.told.contains(&person) || new.contains(&person);
+            let known = in_vain(&person)
+                || record.is_request_of(&person)
+                || record.told.contains(&person)
+                || new.contains(&person);
             if !known && record.told.len() + new.len() < MOST {
                 new.push(person);
             }

@@ -77,7 +77,7 @@ impl Approvals {
     async fn escalate(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
         let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
         let mut record = self.as_of_now(record);
-        if !record.status.is_open() || record.escalated_at.is_some() || record.policy.escalation.is_none() {
+        if !record.status.is_open() || record.escalated_at.is_some() || record.newcomers().is_empty() {
             return Ok(Answer::Nothing);
         }
         let now = self.clock.now();

@@ -2,11 +2,12 @@
 
 use super::{
     grammar::{Takes, WORDS, Word, Wrong},
-    settings::Settings,
+    settings::{Settings, Told, by_policy},
 };
 use crate::{
     assistant::quick::Fact,
     clock::{Timestamp, ago},
+    config::Envelope,
     conversation::links::linked,
     graph::{
         action::{ActionRecord, Policy, Status},
@@ -98,10 +99,6 @@ fn listed(title: &str, lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
 
 /// What is set: who may decide what, model, platform, limits.
 pub fn settings(settings: &Settings, platform: Option<&Fact>, now: Timestamp) -> Reply {
-    let rules = settings.by_policy().into_iter().map(|(policy, actions)| {
-        let line = Text::new().plain("By ").join(policy.deciders()).plain(how_many(policy));
-        line.plain(": ").join(codes(&actions))
-    });
     let platform = match platform {
         Some(fact) => {
             let name = fact.answer["name"].as_str().unwrap_or("UpGrade");
@@ -119,9 +116,28 @@ pub fn settings(settings: &Settings, platform: Option<&Fact>, now: Timestamp) ->
         Some(name) => Text::new().code(name),
         None => Text::from("none; the documented phrases are understood without one"),
     };
-    Reply::default()
+    let mut reply = Reply::default()
         .and(Part::Heading("Who may decide here".to_owned()))
-        .and(Part::List(rules.collect()))
+        .and(Part::List(rules(&settings.policies)));
+    for (context, policies) in settings.contexts.iter().take(SHOWN).filter(|(_, policies)| !policies.is_empty()) {
+        let heading = Text::new().plain("What is different in ").code(context).plain(":");
+        reply = reply.and(Part::Text(heading)).and(Part::List(rules(policies)));
+    }
+    if settings.contexts.len() > SHOWN {
+        reply = reply.and(Part::Text(
+            format!("{} more contexts have rules of their own.", settings.contexts.len() - SHOWN).into(),
+        ));
+    }
+    if !settings.envelopes.is_empty() {
+        let lines = settings.envelopes.iter().take(SHOWN).map(|(name, envelope)| agreed(name, envelope));
+        let how = "Outside of these limits two people have to approve, and the one who asked is neither:";
+        reply = reply.and(Part::Text(how.into())).and(Part::List(lines.collect()));
+        if settings.envelopes.len() > SHOWN {
+            reply =
+                reply.and(Part::Text(format!("There are {} more of these.", settings.envelopes.len() - SHOWN).into()));
+        }
+    }
+    reply
         .and(Part::Heading("How I am set up".to_owned()))
         .and(Part::Facts(vec![
             ("Platform".to_owned(), platform),
@@ -132,6 +148,51 @@ pub fn settings(settings: &Settings, platform: Option<&Fact>, now: Timestamp) ->
             ("Threads worked on at a time".to_owned(), Text::from(settings.threads.to_string())),
         ]))
         .hint("These are settings of whoever runs me; nothing can be changed here.")
+}
+
+/// How many contexts, and how many envelopes, are told.
+const SHOWN: usize = 8;
+
+/// `By anyone in this channel: …`, one line for each policy.
+fn rules(policies: &[Told]) -> Vec<Text> {
+    let rules = by_policy(policies).into_iter().map(|(Told { policy, irreversible, .. }, actions)| {
+        let mut line = Text::new().plain("By ").join(policy.deciders()).plain(how_many(policy));
+        if policy.own_request && !irreversible.own_request && !policy.approvers.is_empty() {
+            line = line.plain(", but not by the person who asked where it cannot be undone");
+        }
+        if let Some(escalation) = &policy.escalation {
+            let after = time(std::time::Duration::from_millis(escalation.after_ms));
+            line = line.plain(", and after ").plain(after).plain(" by ").join(escalation.deciders()).plain(" as well");
+        }
+        line.plain(": ").join(codes(&actions))
+    });
+    rules.collect()
+}
+
+/// `pilot, for Math Hints: weights from 10 % to 90 %; …`
+fn agreed(name: &str, envelope: &Envelope) -> Text {
+    let Envelope { contexts, experiments, statuses, least_weight, most_weight, .. } = envelope;
+    let named: Vec<_> = contexts.iter().chain(experiments).map(String::as_str).collect();
+    let range = |what: &str, least: Option<String>, most: Option<String>| match (least, most) {
+        (None, None) => None,
+        (Some(least), None) => Some(format!("{what} from {least}")),
+        (None, Some(most)) => Some(format!("{what} up to {most}")),
+        (Some(least), Some(most)) => Some(format!("{what} from {least} to {most}")),
+    };
+    let percent = |weight: &Option<f64>| weight.map(|weight| format!("{weight} %"));
+    let limits = [
+        statuses.as_ref().map(|statuses| match statuses.as_slice() {
+            [] => "no change of status".to_owned(),
+            statuses => format!("status {}", statuses.join(", ")),
+        }),
+        range("weights", percent(least_weight), percent(most_weight)),
+        range("start", envelope.earliest_start.clone(), envelope.latest_start.clone()),
+        range("end", envelope.earliest_end.clone(), envelope.latest_end.clone()),
+        envelope.most_users.map(|users| format!("at most {users} simulated users")),
+    ];
+    let limits: Vec<_> = limits.into_iter().flatten().collect();
+    let limits = if limits.is_empty() { "no limits".to_owned() } else { limits.join("; ") };
+    Text::new().code(name).plain(format!(", for {}: {limits}", named.join(", ")))
 }
 
 fn how_many(policy: &Policy) -> String {

@@ -1,14 +1,29 @@
 //! What is set, for people: no secrets, no addresses.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use crate::graph::action::Policy;
+use crate::{config::Envelope, graph::action::Policy};
+
+/// Who may decide about one kind of change.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Its name.
+    pub action: String,
+    /// Who may decide.
+    pub policy: Policy,
+    /// Who may where it cannot be undone.
+    pub irreversible: Policy,
+}
 
 /// What is set.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who may decide about each action, by its name.
-    pub policies: Vec<(String, Policy)>,
+    /// Who may decide about each action.
+    pub policies: Vec<Told>,
+    /// Who may decide in a context, for what is different there.
+    pub contexts: BTreeMap<String, Vec<Told>>,
+    /// What was agreed beforehand, by name.
+    pub envelopes: BTreeMap<String, Envelope>,
     /// The language model, if there is one.
     pub model: Option<String>,
     /// How long a card is open.
@@ -21,21 +36,32 @@ pub struct Settings {
     pub platform_timeout: Duration,
 }
 
-impl Settings {
-    /// The policies, each with the actions it is for; the most common first.
-    pub fn by_policy(&self) -> Vec<(&Policy, Vec<&str>)> {
-        let mut grouped: Vec<(&Policy, Vec<&str>)> = Vec::new();
-        for (action, policy) in &self.policies {
-            let same = grouped.iter_mut().find(|(known, _)| {
-                (&known.approvers, known.own_request, known.needed)
-                    == (&policy.approvers, policy.own_request, policy.needed)
-            });
-            match same {
-                Some((_, actions)) => actions.push(action),
-                None => grouped.push((policy, vec![action])),
-            }
-        }
-        grouped.sort_by_key(|(_, actions)| std::cmp::Reverse(actions.len()));
-        grouped
+impl Told {
+    /// Whether the same is said of both.
+    fn is_as(&self, other: &Self) -> bool {
+        let said = |told: &Self| {
+            let Policy { approvers, also, own_request, needed, escalation, .. } = told.policy.clone();
+            (approvers, also, own_request, needed, escalation, told.irreversible.own_request)
+        };
+        said(self) == said(other)
     }
+}
+
+/// The policies, each with the actions it is for; the most common first.
+pub fn by_policy(policies: &[Told]) -> Vec<(&Told, Vec<&str>)> {
+    let mut grouped: Vec<(&Told, Vec<&str>)> = Vec::new();
+    for told in policies {
+        match grouped.iter_mut().find(|(known, _)| known.is_as(told)) {
+            Some((_, actions)) => actions.push(&told.action),
+            None => grouped.push((told, vec![&told.action])),
+        }
+    }
+    grouped.sort_by_key(|(_, actions)| std::cmp::Reverse(actions.len()));
+    grouped
+}
+
+/// Those that are not as usual.
+pub fn different(policies: Vec<Told>, usual: &[Told]) -> Vec<Told> {
+    let is_usual = |told: &Told| usual.iter().any(|usual| usual.action == told.action && usual.is_as(told));
+    policies.into_iter().filter(|told| !is_usual(told)).collect()
 }

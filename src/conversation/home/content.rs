@@ -17,6 +17,7 @@ use crate::{
     },
     graph::{
         action::{ActionRecord, Approver, Label, Status},
+        engine::PolicyFor,
         store::{Error, Store},
     },
     ids::{ActionId, ChannelId, UserId},
@@ -100,6 +101,8 @@ pub struct Reader<'a> {
     pub store: &'a dyn Store,
     /// Where their cards are.
     pub links: &'a Links,
+    /// Who may decide.
+    pub policy_for: &'a PolicyFor,
     /// Who looks.
     pub user: &'a UserId,
     /// The user groups of the policies that they are in.
@@ -120,8 +123,9 @@ impl Reader<'_> {
         let mut labels = named(self.user, &self.groups);
         labels.push(own.clone());
         let mut waiting = self.store.actions_under(&labels, &[Status::Pending], LOOKED_AT).await?;
+        waiting = self.as_of_now(waiting);
         waiting.retain(|record| self.may_decide(record) && self.now < record.expires_at);
-        let mut asked = self.store.actions_under(&[own], &[Status::Pending], LOOKED_AT).await?;
+        let mut asked = self.as_of_now(self.store.actions_under(&[own], &[Status::Pending], LOOKED_AT).await?);
         let under_way = [Status::Approved, Status::Intent];
         let mut running = self.store.actions_under(&about_me, &under_way, LOOKED_AT).await?;
         let many = (usize::from(pages.lately) + 1).saturating_mul(LINES) + 1;
@@ -156,8 +160,11 @@ impl Reader<'_> {
         }
         places.truncate(CHANNELS);
         let mut found = BTreeMap::<_, Vec<Item>>::new();
-        for record in self.store.actions_under(&places, &[Status::Pending], LINES * CHANNELS).await? {
-            let for_channel = record.policy.approvers.contains(&Approver::Channel);
+        let open = self.store.actions_under(&places, &[Status::Pending], LINES * CHANNELS).await?;
+        for record in self.as_of_now(open) {
+            let policy = &record.policy;
+            let mut lists = std::iter::once(&policy.approvers).chain(&policy.also);
+            let for_channel = lists.any(|list| list.contains(&Approver::Channel));
             let done = record.requested_by == *self.user || record.approved_by().contains(self.user);
             if for_channel && !done && !self.may_decide(&record) && self.now < record.expires_at {
                 let link = self.links.card(&record).await?;
@@ -165,6 +172,11 @@ impl Reader<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// What waits, with who may decide as configured now.
+    fn as_of_now(&self, records: Vec<ActionRecord>) -> Vec<ActionRecord> {
+        records.into_iter().map(|record| policy::as_of_now(self.policy_for, record)).collect()
     }
 
     /// Whether this person may approve it from here.

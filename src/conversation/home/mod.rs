@@ -35,7 +35,10 @@ use super::{entry::Pages, groups::Groups, links::Links};
 use crate::{
     assistant::quick::{Fact, QuickAnswers},
     clock::{Clock, Timestamp},
-    graph::store::{Error, Store},
+    graph::{
+        engine::PolicyFor,
+        store::{Error, Store},
+    },
     ids::{ActionId, ApprovalId, UserId},
     reply::{Reply, Text},
     slack::client::SlackClient,
@@ -73,6 +76,8 @@ pub struct Parts {
     pub slack: SlackClient,
     /// What the platform and the model say of themselves.
     pub quick: QuickAnswers,
+    /// Who may decide.
+    pub policy_for: PolicyFor,
     /// Who is in which user group.
     pub groups: Groups,
     /// Where cards are.
@@ -198,8 +203,9 @@ impl Home {
         let drawing = self.viewer(user).unwrap_or_default().drawing;
         let _one_at_a_time = drawing.lock().await;
         let Viewer { pages, notice, .. } = self.viewer(user).unwrap_or_default();
-        let Parts { store, clock, slack, groups, links, .. } = &self.0.parts;
-        let reader = Reader { store: &**store, links, user, groups: groups.of(user).await, now: clock.now() };
+        let Parts { store, clock, slack, policy_for, groups, links, .. } = &self.0.parts;
+        let groups = groups.of(user).await;
+        let reader = Reader { store: &**store, links, policy_for, user, groups, now: clock.now() };
         let content: Content = reader.read(pages).await?;
         let shown = content.fingerprint();
         if unless == Some(&*shown) {

@@ -50,6 +50,7 @@ fn write(notice: Mrkdwn, text: &Text) -> Mrkdwn {
         Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words) => notice.plain(words),
         Span::Link { text, .. } => notice.plain(text),
         Span::Person(user) => notice.person(user),
+        Span::Channel(channel) => notice.channel(channel),
         Span::Moment(at) => notice.plain(&utc(*at)),
     })
 }

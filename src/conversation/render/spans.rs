@@ -52,7 +52,7 @@ pub(super) fn one_line(text: &Text) -> Text {
                 Span::Italic(words) => Span::Italic(flat(words)),
                 Span::Code(words) => Span::Code(flat(words)),
                 Span::Link { url, text } => Span::Link { url: url.clone(), text: flat(text) },
-                Span::Person(_) | Span::Moment(_) => span.clone(),
+                Span::Person(_) | Span::Channel(_) | Span::Moment(_) => span.clone(),
             })
             .collect(),
     )
@@ -129,6 +129,7 @@ fn element(span: &Span) -> Option<Value> {
         Span::Italic(words) => text(words, Some("italic")),
         Span::Code(words) => text(words, Some("code")),
         Span::Person(user) => Some(json!({ "type": "user", "user_id": user })),
+        Span::Channel(channel) => Some(json!({ "type": "channel", "channel_id": channel })),
         Span::Moment(at) => Some(json!({ "type": "date", "timestamp": at.seconds(),
             "format": "{date_short_pretty} {time}", "fallback": utc(*at) })),
         Span::Link { url, text: words } => match web_address(url) {
@@ -151,6 +152,7 @@ fn push(line: Mrkdwn, span: &Span) -> Mrkdwn {
         Span::Italic(words) => line.italic(words),
         Span::Code(words) => line.code(words),
         Span::Person(user) => line.person(user),
+        Span::Channel(channel) => line.channel(channel),
         Span::Moment(at) => line.moment(*at),
         Span::Link { url, text } => line.link(url, text),
     }

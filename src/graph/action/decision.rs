@@ -9,6 +9,10 @@ use crate::{clock::Timestamp, ids::UserId};
 pub struct Policy {
     /// Any of these may decide. Empty: nobody may.
     pub approvers: Vec<Approver>,
+    /// Lists that whoever decides has to be in as well: a change in several contexts is decided by those whom all of them
+    /// name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<Vec<Approver>>,
     /// Whether the person who asked may approve.
     pub own_request: bool,
     /// How many different people must approve.

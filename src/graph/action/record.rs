@@ -204,8 +204,13 @@ impl ActionRecord {
 
     /// Those who may decide: those of the policy, and those who were brought in.
     pub fn approvers(&self) -> impl Iterator<Item = &Approver> {
-        let more = self.escalated_at.and(self.policy.escalation.as_ref()).map(|escalation| escalation.approvers.iter());
-        self.policy.approvers.iter().chain(more.into_iter().flatten())
+        self.policy.approvers.iter().chain(self.brought_in())
+    }
+
+    /// Those who were brought in.
+    pub fn brought_in(&self) -> &[Approver] {
+        let escalation = self.escalated_at.and(self.policy.escalation.as_ref());
+        escalation.map_or(&[], |escalation| &escalation.approvers)
     }
 
     /// Counts the versions of the request, from 1.

@@ -336,3 +336,31 @@ async fn a_status_that_changed_since_is_told_on_a_card_about_something_else() {
     assert_eq!(bot.done_to_platform().len(), 1, "only the start");
     bot.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_could_decide_already_or_may_not_is_not_brought_in() {
+    let settings = |more: &'static [&'static str]| {
+        move |config: &mut Config| {
+            config.approvals.approvers = vec!["S1".to_owned()];
+            config.approvals.own_request = false;
+            config.approvals.escalate_to = more.iter().map(|name| (*name).to_owned()).collect();
+            config.approvals.escalate_after = HOUR * 4;
+        }
+    };
+    let bot = TestBot::with_settings(settings(&["S1", "U1", "U3"])).await;
+    let mut thread = card(&bot).await;
+    bot.clock.advance(HOUR * 4 + Duration::from_secs(60));
+    eventually("more people", || thread.last().contains("for a while")).await;
+    bot.settled().await;
+    let heard = thread.heard();
+    assert!(heard.contains("a member of `S1` or @cy, but not the person who asked may decide"), "{heard}");
+    assert!(heard.ends_with("From now on @cy may decide as well."), "{heard}");
+    bot.finish().await;
+
+    let bot = TestBot::with_settings(settings(&["S1", "U1"])).await;
+    let mut thread = card(&bot).await;
+    bot.clock.advance(HOUR * 4 + Duration::from_secs(60));
+    bot.settled().await;
+    assert_eq!(thread.heard(), "", "there is nobody new");
+    bot.finish().await;
+}

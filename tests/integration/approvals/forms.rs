@@ -406,3 +406,23 @@ async fn a_form_is_answered_in_time_and_kept_however_slow_others_are() {
     }
     bot.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_that_leaves_nobody_to_approve_it_is_not_saved() {
+    let settings = |config: &mut Config| {
+        config.approvals.approvers = vec!["U2".to_owned(), "U1".to_owned()];
+        config.approvals.own_request = false;
+    };
+    let bot = TestBot::with_settings(settings).await;
+    let mut thread = card(&bot).await;
+    opens(&bot, &thread, "bo", "Edit…").await;
+    let wrong = sends(&bot, "bo", json!({ "Status": "cancelled" })).await;
+    let told = "If you save this, nobody is left to approve it: whoever asked or edited may not. Somebody else can edit \
+                it, or it stays as it is.";
+    assert_eq!(wrong.into_values().collect::<Vec<_>>(), [told]);
+    assert!(window(&bot, "bo").is_some(), "what was entered stands there still");
+    assert_eq!(thread.heard(), "", "the card stays");
+    thread.clicks("bo", "Start experiment").await;
+    assert!(thread.heard().contains("Approved by @bo"));
+    bot.finish().await;
+}

@@ -33,6 +33,22 @@ async fn a_press_in_the_home_tab_counts_for_who_is_named_at_that_moment() {
     bot.finish().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_home_tab_follows_the_settings_of_the_day() {
+    let mut bot = TestBot::decided_by(&["U2"]).await;
+    bot.user("ana").says("start Math Hints").await;
+    assert!(bot.user("bo").opens_home().await.contains("[Start experiment]"));
+    bot.stop().await;
+    bot.config.approvals.approvers = vec!["channel".to_owned()];
+    bot.run().await;
+    bot.user("bo").presses_at_home("Start experiment").await;
+    let told = "You cannot decide about this.\nWho may decide: anyone in <#C1>.";
+    eventually("an answer", || bot.user("bo").home().starts_with(told)).await;
+    let home = bot.user("bo").opens_home().await;
+    assert!(!home.contains("[Start experiment]"), "{home}");
+    bot.finish().await;
+}
+
 /// What counted stays counted when the settings change while the bot is away; the next press follows the new ones.
 async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) -> String {
     let mut bot = TestBot::with_settings(|config| config.approvals.needed = 2).await;
@@ -158,9 +174,8 @@ async fn anybody_in_the_channel() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_person_who_asked() {
     let settings = |config: &mut Config| config.approvals.approvers = vec!["requester".to_owned()];
-    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["ana"], editor: Some("ana") };
+    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["ana"], editor: None };
     assert_snapshot!(table(case).await, @"
-    edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
@@ -169,8 +184,6 @@ async fn the_person_who_asked() {
     failed | ana, bo, di, eve, fay | does not | @ana approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana | counts | Approved by @ana · ‹time›
     open | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked.
-    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: nobody (only the person who asked is named, and another person has to approve this).
-    edited by ana | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: nobody (only the person who asked is named, and another person has to approve this).
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana | counts | Approved by @ana · ‹time›
     restarted | bo, di, eve, fay | does not | You cannot decide about this. Who may decide: the person who asked.

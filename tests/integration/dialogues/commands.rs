@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use countersign::sandbox::upgrade::faults::Down;
+use countersign::{
+    config::{Config, ContextRule, Envelope, Rule},
+    sandbox::upgrade::faults::Down,
+};
 use insta::assert_snapshot;
 
 use crate::support::bot::TestBot;
@@ -157,7 +160,7 @@ async fn what_waits_and_what_was_done() {
     ");
     assert_snapshot!(bo.types("/countersign settings").await, @"
     Who may decide here
-    • By anyone in this channel: create experiment, get decision point assignments, grant standing approval, init experiment user, mark decision point, revoke standing approval, simulate user journey, test condition balance, test consistency rules, update experiment, update experiment status
+    • By anyone in this channel, but not by the person who asked where it cannot be undone: create experiment, get decision point assignments, grant standing approval, init experiment user, mark decision point, revoke standing approval, simulate user journey, test condition balance, test consistency rules, update experiment, update experiment status
     • By anyone in this channel but the person who asked: delete experiment
     How I am set up
     *Platform*
@@ -348,5 +351,45 @@ async fn it_does_not_answer_itself() {
     let of_ours = |kind: &str| deliveries.iter().filter(|d| d.payload["event"]["subtype"] == kind).count();
     assert!(of_ours("message_changed") > 0, "edits of our own messages are delivered to us");
     assert_eq!(thread.messages().len(), 3, "a table, a record, a reply");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_tell_contexts_envelopes_and_who_is_brought_in() {
+    let settings = |config: &mut Config| {
+        let approvals = &mut config.approvals;
+        approvals.escalate_to = vec!["U3".to_owned()];
+        let rule = Rule { needed: Some(2), ..Rule::default() };
+        let context = ContextRule {
+            approvers: Some(vec!["U2".to_owned()]),
+            actions: [("delete_experiment".to_owned(), rule)].into(),
+            ..ContextRule::default()
+        };
+        approvals.contexts.insert("assign-prog".to_owned(), context);
+        let pilot = Envelope {
+            experiments: vec!["Math Hints".to_owned()],
+            contexts: vec!["mathstream".to_owned()],
+            statuses: Some(vec!["scheduled".to_owned(), "enrolling".to_owned()]),
+            least_weight: Some(10.0),
+            most_weight: Some(90.0),
+            earliest_start: Some("2027-01-15".to_owned()),
+            most_users: Some(200),
+            ..Envelope::default()
+        };
+        approvals.envelopes.insert("pilot".to_owned(), pilot);
+    };
+    let bot = TestBot::with_settings(settings).await;
+    let told = bot.user("bo").types("/countersign settings").await;
+    for line in [
+        "\n• By anyone in this channel, but not by the person who asked where it cannot be undone, and after 4 hours by @cy \
+         as well: create experiment",
+        "\nWhat is different in `assign-prog`:\n• By @bo, but not by the person who asked where it cannot be undone, and",
+        "\n• By @bo, but not the person who asked, 2 different people, and after 4 hours by @cy as well: delete experiment",
+        "\nOutside of these limits two people have to approve, and the one who asked is neither:\n• `pilot`, for mathstream, \
+         Math Hints: status scheduled, enrolling; weights from 10 % to 90 %; start from 2027-01-15; at most 200 simulated \
+         users\n",
+    ] {
+        assert!(told.contains(line), "no {line:?} in {told}");
+    }
     bot.finish().await;
 }

@@ -356,3 +356,40 @@ async fn what_is_not_said_of_a_standing_approval_is_asked_for() {
     ");
     bot.finish().await;
 }
+
+/// What one person grants herself lets nobody do what needs a second person.
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_allows_themselves_what_another_person_has_to_approve() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("allow up to 100 simulated users in mathstream until Friday").await;
+    thread.heard();
+    thread.clicks("ana", "Grant it").await;
+    let told = bot.slack.ephemerals("ana").last().unwrap().words();
+    assert!(told.starts_with("You asked for this, and it cannot be undone"), "{told}");
+    thread.clicks("bo", "Grant it").await;
+    thread.heard();
+
+    // Who granted it approved what others ask for, not what they ask for themselves.
+    thread.says("bo", "test the balance of Lesson Video Hints with 30 users").await;
+    bot.settled().await;
+    assert_eq!(marked(&bot), 0);
+    assert_snapshot!(without_run(&without_id(&thread.heard())), @"
+    *Enrol 30 test users in “Lesson Video Hints”?*
+    *Users*  `test-‹run›-0001` to `test-‹run›-0030`
+    *At*  lesson-stream / lesson-video
+    *Expected*  control 34%, question-hint-default 33%, question-hint-tutorbot 33%
+    *Bounds*  30 users, this experiment only, at most 15 minutes
+    ⚠️ The platform cannot take enrolled users out again: they stay in its figures.
+    ⚠️ 24 people are enrolled already; the figures will be mixed.
+    It can be stopped on the way; who is enrolled by then stays so.
+    The standing approval `sa-‹id›` does not cover this: @bo granted it and asks for this, so another person has to approve it.
+    Asked by @bo · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
+    [Enrol test users] [Don't] [Edit…] [Show all]
+    ");
+    thread.clicks("bo", "Don't").await;
+    thread.heard();
+    thread.says("ana", "test the balance of Lesson Video Hints with 30 users").await;
+    bot.settled().await;
+    assert_eq!(marked(&bot), 30, "bo may approve it, and has");
+    bot.finish().await;
+}

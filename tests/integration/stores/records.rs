@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use countersign::{
     capabilities::standing::{
         book::{Book, BookError},
@@ -9,13 +10,13 @@ use countersign::{
     },
     clock::{Clock, SystemClock, Timestamp},
     graph::{
-        action::{Scope, Status},
-        standing::StandingApprovals as _,
+        action::{ActionRecord, Scope, Status},
+        standing::{Entitled, Spent, StandingApprovals as _},
         store::{
             Acquired, ActionChange, ActionFilter, AuditEntry, Changes, Forget, Register, Saved, StepRecord, Then, Usage,
         },
     },
-    ids::ThreadId,
+    ids::{ThreadId, UserId},
 };
 use serde_json::json;
 
@@ -173,9 +174,19 @@ pub(crate) async fn of_many_who_count_in_a_register_none_is_lost(f: impl Fixture
     assert_eq!(f.store().register("count").await.unwrap(), Register { revision: 80, value: json!(80) });
 }
 
+/// Everybody may approve everything.
+struct Everybody;
+
+#[async_trait]
+impl Entitled for Everybody {
+    async fn who_may_approve(&self, _: &ActionRecord, people: &[UserId]) -> Vec<UserId> {
+        people.to_vec()
+    }
+}
+
 pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixture) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let books = [0, 1].map(|_| Arc::new(Book::new(f.store().clone(), clock.clone())));
+    let books = [0, 1].map(|_| Arc::new(Book::new(f.store().clone(), clock.clone(), Arc::new(Everybody))));
     let mut asks = action(&thread(1), "spend", f.now());
     asks.name = "test_condition_balance".to_owned();
     asks.parameters = json!({ "place": { "experiment": "1" } });
@@ -207,8 +218,9 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
     let mut covered = 0;
     for one in spending.collect::<Vec<_>>() {
         let [first, again] = one.await.unwrap();
-        assert_eq!(first.is_some(), again.is_some(), "a repeat is answered as before");
-        covered += usize::from(first.is_some());
+        let is_covered = |spent: &Spent| matches!(spent, Spent::Under(_));
+        assert_eq!(is_covered(&first), is_covered(&again), "a repeat is answered as before");
+        covered += usize::from(is_covered(&first));
     }
     let spent = &books[0].all().await.unwrap()[0];
     assert_eq!((covered, spent.used, spent.uses.len()), (9, 90, 9));
@@ -216,7 +228,7 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
     books[0].revoke("sa-1", &"cy".into()).await.unwrap();
     asks.slot = "turn:99".into();
     asks.scope = Scope::default().of_experiment("Math Hints").measure("users", 5);
-    assert_eq!(books[1].spend(&asks).await, None, "it is revoked");
+    assert_eq!(books[1].spend(&asks).await, Spent::Nothing { why: None }, "it is revoked");
     assert!(matches!(books[1].revoke("sa-2", &"cy".into()).await, Err(BookError::Unknown)));
 }
 

@@ -268,11 +268,8 @@ fn verdict(detail: &Value) -> &str {
 
 /// Who could decide, in a sentence.
 fn policy(policy: &Value, people: &People) -> String {
-    let approvers: Vec<_> = policy["approvers"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|approver| match approver {
+    let named = |list: &Value| {
+        let approvers = list.as_array().into_iter().flatten().map(|approver| match approver {
             Value::String(word) if word == "channel" => "anyone in the channel".to_owned(),
             Value::String(word) if word == "requester" => "the person who asked".to_owned(),
             Value::Object(fields) => match (fields.get("user"), fields.get("group")) {
@@ -281,8 +278,11 @@ fn policy(policy: &Value, people: &People) -> String {
                 _ => inline(&plain(approver)),
             },
             other => inline(&plain(other)),
-        })
-        .collect();
+        });
+        listed(&approvers.collect::<Vec<_>>()).replace(" and ", " or ")
+    };
+    let also = policy["also"].as_array().into_iter().flatten();
+    let also: String = also.map(|list| format!(", who also had to be {}", named(list))).collect();
     let needed = match policy["needed"].as_u64() {
         None | Some(1) => "one approval was needed".to_owned(),
         Some(n) => format!("{n} approvals were needed"),
@@ -291,5 +291,5 @@ fn policy(policy: &Value, people: &People) -> String {
         Some(false) => ", not from the person who asked",
         _ => "",
     };
-    format!("Who could decide: {}; {needed}{own}.", listed(&approvers).replace(" and ", " or "))
+    format!("Who could decide: {}{also}; {needed}{own}.", named(&policy["approvers"]))
 }
