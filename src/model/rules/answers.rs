@@ -135,7 +135,7 @@ fn suggested(words: &[Word]) -> Option<Understood> {
     const AFTER: &str = "would be safer|would be better|would be fine|would be ok|would be okay|would be enough|\
         would be right|would be best|would be good|would do|will do|would suffice|would be more careful|is safer|\
         is better|is enough|is fine|seems safer|seems better|feels safer|please|instead|rather|would be safer please|\
-        would be better please|, please|would be safer for now|is safer for now|to begin with|to start with|for now";
+        would be better please|, please|to begin with|to start with";
     let mut rest = words;
     while let Some(left) = after(rest, BEFORE) {
         rest = left;

@@ -66,6 +66,9 @@ fn is_request(part: &str, from: usize, said: &str, pieces: &[Piece], situation: 
     if from > 0 && !piece.clearly && (!lower_case || is_listed(part, &said[..piece.end], situation)) {
         return false;
     }
+    if from > 0 && is_of_pair(part, &said[..piece.start]) {
+        return false;
+    }
     let Understood { wish, confidence } = understood(part, situation, from == 0);
     let sure = confidence >= SURE;
     match wish {
@@ -91,19 +94,26 @@ fn understood(part: &str, situation: &Situation, first: bool) -> Understood {
     })
 }
 
+/// Whether this part goes on with “up to 3 starts and …”: starts and stops are one thing that is allowed.
+fn is_of_pair(part: &str, before: &str) -> bool {
+    const STARTS: &[&str] = &["starts", "start", "starting"];
+    const STOPS: &[&str] = &["stops", "stop", "stopping"];
+    let before = words(before);
+    let last = before.iter().rev().find(|word| !word.any(&["and", ","]));
+    match (last, words(part).first()) {
+        (Some(last), Some(next)) => (last.any(STARTS) && next.any(STOPS)) || (last.any(STOPS) && next.any(STARTS)),
+        _ => false,
+    }
+}
+
 /// Whether this part is rather one more condition, or the end of a description.
 fn is_listed(part: &str, before: &str, situation: &Situation) -> bool {
     let before = words(before);
     let of_text = before.iter().any(|word| word.any(&["description", "described"]));
     let of_list = before.iter().any(|word| word.any(&["conditions", "arms", "variants", "tags"]))
         || situation.draft.as_ref().and_then(|draft| draft.asked.as_ref()).is_some();
-    let last_is = |endings: &[&str]| before.last().is_some_and(|word| word.any(endings));
-    let begins = |openings: &[&str]| words(part).first().is_some_and(|word| word.any(openings));
-    // “Up to 3 starts and stops of …” is one thing that is allowed.
-    let of_kind = (last_is(&["starts", "start", "starting"]) && begins(&["stops", "stop", "stopping"]))
-        || (last_is(&["stops", "stop", "stopping"]) && begins(&["starts", "start", "starting"]));
     let points_back = words(part).iter().any(|word| word.any(&["it", "that", "this"]));
-    of_text || of_kind || (of_list && !points_back)
+    of_text || (of_list && !points_back)
 }
 
 /// What stands between requests. The first ones divide clearly, the others only where nothing else is meant.

@@ -361,7 +361,7 @@ fn corrections() {
         ("at most 60/40 please", r#"update {"weights":"60/40"}"#),
         ("It should be 60/40.", r#"update {"weights":"60/40"}"#),
         ("60/40 would be better, please", r#"update {"weights":"60/40"}"#),
-        ("I'd prefer 60/40 for now", r#"update {"weights":"60/40"}"#),
+        ("I'd prefer 60/40", r#"update {"weights":"60/40"}"#),
         ("change the context to mathstream", r#"update {"context":"mathstream"}"#),
         ("use conditions x and y instead", r#"update {"conditions":["x","y"]}"#),
         ("no, call it Bar", r#"update {"name":"Bar"}"#),

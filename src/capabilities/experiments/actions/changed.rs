@@ -37,7 +37,7 @@ pub(super) fn changed(shown: &Value, found: &Value) -> Vec<Fact> {
     }
     facts.extend(differences(&json!(rest.0), &json!(rest.1)));
     facts.sort_by_key(|fact| (fact.label == "Last changed", fact.label != "Status"));
-    if facts.iter().all(|fact| fact.label == "Last changed") {
+    if !facts.is_empty() && facts.iter().all(|fact| fact.label == "Last changed") {
         facts.splice(0..0, unchanged(shown));
     }
     facts
