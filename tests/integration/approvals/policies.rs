@@ -215,9 +215,9 @@ async fn a_named_person() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_group() {
     let settings = |config: &mut Config| config.approvals.approvers = vec!["S1".to_owned()];
-    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["di"], editor: Some("di") };
+    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["di"], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
-    edited by di, old card | ana, bo, di, eve, fay | does not | @di edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
@@ -226,8 +226,8 @@ async fn a_user_group() {
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
     open | di | counts | Approved by @di · ‹time›
-    edited by di | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`, but not whoever asked or edited.
-    edited by di | di | does not | You edited this, so another person has to approve it. Who may decide: a member of `S1`, but not whoever asked or edited.
+    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`, but not whoever asked or edited.
+    edited by ana | di | counts | Approved by @di · ‹time›
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
     restarted | di | counts | Approved by @di · ‹time›
@@ -256,9 +256,9 @@ async fn two_of_several() {
         config.approvals.approvers = vec!["U2".to_owned(), "S1".to_owned(), "requester".to_owned()];
         config.approvals.needed = 2;
     };
-    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo", "di"], editor: Some("bo") };
+    let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo", "di"], editor: Some("ana") };
     assert_snapshot!(table(case).await, @"
-    edited by bo, old card | ana, bo, di, eve, fay | does not | @bo edited this ‹while› ago, so another card took its place. ‹Open the newer card›
+    edited by ana, old card | ana, bo, di, eve, fay | does not | @ana edited this ‹while› ago, so another card took its place. ‹Open the newer card›
     superseded | ana, bo, di, eve, fay | does not | A newer request took the place of this one ‹while› ago. ‹Open the newer card›
     withdrawn | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
     rejected | ana, bo, di, eve, fay | does not | This request was withdrawn ‹while› ago, so nothing was changed.
@@ -273,10 +273,10 @@ async fn two_of_several() {
     bo has approved | bo | does not | Your approval is counted already; another person has to approve as well. Who may decide: @bo, a member of `S1` or the person who asked.
     bo has approved | di | counts | Approved by @bo and @di · ‹time›
     bo has approved | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
-    edited by bo | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
-    edited by bo | bo | does not | You edited this, so another person has to approve it. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
-    edited by bo | di | counts | 1 of 2: approved by @di.
-    edited by bo | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
+    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
+    edited by ana | bo | counts | 1 of 2: approved by @bo.
+    edited by ana | di | counts | 1 of 2: approved by @di.
+    edited by ana | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana | counts | 1 of 2: approved by @ana.
     restarted | bo | counts | 1 of 2: approved by @bo.
