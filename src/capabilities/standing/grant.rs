@@ -395,7 +395,8 @@ pub(super) mod tests {
     fn who_granted_it_counts_only_where_they_may_approve_the_change_itself() {
         let few = |counted, needed| Some(WhyNot::TooFew { counted, needed });
         // Who granted it, who of them may approve the change, how many have to, whether own requests count.
-        let cases: [(&[&str], &[&str], u32, bool, Option<WhyNot>); 8] = [
+        type Case<'a> = (&'a [&'a str], &'a [&'a str], u32, bool, Option<WhyNot>);
+        let cases: [Case<'_>; 8] = [
             (&["bo"], &["bo"], 1, false, None),
             (&["ana"], &["ana"], 1, true, None),
             (&["ana"], &[], 1, false, Some(WhyNot::OwnRequest)),

@@ -247,7 +247,8 @@ mod tests {
     #[test]
     fn a_change_in_two_contexts_is_decided_by_those_whom_both_name() {
         // The lists of the two contexts; who may decide, in words; who of these may: bo, cy of the group, di; in the channel.
-        let cases: [(&[&str], &[&str], &str, [bool; 3]); 9] = [
+        type Case<'a> = (&'a [&'a str], &'a [&'a str], &'a str, [bool; 3]);
+        let cases: [Case<'_>; 9] = [
             (&["U2"], &["U2", "U3"], "@U2", [true, false, false]),
             (&["U2", "U3"], &["U3", "U4"], "@U3", [false, true, false]),
             (&["U2"], &["U3"], "nobody (no approvers are configured)", [false; 3]),
@@ -306,7 +307,8 @@ mod tests {
     #[test]
     fn those_are_brought_in_who_may_decide_and_could_not_before() {
         // Who may, who is brought in; whether own requests count; those who are new, and all of them then, in words.
-        let cases: [(&[&str], &[&str], bool, usize, &str); 5] = [
+        type Case<'a> = (&'a [&'a str], &'a [&'a str], bool, usize, &'a str);
+        let cases: [Case<'_>; 5] = [
             (&["S1"], &["S1", "ana", "U3", "U3"], false, 1, "a member of S1 or @U3, but not the person who asked"),
             (&["S1"], &["S1", "ana", "requester"], false, 0, "a member of S1, but not the person who asked"),
             (&["S1"], &["ana"], true, 1, "a member of S1 or @ana"),
