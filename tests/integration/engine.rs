@@ -410,7 +410,9 @@ async fn what_cannot_be_told_is_said_to_be_unknown() {
     bench.advances().await;
     let action = bench.action().await;
     assert_eq!((action.status, bench.sent()), (Status::Unknown, 1));
-    assert!(action.outcome.unwrap().summary().words().starts_with("It is down. It may or may not have happened"));
+    let told = action.outcome.unwrap().summary().words();
+    assert!(told.starts_with("When it was sent, "), "{told}");
+    assert!(told.contains(" It is down. It may or may not have happened"), "{told}");
 }
 
 #[tokio::test]

@@ -143,6 +143,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Decision points*  lesson-stream / lesson-video
     *Enrolled*  24 people
     *Same points*  no other live experiment
+    This takes back what was done ‹time›: Stopped “Lesson Video Hints”: it takes nobody new.
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Resume experiment] [Don't resume] [Edit…] [Show all]
     ");
@@ -155,6 +156,7 @@ async fn stopping_can_be_undone_with_a_card_of_its_own() {
     *Decision points*  lesson-stream / lesson-video
     *Enrolled*  24 people
     *Same points*  no other live experiment
+    This takes back what was done ‹time›: Stopped “Lesson Video Hints”: it takes nobody new.
     Approved by @ana · ‹time›
     ✅ Resumed “Lesson Video Hints”: it is enrolling again.
     Asked by @ana · digest `‹id›`
