@@ -34,7 +34,8 @@ fn told_of(settings: &Approvals, contexts: &[String], experiments: &[String]) ->
         // A rule is found by the exact name; an envelope by the name in whichever case.
         let is = |known: &String| if exact { known == context } else { same(known, context) };
         if !contexts.iter().any(is) {
-            let nearest = nearest(context, contexts).map(|nearest| format!("; the nearest is {nearest}"));
+            let nearest = parts::nearest(context, contexts.iter().map(String::as_str))
+                .map(|nearest| format!("; the nearest is {nearest}"));
             wrong.push(format!("{key}: there is no context {context}{}", nearest.unwrap_or_default()));
         }
     }
@@ -45,7 +46,8 @@ fn told_of(settings: &Approvals, contexts: &[String], experiments: &[String]) ->
     for (name, envelope) in &settings.envelopes {
         for experiment in &envelope.experiments {
             if !experiments.iter().any(|known| same(known, experiment)) {
-                let nearest = nearest(experiment, experiments).map(|nearest| format!("; the nearest is “{nearest}”"));
+                let nearest = parts::nearest(experiment, experiments.iter().map(String::as_str))
+                    .map(|nearest| format!("; the nearest is “{nearest}”"));
                 let nearest = nearest.unwrap_or_default();
                 remarks.push(format!("approvals.envelopes.{name}: there is no experiment “{experiment}” yet{nearest}"));
             }
@@ -57,11 +59,6 @@ fn told_of(settings: &Approvals, contexts: &[String], experiments: &[String]) ->
 /// As envelopes compare names.
 fn same(one: &str, other: &str) -> bool {
     one.trim().to_lowercase() == other.trim().to_lowercase()
-}
-
-fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
-    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
-    known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
 }
 
 #[cfg(test)]

@@ -112,13 +112,17 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>, book: Option<&Arc<Bo
     let rules = std::iter::once(("approvals.actions".to_owned(), &config.approvals.actions)).chain(within);
     for (key, name) in rules.flat_map(|(key, rules)| rules.keys().map(move |name| (key.clone(), name))) {
         if !registry.actions.contains_key(name.as_str()) && !standing::ACTIONS.contains(&name.as_str()) {
-            let likeness = |known: &str| strsim::normalized_damerau_levenshtein(known, name);
-            let known = registry.actions.keys().copied().chain(standing::ACTIONS);
-            let nearest = known.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
+            let nearest = nearest(name, registry.actions.keys().copied().chain(standing::ACTIONS)).unwrap_or_default();
             bail!("{key}.{name}: there is no such action; the nearest is {nearest}");
         }
     }
     Ok(registry)
+}
+
+/// The one of the names that are known which is most like this one, whatever the case.
+pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase());
+    known.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
 }
 
 /// The model that the settings name, and the one that is always there. Without a key they are the same.

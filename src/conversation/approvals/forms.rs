@@ -21,7 +21,7 @@ use crate::{
         },
     },
     graph::{
-        action::{ActionKind, ActionRecord, Approver, Edit, Proposal, Replacement, Status, Wish},
+        action::{ActionKind, ActionRecord, Approver, Edit, Policy, Proposal, Replacement, Status, Wish},
         engine::Matter,
         request::Request,
         store::{Changes, Delivery, Destination, Error},
@@ -180,7 +180,9 @@ impl Approvals {
             let wish = Wish { action: record.name.clone(), parameters };
             return self.ask_again(record, view, by, wish, text).await.map(Submitted::Closed);
         }
-        if let Some(told) = self.leaves_nobody(&record, kind.as_ref(), &proposal, by).await {
+        let irreversible = proposal.card.irreversible || kind.irreversible();
+        let policy = (self.policy_for)(&Matter { action: kind.name(), irreversible, scope: &proposal.scope });
+        if let Some(told) = self.leaves_nobody(&record, &policy, by).await {
             return Ok(Submitted::Stays(check::at_first_field(view, told.words())));
         }
         let edit = Edit {
@@ -190,7 +192,7 @@ impl Approvals {
             changed: differences(&record.card, &proposal.card),
             window: Some(view.id.clone()),
         };
-        match self.replace(&record, kind.as_ref(), proposal, edit).await? {
+        match self.replace(&record, kind.as_ref(), proposal, policy, edit).await? {
             Err(moved_on) if !self.was_saved(&moved_on, view).await? => say(&self.came_after(&moved_on).await),
             _ => Ok(Submitted::Closed(Answer::Counted(record.thread))),
         }
@@ -198,15 +200,7 @@ impl Approvals {
 
     /// What to say if too few people would be left who may approve what somebody entered: those who asked or edited may
     /// not, or count as one. Nothing where others may be there, or it cannot be told.
-    async fn leaves_nobody(
-        &self,
-        record: &ActionRecord,
-        kind: &dyn ActionKind,
-        proposal: &Proposal,
-        by: &UserId,
-    ) -> Option<Reply> {
-        let irreversible = proposal.card.irreversible || kind.irreversible();
-        let policy = (self.policy_for)(&Matter { action: kind.name(), irreversible, scope: &proposal.scope });
+    async fn leaves_nobody(&self, record: &ActionRecord, policy: &Policy, by: &UserId) -> Option<Reply> {
         let mut named = Vec::new();
         for approver in policy.approvers.iter().chain(policy.escalation.iter().flat_map(|more| &more.approvers)) {
             match approver {
@@ -218,8 +212,8 @@ impl Approvals {
         }
         let mut ours = vec![record.requested_by.clone(), by.clone()];
         ours.extend(record.edits.iter().map(|edit| edit.by.clone()));
-        let most = policy::most_approvals(&policy, &named, &ours);
-        (!policy.approvers.is_empty() && most < policy.needed as usize).then(|| replies::nobody_left(&policy))
+        let most = policy::most_approvals(policy, &named, &ours);
+        (!policy.approvers.is_empty() && most < policy.needed as usize).then(|| replies::nobody_left(policy))
     }
 
     /// Whether what is in this window has been saved already, so that it is only sent once more.
@@ -252,11 +246,10 @@ impl Approvals {
         older: &ActionRecord,
         kind: &dyn ActionKind,
         proposal: Proposal,
+        policy: Policy,
         edit: Edit,
     ) -> Result<Result<(), ActionRecord>, Error> {
         let (by, now) = (edit.by.clone(), edit.at);
-        let irreversible = proposal.card.irreversible || kind.irreversible();
-        let policy = (self.policy_for)(&Matter { action: kind.name(), irreversible, scope: &proposal.scope });
         let request = Request {
             thread: &older.thread,
             run: older.run.clone(),
