@@ -20,6 +20,8 @@ use countersign::{
 };
 use secrecy::SecretString;
 
+use crate::support::ports::free_port;
+
 /// The production client, talking to this workspace.
 pub(super) fn client(slack: &SandboxSlack) -> SlackClient {
     impatient(slack, SlackClient::TIMEOUT)
@@ -174,9 +176,8 @@ async fn refusals_are_told_apart() {
 
 #[tokio::test]
 async fn nothing_is_sent_where_nobody_listens() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let client =
-        SlackClient::new(&format!("http://{free}/api"), &SecretString::from("xoxb"), SlackClient::TIMEOUT).unwrap();
+    let nobody = format!("http://127.0.0.1:{}/api", free_port());
+    let client = SlackClient::new(&nobody, &SecretString::from("xoxb"), SlackClient::TIMEOUT).unwrap();
     assert_eq!(client.auth_test().await, Err(Error::NotSent));
     let nowhere = client.respond("not an address", Respond::Privately, &words("hi")).await;
     assert_eq!(nowhere, Err(Error::Refused { code: "invalid_url".into() }));

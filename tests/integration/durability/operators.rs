@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use super::{
     process::{COUNTERSIGN, Process, serve},
-    processes::{By, Given, free_port, given},
+    processes::{By, Given, given},
 };
+use crate::support::ports::free_port;
 
 /// `countersign check` where nothing answers, with the store at this path.
 fn check_alone(store: &Path) -> Command {
@@ -188,7 +189,7 @@ async fn an_app_token_that_slack_refuses_ends_the_bot() {
 async fn whoever_stops_listening_ends_nothing() {
     let Given { folder, sandbox, settings, page, bot: here } = given(By::Socket, None).await;
     let bot = Process::unheard(serve(&settings));
-    page.until("it is ready", async || page.get(&format!("{here}/readyz")).await.is_some_and(|(ok, _)| ok)).await;
+    page.until_ready(&bot, &here).await;
 
     let port = free_port().to_string();
     let mut playground = Command::new(COUNTERSIGN);

@@ -1,12 +1,12 @@
 //! The program as people run it: `serve` against `sandbox`, each a process of its own, in all four ways.
 
-use std::{collections::HashMap, net::TcpListener, process::Command, time::Duration};
+use std::{collections::HashMap, process::Command, time::Duration};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::process::{COUNTERSIGN, Process, serve};
-use crate::support::{bot::BOUND, redis::RedisServer};
+use crate::support::{bot::BOUND, ports::free_port, redis::RedisServer};
 
 /// How events come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ async fn a_dialogue(by: By, redis: Option<String>) {
     let Given { folder, sandbox, settings, page, bot: here } = given(by, redis).await;
     check(&settings);
     let bot = Process::start(serve(&settings), &folder.path().join("bot.log"));
-    page.until("it is ready", async || page.get(&format!("{here}/readyz")).await.is_some_and(|(ok, _)| ok)).await;
+    page.until_ready(&bot, &here).await;
     assert_eq!(page.get(&format!("{here}/healthz")).await, Some((true, "ok\n".to_owned())));
 
     let root = page.says("ana", "@countersign start the Math Hints experiment").await;
@@ -130,10 +130,6 @@ fn check(settings: &HashMap<String, String>) {
     assert!(output.status.success(), "{said}");
 }
 
-pub(super) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 /// What somebody sees and does who sits before the workspace.
 pub(super) struct Page {
     client: reqwest::Client,
@@ -191,6 +187,21 @@ impl Page {
         let (_, ledger) = self.get(&format!("{}/sandbox/ledger", self.upgrade)).await.unwrap();
         let ledger: Vec<Value> = serde_json::from_str(&ledger).unwrap();
         ledger.iter().filter(|entry| entry["effect"] == true).count()
+    }
+
+    /// Waits until a bot says that it is ready; one that ended instead has said why.
+    pub(super) async fn until_ready(&self, bot: &Process, here: &str) {
+        let deadline = tokio::time::Instant::now() + BOUND;
+        let readyz = format!("{here}/readyz");
+        loop {
+            let answer = self.get(&readyz).await;
+            if answer.as_ref().is_some_and(|(ok, _)| *ok) {
+                return;
+            }
+            assert_eq!(bot.ended(), None, "the bot ended:\n{}", bot.log());
+            assert!(tokio::time::Instant::now() < deadline, "{readyz} says {answer:?}; the bot:\n{}", bot.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     pub(super) async fn until(&self, what: &str, fact: impl AsyncFn() -> bool) {

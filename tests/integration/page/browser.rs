@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::bot::BOUND;
+use crate::support::{bot::BOUND, ports::free_port};
 
 /// How often the page is looked at while waiting for something.
 const LOOK: Duration = Duration::from_millis(25);
@@ -107,9 +107,7 @@ struct Processes {
 
 impl Processes {
     fn start() -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = free.local_addr().expect("it is bound").port();
-        drop(free);
+        let port = free_port();
         let driver = Command::new("chromedriver")
             .arg(format!("--port={port}"))
             .stdin(Stdio::null())

@@ -1,6 +1,7 @@
 //! The production app wired to the sandbox servers.
 
 pub(crate) mod bot;
+pub(crate) mod ports;
 pub(crate) mod proxy;
 pub(crate) mod redis;
 pub(crate) mod thread;

@@ -1,12 +1,13 @@
 //! A Redis server of its own for a test: real, durable, gone with the test.
 
 use std::{
-    net::TcpListener,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use tempfile::TempDir;
+
+use super::ports::free_port;
 
 /// How long a server may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(20);
@@ -34,9 +35,7 @@ impl RedisServer {
         let extra = extra.iter().map(|&arg| arg.to_owned()).collect();
         let mut server = Self { port: 0, extra, process: None, directory };
         for _ in 0..PORTS {
-            let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-            server.port = free.local_addr().expect("it is bound").port();
-            drop(free);
+            server.port = free_port();
             if server.launch().await {
                 return server;
             }
