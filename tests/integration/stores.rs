@@ -94,6 +94,7 @@ macro_rules! store_suite {
                     a_retry_waits_and_counts,
                     what_was_deferred_was_not_tried,
                     what_was_put_back_and_what_came_after_it_become_one,
+                    progress_that_was_put_back_gives_way_to_what_came_after_it,
                     a_dropped_message_is_gone,
                     a_void_claim_counts_as_an_attempt,
                     a_late_report_does_not_disturb_the_next_claim,

@@ -100,7 +100,7 @@ pub enum Sent {
     /// Again at this time; the attempt counts.
     Retry(Timestamp),
     /// It was not tried: Slack was not asked, or did nothing. Not before this time, and the attempt does not count, so
-    /// that progress can still give way to something newer.
+    /// that progress can still give way to something newer, or does at once if that is there already.
     Deferred(Timestamp),
     /// It cannot be sent, ever.
     Dropped,

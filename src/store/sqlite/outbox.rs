@@ -210,7 +210,10 @@ pub(super) fn finish(
         }
         Sent::Deferred(at) => {
             const SQL: &str = "UPDATE outbox SET not_before = ?2, attempts = max(attempts - 1, 0) WHERE id = ?1";
-            connection.prepare_cached(SQL)?.execute([id, at.0])?
+            connection.prepare_cached(SQL)?.execute([id, at.0])?;
+            const OUTDATED: &str = "DELETE FROM outbox WHERE id = ?1 AND progress AND attempts = 0 \
+                                    AND EXISTS (SELECT 1 FROM outbox WHERE id > ?1 AND id <= ?2 AND slot IS NOT NULL)";
+            connection.prepare_cached(OUTDATED)?.execute([id, row.keys()[1]])?
         }
         Sent::Delivered(_) | Sent::Dropped => {
             connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([id])?

@@ -291,6 +291,10 @@ impl Thread {
         if let Sent::Deferred(time) = sent {
             self.outbox[at].outgoing.not_before = *time;
             self.outbox[at].attempts = self.outbox[at].attempts.saturating_sub(1);
+            let newer = self.outbox[at + 1..].iter().any(|later| later.outgoing.slot.is_some());
+            if self.outbox[at].attempts == 0 && self.outbox[at].outgoing.progress && newer {
+                self.outbox.remove(at); // as if it had been untried when the newer one was said
+            }
             return;
         }
         let outgoing = self.outbox.remove(at).outgoing;

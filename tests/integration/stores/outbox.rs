@@ -134,6 +134,22 @@ pub(crate) async fn what_was_put_back_and_what_came_after_it_become_one(f: impl 
     assert_eq!(drained(&f).await, ["three"], "the newest is what is left to see, and it is said once");
 }
 
+pub(crate) async fn progress_that_was_put_back_gives_way_to_what_came_after_it(f: impl Fixture) {
+    f.says(&thread(1), [progress("turn:1", "working")]).await;
+    let first = f.claim_one().await.unwrap();
+    f.says(&thread(1), [reply("turn:1", "final")]).await;
+    f.store().finish_outbox(&thread(1), first.seq, &Sent::Deferred(f.now())).await.unwrap();
+    assert_eq!(drained(&f).await, ["final"], "it is not put over the answer");
+
+    f.says(&thread(1), [progress("turn:2", "working")]).await;
+    f.claim_one().await.unwrap();
+    f.run_out().await;
+    let again = f.claim_one().await.unwrap();
+    f.says(&thread(1), [reply("turn:2", "final")]).await;
+    f.store().finish_outbox(&thread(1), again.seq, &Sent::Deferred(f.now())).await.unwrap();
+    assert_eq!(drained(&f).await, ["… working", "final"], "the first attempt may have arrived");
+}
+
 pub(crate) async fn a_dropped_message_is_gone(f: impl Fixture) {
     f.says(&thread(1), [reply("turn:1", "one"), reply("", "two")]).await;
     let first = f.claim_one().await.unwrap();

@@ -6,6 +6,16 @@ if not raw then -- recorded before, by whoever had the claim after us
   return 0
 end
 
+-- Whether something newer was said that fills a slot.
+local function slot_filled_after(seq)
+  for _, later in ipairs(read_outbox()) do
+    if later.seq > tonumber(seq) and later.slot then
+      return true
+    end
+  end
+  return false
+end
+
 local entry = cjson.decode(raw)
 if what == 'retry' then
   entry.seq = seq
@@ -16,6 +26,9 @@ elseif what == 'deferred' then
   entry.not_before = tonumber(detail)
   entry.attempts = math.max(entry.attempts - 1, 0)
   write_outgoing(entry)
+  if entry.progress and entry.attempts == 0 and slot_filled_after(seq) then
+    remove_outgoing(seq)
+  end
 else
   remove_outgoing(seq)
 end
