@@ -138,11 +138,11 @@ impl Sender {
         }
     }
 
-    /// Sends all that a thread has to say now. Returns whether a status was among it: then something goes on.
+    /// Sends all that a thread has to say now. Returns whether a status was the last of it: then something goes on.
     async fn send_all(&self, thread: &ThreadId) -> bool {
         let mut goes_on = false;
         while let Some(claimed) = self.claim(Some(thread), 1).await.pop() {
-            goes_on |= matches!(claimed.outgoing.body, Outbound::Status { .. });
+            goes_on = matches!(claimed.outgoing.body, Outbound::Status { .. });
             self.send(claimed).await;
         }
         goes_on

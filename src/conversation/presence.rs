@@ -5,7 +5,7 @@
 //! again. Nothing here is worth a retry: what cannot be shown now is out of date later.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     fmt,
     sync::{
         Arc, Mutex,
@@ -30,8 +30,18 @@ struct Inner {
     native: AtomicBool,
     /// Whether there are sessions, and with them Slack's Stop button; off for good once Slack has said that there are none.
     agent: AtomicBool,
-    /// Threads with a line under them that we have not seen vanish, and how the session stands once it does.
-    shown: Mutex<HashMap<ThreadId, SessionStatus>>,
+    /// Threads with a line under them that we have not seen vanish.
+    shown: Mutex<HashMap<ThreadId, Line>>,
+}
+
+/// A line under a thread.
+struct Line {
+    /// How the session stands once it is gone.
+    after: SessionStatus,
+    /// Slack is being told of it at this moment.
+    on_its_way: bool,
+    /// Nothing is being done any more: it goes as soon as it has arrived.
+    over: bool,
 }
 
 impl fmt::Debug for Presence {
@@ -58,14 +68,22 @@ impl Presence {
         if !self.0.native.load(Ordering::Relaxed) {
             return false;
         }
-        match self.0.slack.set_thread_status(&thread.channel, &thread.root, &as_predicate(text)).await {
-            Ok(()) => {
-                self.shown().entry(thread.clone()).or_insert(SessionStatus::Active);
-                true
-            }
+        let new = || Line { after: SessionStatus::Active, on_its_way: true, over: false };
+        self.shown().entry(thread.clone()).and_modify(|line| line.on_its_way = true).or_insert_with(new);
+        let answer = self.0.slack.set_thread_status(&thread.channel, &thread.root, &as_predicate(text)).await;
+        let over = self.shown().get_mut(thread).is_some_and(|line| {
+            line.on_its_way = false;
+            line.over
+        });
+        if over {
+            self.ended(thread).await;
+        }
+        match answer {
+            Ok(()) => true,
             // Only the next try may help, and by then there is something else to show.
             Err(error) if error.is_temporary() => true,
             Err(error) => {
+                self.shown().remove(thread);
                 if !matches!(error, Error::Gone { .. }) {
                     tracing::info!(error = %error, "This workspace has no status under threads; a message says it instead");
                     self.0.native.store(false, Ordering::Relaxed);
@@ -88,15 +106,22 @@ impl Presence {
         if matches!(body, Outbound::Reply { .. } | Outbound::File { .. }) {
             self.shown().remove(thread);
         }
-        if let Some(after) = self.shown().get_mut(thread) {
-            *after = if status == SessionStatus::Suspended { status } else { SessionStatus::Active };
+        if let Some(line) = self.shown().get_mut(thread) {
+            line.after = if status == SessionStatus::Suspended { status } else { SessionStatus::Active };
         }
         self.session(thread, status).await;
     }
 
     /// Nothing is being done any more: takes the line away if nothing that was said did.
     pub async fn ended(&self, thread: &ThreadId) {
-        let Some(status) = self.shown().remove(thread) else { return };
+        let status = match self.shown().entry(thread.clone()) {
+            Entry::Vacant(_) => return,
+            Entry::Occupied(mut line) if line.get().on_its_way => {
+                line.get_mut().over = true;
+                return;
+            }
+            Entry::Occupied(line) => line.remove().after,
+        };
         if let Err(error) = self.0.slack.set_thread_status(&thread.channel, &thread.root, "").await {
             tracing::debug!(error = %error, "A status under a thread was not taken away; it vanishes by itself");
         }
@@ -117,7 +142,7 @@ impl Presence {
         }
     }
 
-    fn shown(&self) -> std::sync::MutexGuard<'_, HashMap<ThreadId, SessionStatus>> {
+    fn shown(&self) -> std::sync::MutexGuard<'_, HashMap<ThreadId, Line>> {
         self.0.shown.lock().expect("no holder panics")
     }
 }
