@@ -6,7 +6,7 @@ use std::{
     collections::VecDeque,
     io::Write as _,
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
 };
 
 use serde::Serialize;
@@ -83,6 +83,8 @@ pub struct Recorded {
 #[derive(Debug, Default)]
 pub struct Ledger {
     recorded: Mutex<Recorded>,
+    /// Shared by calls that are being answered; whoever reads waits for them.
+    answering: RwLock<()>,
     file: Option<Mutex<std::fs::File>>,
 }
 
@@ -97,27 +99,33 @@ impl Ledger {
             Some(path) => Some(Mutex::new(std::fs::OpenOptions::new().create(true).append(true).open(path)?)),
             None => None,
         };
-        Ok(Self { recorded: Mutex::default(), file })
+        Ok(Self { recorded: Mutex::default(), answering: RwLock::default(), file })
     }
 
     /// A copy of everything so far.
     pub fn read(&self) -> Recorded {
-        self.recorded().clone()
+        self.written().clone()
     }
 
     /// The calls of one method, oldest first.
     pub fn calls(&self, method: &str) -> Vec<Call> {
-        self.recorded().calls.iter().filter(|call| call.method == method).cloned().collect()
+        self.written().calls.iter().filter(|call| call.method == method).cloned().collect()
     }
 
     /// The attempts of one kind, oldest first.
     pub fn deliveries(&self, kind: &str) -> Vec<Attempt> {
-        self.recorded().deliveries.iter().filter(|attempt| attempt.kind == kind).cloned().collect()
+        self.written().deliveries.iter().filter(|attempt| attempt.kind == kind).cloned().collect()
     }
 
     /// What the app should not have sent, oldest first.
     pub fn complaints(&self) -> Vec<Complaint> {
-        self.recorded().complaints.clone()
+        self.written().complaints.clone()
+    }
+
+    /// To be held while a call changes the workspace, until it is written down: nobody who reads then sees the one without
+    /// the other.
+    pub(super) fn answering(&self) -> RwLockReadGuard<'_, ()> {
+        self.answering.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn complain(&self, at: Timestamp, method: &str, error: &str, reason: &str) {
@@ -152,6 +160,12 @@ impl Ledger {
         if recorded.deliveries.len() > KEPT {
             recorded.deliveries.pop_front();
         }
+    }
+
+    /// What is recorded, with everything that has happened.
+    fn written(&self) -> MutexGuard<'_, Recorded> {
+        drop(self.answering.write());
+        self.recorded()
     }
 
     fn recorded(&self) -> MutexGuard<'_, Recorded> {

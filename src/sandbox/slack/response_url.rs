@@ -32,6 +32,7 @@ pub(super) async fn receive(
     Json(body): Json<Value>,
 ) -> Response {
     let at = server.now();
+    let _answering = server.ledger.answering();
     let answer = answer(&server, &id, &body).inspect_err(|refusal| server.complain_about("response_url", refusal));
     if answer.is_ok() && body["delete_original"] != true {
         server.remark("response_url", check::spoken(&body));

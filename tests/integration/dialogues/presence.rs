@@ -48,7 +48,8 @@ async fn the_line_under_the_thread_says_what_is_done() {
     assert!(bot.slack.look(|world| world.statuses.is_empty()), "the answer took it away");
     assert_eq!(thread.messages().len(), 1);
     let told = told(&bot, "assistant.threads.setStatus", "status");
-    assert!(told.iter().all(|status| status.starts_with("is ")), "{told:?}");
+    // Taken away by an empty one where the turn ended before its answer was out.
+    assert!(told.iter().all(|status| status.starts_with("is ") || status.is_empty()), "{told:?}");
     assert!(bot.slack.ledger().calls("agents.sessions.setStatus").is_empty(), "it is no agent");
     bot.finish().await;
 }

@@ -55,6 +55,7 @@ pub(in crate::sandbox::slack) async fn call(
         return (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, seconds.to_string())], Json(answer))
             .into_response();
     }
+    let answering = server.ledger.answering();
     let answer = match trouble.error {
         Some(error) => Err(Refusal::of(&error)),
         None => args
@@ -74,6 +75,7 @@ pub(in crate::sandbox::slack) async fn call(
         Err(refusal) => refusal.body(),
     };
     record(&answer, StatusCode::OK, trouble.answer_lost.is_some());
+    drop(answering);
     match trouble.answer_lost {
         Some(how) => lost(how, &server).await,
         None => ([("x-oauth-scopes", server.options.scopes.join(","))], Json(answer)).into_response(),
