@@ -31,7 +31,7 @@ pub async fn of(client: &UpgradeClient, example: Example) -> Option<String> {
         | Example::Afterwards
         | Example::Statuses
         | Example::Tags => {
-            let mut all: Vec<View> = client.all().await.ok()?;
+            let mut all = client.all().await.ok()?.to_vec();
             // One that runs is the better example.
             all.sort_by_key(|view| view.state != Status::Enrolling);
             among(&all, example)

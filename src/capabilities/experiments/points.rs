@@ -28,8 +28,8 @@ pub async fn owner(
     context: Option<&str>,
     says: impl Fn(&str) -> String,
 ) -> Result<Option<View>, PrepareError> {
-    let owners = client.all().await.map_err(access::unavailable)?.into_iter();
-    let mut owners: Vec<_> = owners.filter(|view| find(view, site, target).is_some()).collect();
+    let all = client.all().await.map_err(access::unavailable)?;
+    let mut owners: Vec<_> = all.iter().filter(|view| find(view, site, target).is_some()).cloned().collect();
     if let Some(context) = context {
         let elsewhere = owners.first().cloned();
         owners.retain(|view| view.context() == context);

@@ -4,7 +4,7 @@
 //! answers to changes are read leniently: a change that happened is not turned into an error by an odd answer, it becomes
 //! [`Error::NoAnswer`] and is read back.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use backon::Retryable as _;
 use reqwest::{Client, Method};
@@ -25,7 +25,10 @@ use super::{
     version::Version,
 };
 use crate::{
-    services::http::{self, Lost},
+    services::{
+        http::{self, Lost},
+        shared_read::SharedRead,
+    },
     status_line,
 };
 
@@ -37,6 +40,7 @@ pub struct UpgradeClient {
     sign_in: SignIn,
     timeout: std::time::Duration,
     version: Mutex<Option<Version>>,
+    all: SharedRead<Result<Arc<[View]>, Error>>,
 }
 
 /// What the server says of itself.
@@ -70,7 +74,7 @@ impl UpgradeClient {
         let client = http::client(&base_url, timeout)
             .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;
         let base = base_url.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { client, base, sign_in, timeout, version: Mutex::default() })
+        Ok(Self { client, base, sign_in, timeout, version: Mutex::default(), all: SharedRead::default() })
     }
 
     /// The longest any call may take, the sign-in before it included.
@@ -145,16 +149,20 @@ impl UpgradeClient {
         Ok(names)
     }
 
-    /// What we read of all experiments, by name: there may be hundreds, and each brings its whole history.
+    /// What we read of all experiments, by name: there may be hundreds, and each brings its whole history, so those who ask
+    /// at the same time share the answer.
     ///
     /// # Errors
     ///
     /// [`Error`], as for every read.
-    pub async fn all(&self) -> Result<Vec<View>, Error> {
-        let all: Vec<View> = self.read(Method::GET, "/experiments", As::Admin, None).await?;
-        let mut all: Vec<_> = all.into_iter().map(View::in_order).collect();
-        all.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
-        Ok(all)
+    pub async fn all(&self) -> Result<Arc<[View]>, Error> {
+        let read = async || {
+            let all: Vec<View> = self.read(Method::GET, "/experiments", As::Admin, None).await?;
+            let mut all: Vec<_> = all.into_iter().map(View::in_order).collect();
+            all.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+            Ok(Arc::from(all))
+        };
+        self.all.get(read).await
     }
 
     /// One experiment.

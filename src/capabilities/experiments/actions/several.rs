@@ -3,6 +3,8 @@
 //! The requests go out one by one. An experiment that stands already where it is to go is not touched again, so a lost
 //! answer leaves the rest to the next attempt.
 
+use std::sync::Arc;
+
 use jiff::{Timestamp as Moment, tz::TimeZone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,7 +89,7 @@ pub(super) async fn named(
 }
 
 /// All of a kind, by name.
-pub(super) fn all_of(all: Vec<View>, which: &AllOf, now: Timestamp) -> Result<Vec<View>, PrepareError> {
+pub(super) fn all_of(all: &[View], which: &AllOf, now: Timestamp) -> Result<Vec<View>, PrepareError> {
     let refuse = |reply| access::refused(ErrorKind::Validation, reply);
     let status = match &which.status {
         Some(words) => {
@@ -108,7 +110,7 @@ pub(super) fn all_of(all: Vec<View>, which: &AllOf, now: Timestamp) -> Result<Ve
             && which.tag.as_ref().is_none_or(|tag| view.tags.iter().any(|own| is(tag, own)))
             && month.is_none_or(|month| since(view).and_then(month_of) == Some(month))
     };
-    let found: Vec<_> = all.into_iter().filter(fits).collect();
+    let found: Vec<_> = all.iter().filter(|view| fits(view)).cloned().collect();
     if found.is_empty() { Err(refuse(refusals::none_fits())) } else { Ok(found) }
 }
 
@@ -166,7 +168,7 @@ pub(super) async fn propose(
     let ids: Vec<_> = fit.iter().map(|view| view.id).collect();
     let (all, enrolled) = tokio::join!(client.all(), client.enrollment(&ids));
     let enrolled = enrolled.ok().map(|all| all.iter().map(|enrolled| enrolled.users).sum());
-    let shared = sharing(all.map_err(access::unavailable)?, &fit, to);
+    let shared = sharing(&all.map_err(access::unavailable)?, &fit, to);
     let statuses: Map<_, _> = fit.iter().map(|view| (view.id.to_string(), json!(view.state))).collect();
     let stored = Several {
         experiments: fit.iter().map(|view| Named { id: view.id, name: view.name.clone() }).collect(),
@@ -234,12 +236,14 @@ pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several
 
 /// Which of those that change share decision points, with each other or with what is live besides; those that are started
 /// count as live.
-fn sharing(mut all: Vec<View>, changed: &[View], to: Status) -> Vec<Text> {
+fn sharing(all: &[View], changed: &[View], to: Status) -> Vec<Text> {
+    let mut all = all.to_vec();
     for other in &mut all {
         if to == Status::Enrolling && changed.iter().any(|view| view.id == other.id) {
             other.state = Status::Enrolling;
         }
     }
+    let all: Arc<[View]> = all.into();
     let warning = |view: &View| {
         let others = Surroundings::of(all.clone(), Some(view.id));
         let shared = cautions::shared_points(&others.sharing_with(view))?;

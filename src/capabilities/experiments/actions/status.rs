@@ -132,7 +132,7 @@ impl ActionKind for UpdateStatus {
                 }
                 (None, Some(which)) => {
                     let all = self.0.all().await.map_err(access::unavailable)?;
-                    return several::propose(&self.0, several::all_of(all, which, self.1.now())?, to, None).await;
+                    return several::propose(&self.0, several::all_of(&all, which, self.1.now())?, to, None).await;
                 }
                 (None, None) => {}
             }
@@ -185,7 +185,7 @@ impl ActionKind for UpdateStatus {
             expects.check(&experiment, None)?;
         }
         let reach = Reach::read(&self.0, &experiment).await;
-        let warnings = if starts(to) { self.before_a_start(&experiment).await? } else { Vec::new() };
+        let warnings = if starts(to) { before_a_start(&experiment, reach.surroundings()?) } else { Vec::new() };
         let mut card = card(&experiment, to, start_on.as_deref(), warnings);
         card.facts.extend(reach.facts(&experiment));
         Ok(Proposal {
@@ -265,17 +265,13 @@ impl ActionKind for UpdateStatus {
     }
 }
 
-impl UpdateStatus {
-    /// What people should know before they start it.
-    async fn before_a_start(&self, experiment: &View) -> Result<Vec<Text>, PrepareError> {
-        let all = self.0.all().await.map_err(access::unavailable)?;
-        // The list of all shows every inclusion list; a single experiment hides some.
-        let lists = all.iter().find(|other| other.id == experiment.id).map(|own| own.inclusion.clone());
-        let nobody = experiment.filter_mode == "excludeAll" && lists.iter().flatten().all(MemberList::is_empty);
-        let others = Surroundings::of(all, Some(experiment.id));
-        let shared = cautions::shared_points(&others.sharing_with(experiment));
-        Ok(shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect())
-    }
+/// What people should know before they start it.
+fn before_a_start(experiment: &View, surroundings: &Surroundings) -> Vec<Text> {
+    // The list of all shows every inclusion list; a single experiment hides some.
+    let lists = surroundings.own().map(|own| &own.inclusion);
+    let nobody = experiment.filter_mode == "excludeAll" && lists.into_iter().flatten().all(MemberList::is_empty);
+    let shared = cautions::shared_points(&surroundings.sharing_with(experiment));
+    shared.into_iter().chain(nobody.then(cautions::nobody_takes_part)).collect()
 }
 
 /// The status, and for a start also what is started: that is what the card shows.

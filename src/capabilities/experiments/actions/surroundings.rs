@@ -1,30 +1,49 @@
 //! What else there is on the platform that a card should mention: namesakes, experiments at the same points, and how many
 //! people a change reaches.
 
+use std::sync::Arc;
+
 use crate::{
-    capabilities::experiments::replies::{cautions, reach},
+    capabilities::experiments::{
+        access,
+        replies::{cautions, reach},
+    },
+    graph::action::PrepareError,
     reply::{Fact, Text},
     services::upgrade::{
         client::UpgradeClient,
+        error::Error,
         experiment::{ExperimentId, View},
         participants::Enrollment,
         status::Status,
     },
 };
 
-/// Every experiment but the one that is changed.
-pub(super) struct Surroundings(Vec<View>);
+/// Every experiment, seen from the one that is changed.
+pub(super) struct Surroundings {
+    all: Arc<[View]>,
+    own: Option<ExperimentId>,
+}
 
 impl Surroundings {
-    /// All of them but `own`.
-    pub(super) fn of(all: Vec<View>, own: Option<ExperimentId>) -> Self {
-        Self(all.into_iter().filter(|view| Some(view.id) != own).collect())
+    /// What is round `own`; all of them if it is yet to be made.
+    pub(super) fn of(all: Arc<[View]>, own: Option<ExperimentId>) -> Self {
+        Self { all, own }
+    }
+
+    /// The one that is changed, as the list of all shows it.
+    pub(super) fn own(&self) -> Option<&View> {
+        self.all.iter().find(|view| Some(view.id) == self.own)
+    }
+
+    fn others(&self) -> impl Iterator<Item = &View> {
+        self.all.iter().filter(|view| Some(view.id) != self.own)
     }
 
     /// Others of this name, whatever its case.
     pub(super) fn namesakes(&self, name: &str) -> Option<Text> {
         let same = |view: &&View| view.name.trim().to_lowercase() == name.trim().to_lowercase();
-        cautions::name_taken(&self.0.iter().filter(same).collect::<Vec<_>>())
+        cautions::name_taken(&self.others().filter(same).collect::<Vec<_>>())
     }
 
     /// Live experiments of the context at one of these points (each site and target), with the point that they share.
@@ -34,7 +53,7 @@ impl Surroundings {
         points: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone,
     ) -> Vec<(&View, String)> {
         let live = |view: &&View| matches!(view.state, Status::Enrolling | Status::EnrollmentComplete);
-        let here = self.0.iter().filter(live).filter(|view| view.context() == context);
+        let here = self.others().filter(live).filter(|view| view.context() == context);
         let shared = here.filter_map(|view| {
             let mut own = view.decision_points.iter();
             let point = own.find(|own| points.clone().any(|(s, t)| own.site == s && own.target.as_deref() == t))?;
@@ -53,7 +72,7 @@ impl Surroundings {
 /// Whom a change of an experiment reaches: who is enrolled in it, and what else is live at its points.
 pub(super) struct Reach {
     enrolled: Option<Enrollment>,
-    others: Option<Surroundings>,
+    surroundings: Result<Surroundings, Error>,
 }
 
 impl Reach {
@@ -63,7 +82,7 @@ impl Reach {
         let (enrolled, all) = tokio::join!(client.enrollment(&ids), client.all());
         Self {
             enrolled: enrolled.ok().and_then(|all| all.into_iter().next()),
-            others: all.ok().map(|all| Surroundings::of(all, Some(experiment.id))),
+            surroundings: all.map(|all| Surroundings::of(all, Some(experiment.id))),
         }
     }
 
@@ -72,16 +91,27 @@ impl Reach {
         self.enrolled.as_ref().map(|enrolled| enrolled.users)
     }
 
+    /// What is round it, for a change that cannot be proposed without.
+    ///
+    /// # Errors
+    ///
+    /// That the platform cannot be asked.
+    pub(super) fn surroundings(&self) -> Result<&Surroundings, PrepareError> {
+        self.surroundings.as_ref().map_err(|error| access::unavailable(error.clone()))
+    }
+
     /// How many other live experiments are at its points, as far as that could be read.
     pub(super) fn rivals(&self, experiment: &View) -> usize {
-        self.others.as_ref().map_or(0, |others| others.sharing_with(experiment).len())
+        self.surroundings.as_ref().map_or(0, |others| others.sharing_with(experiment).len())
     }
 
     /// The lines of a card.
     pub(super) fn facts(&self, experiment: &View) -> Vec<Fact> {
         vec![
             reach::enrolled(self.enrolled.as_ref(), experiment.assignment_unit == "group"),
-            reach::same_points(self.others.as_ref().map(|others| others.sharing_with(experiment)).as_deref()),
+            reach::same_points(
+                self.surroundings.as_ref().ok().map(|others| others.sharing_with(experiment)).as_deref(),
+            ),
         ]
     }
 }

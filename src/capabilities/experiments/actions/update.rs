@@ -19,7 +19,7 @@ use super::{
     failed,
     fields::{Changes, Field, same},
     given, lists, not_done, stored,
-    surroundings::{Reach, Surroundings},
+    surroundings::Reach,
     unread,
     wanted::{self, Given},
     written::apply,
@@ -95,7 +95,7 @@ impl ActionKind for UpdateExperiment {
             return Err(access::refused(ErrorKind::Execution, refusals::nothing_changes(&experiment.name)));
         }
         let reach = Reach::read(&self.0, &experiment).await;
-        let warnings = self.warnings(&changes, &experiment, &reach).await?;
+        let warnings = warnings(&changes, &experiment, &reach)?;
         let mut card = card(&changes, &experiment, warnings);
         let (before, after) = designs(&changes, &experiment, reach.rivals(&experiment));
         if let Some(split) = split::changing(&before, &after) {
@@ -222,38 +222,37 @@ impl UpdateExperiment {
             Err(unread) => Outcome::Unknown { summary: outcomes::cannot_read_back(&unread.to_string()) },
         }
     }
+}
 
-    /// What people should know before they decide.
-    async fn warnings(&self, changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<Text>, PrepareError> {
-        let mut warnings = Vec::new();
-        if changes.new_name.is_some() || changes.decision_points.is_some() {
-            let all = self.0.all().await.map_err(access::unavailable)?;
-            let others = Surroundings::of(all, Some(experiment.id));
-            warnings.extend(changes.new_name.as_ref().and_then(|name| others.namesakes(name)));
-            let points = changes.decision_points.iter().flatten();
-            let points = points.map(|point| (point.site.as_str(), Some(point.target.as_str())));
-            warnings.extend(cautions::shared_points(&others.sharing(experiment.context(), points)));
-        }
-        if removes(changes, experiment) {
-            warnings.push(cautions::removal());
-        }
-        let redraws = changes.conditions.is_some() || changes.decision_points.is_some() || changes.unit.is_some();
-        if experiment.state == Status::Enrolling && redraws {
-            warnings.push(cautions::redraws(experiment.state, reach.users()));
-        }
-        let mode = changes.filter_mode.as_ref().unwrap_or(&experiment.filter_mode);
-        let nobody = match &changes.inclusion {
-            Some(members) => members.is_empty() && experiment.inclusion.iter().all(|list| list.sub_segments.is_empty()),
-            None => changes.filter_mode.is_some() && experiment.inclusion.iter().all(MemberList::is_empty),
-        };
-        if mode == "excludeAll" && nobody {
-            warnings.push(cautions::nobody_takes_part());
-        }
-        if mode == "includeAll" && changes.inclusion.as_ref().is_some_and(|members| !members.is_empty()) {
-            warnings.push(cautions::everybody_takes_part());
-        }
-        Ok(warnings)
+/// What people should know before they decide.
+fn warnings(changes: &Changes, experiment: &View, reach: &Reach) -> Result<Vec<Text>, PrepareError> {
+    let mut warnings = Vec::new();
+    if changes.new_name.is_some() || changes.decision_points.is_some() {
+        let others = reach.surroundings()?;
+        warnings.extend(changes.new_name.as_ref().and_then(|name| others.namesakes(name)));
+        let points = changes.decision_points.iter().flatten();
+        let points = points.map(|point| (point.site.as_str(), Some(point.target.as_str())));
+        warnings.extend(cautions::shared_points(&others.sharing(experiment.context(), points)));
     }
+    if removes(changes, experiment) {
+        warnings.push(cautions::removal());
+    }
+    let redraws = changes.conditions.is_some() || changes.decision_points.is_some() || changes.unit.is_some();
+    if experiment.state == Status::Enrolling && redraws {
+        warnings.push(cautions::redraws(experiment.state, reach.users()));
+    }
+    let mode = changes.filter_mode.as_ref().unwrap_or(&experiment.filter_mode);
+    let nobody = match &changes.inclusion {
+        Some(members) => members.is_empty() && experiment.inclusion.iter().all(|list| list.sub_segments.is_empty()),
+        None => changes.filter_mode.is_some() && experiment.inclusion.iter().all(MemberList::is_empty),
+    };
+    if mode == "excludeAll" && nobody {
+        warnings.push(cautions::nobody_takes_part());
+    }
+    if mode == "includeAll" && changes.inclusion.as_ref().is_some_and(|members| !members.is_empty()) {
+        warnings.push(cautions::everybody_takes_part());
+    }
+    Ok(warnings)
 }
 
 /// The fields as the card showed them, the time of the last change, and in words how the rest stands: if somebody changes

@@ -173,9 +173,8 @@ impl ActionKind for TestConsistency {
         let view = access::experiment(&self.0, name, says).await?.view;
         let test = plan(&view).map_err(|reply| access::refused(ErrorKind::Execution, reply))?;
         let others = self.0.all().await.map_err(access::unavailable)?;
-        let others = others.into_iter().find(|other| shares_users(&view, other));
-        if let Some(other) = others {
-            return Err(access::refused(ErrorKind::Execution, words::shared(&view.name, &other)));
+        if let Some(other) = others.iter().find(|other| shares_users(&view, other)) {
+            return Err(access::refused(ErrorKind::Execution, words::shared(&view.name, other)));
         }
         let enrolled = self.0.enrollment(&[view.id]).await.ok().and_then(|all| all.into_iter().next());
         if let Some(reply) = words::ends_too_soon(&view, &test, enrolled.as_ref()) {
