@@ -175,7 +175,7 @@ async fn unknown(bot: &TestBot) -> Thread<'_> {
 }
 
 async fn impatient() -> TestBot {
-    TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_millis(300)).await
+    TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_secs(1)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

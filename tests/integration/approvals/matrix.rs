@@ -178,7 +178,7 @@ pub(super) fn enlist(bot: &TestBot) {
 pub(super) async fn table(case: Case) -> String {
     let set = case.settings;
     let settings = Box::new(move |config: &mut Config| {
-        config.upgrade.timeout = Duration::from_millis(400);
+        config.upgrade.timeout = Duration::from_secs(1);
         set(config);
     });
     let mut bot = TestBot::with(Setup { settings, ..Setup::default() }).await;
