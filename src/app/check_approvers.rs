@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{parts, stdout::told};
 use crate::{
     config::{Approvals, Config, Rule},
-    slack::client_error::Error,
+    slack::{client::UserGroup, client_error::Error},
 };
 
 /// The approvers of the settings, and what is wrong with them.
@@ -23,9 +23,8 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
                 groups.insert(group, members.into_iter().map(|user| user.to_string()).collect::<BTreeSet<_>>());
             }
             Err(Error::Refused { code, .. } | Error::Gone { code, .. }) => {
-                wrong.push(format!(
-                    "the user group {group} cannot be looked up ({code}); right would be one of this workspace"
-                ));
+                let known = client.usergroups().await.map_err(|error| error.to_string())?;
+                wrong.push(format!("the user group {group} cannot be looked up ({code}); {}", right(&group, &known)));
             }
             Err(error) => return Err(error.to_string()),
         }
@@ -53,6 +52,16 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
         });
     }
     Err(wrong.join("; "))
+}
+
+/// Which user group would be right: the one whose id or handle is most like what was found.
+fn right(found: &str, known: &[UserGroup]) -> String {
+    let names = known.iter().flat_map(|group| [group.id.as_str(), group.handle.as_str()]);
+    let nearest = parts::nearest(found, names);
+    match known.iter().find(|group| nearest.is_some_and(|name| group.id == name || group.handle == name)) {
+        Some(UserGroup { id, handle }) => format!("the nearest is {id} (@{handle})"),
+        None => "this workspace has none".to_owned(),
+    }
 }
 
 /// What to say if a rule wants more people than there are. One of them may be who asked, and that one may not count.

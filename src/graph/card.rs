@@ -334,7 +334,7 @@ fn either(mut who: Text, approvers: &[Approver], place: Place<'_>, within: &str)
             },
             Approver::Requester => who.plain("the person who asked"),
             Approver::User(user) => who.person(user.clone()),
-            Approver::Group(group) => who.plain("a member of ").code(group),
+            Approver::Group(group) => who.plain("a member of ").group(group),
         };
     }
     who

@@ -61,7 +61,8 @@ impl Approvals {
     /// Shows everything that the digest covers. Anybody who sees the card may see it.
     pub(super) async fn show_all(&self, record: &ActionRecord, click: &Click) -> Result<Answer, Error> {
         let Some(trigger) = &click.trigger_id else { return Ok(Answer::Refused(replies::not_opened())) };
-        Ok(match self.slack.open_view(trigger, &show_all::draw(record)).await {
+        let called = self.names.of_approvers([record]).await;
+        Ok(match self.slack.open_view(trigger, &show_all::draw(record, &called)).await {
             Ok(_) => Answer::Nothing,
             Err(error) => {
                 tracing::warn!(error = %error, "A window was not opened");
@@ -162,6 +163,7 @@ impl Approvals {
             return Ok(Submitted::Closed(Answer::Counted(record.thread))); // sent twice
         }
         if let Err(Shut { told, passes }) = self.may_open(&record, by, true, &view.callback_id).await {
+            let told = self.names.known().in_reply(told); // whoever sent it does not wait for names
             return match passes {
                 true => Ok(Submitted::Stays(check::at_first_field(view, told.words()))),
                 false => say(&told),

@@ -392,7 +392,7 @@ async fn a_form_is_answered_in_time_and_kept_however_slow_others_are() {
     bot.slack.inject(Fault::Slow { method, delay_ms: 2500, calls: 1 });
     assert_debug_snapshot!(sends(&bot, &who, json!({})).await, @r#"
     {
-        "/conditions/0/weight": "I can't look up the user groups at the moment, so I don't know whether you may decide. Please press again.\nWho may decide: a member of S1.",
+        "/conditions/0/weight": "I can't look up the user groups at the moment, so I don't know whether you may decide. Please press again.\nWho may decide: a member of @approvers.",
     }
     "#);
     assert_eq!(thread.heard(), "", "nothing was saved");

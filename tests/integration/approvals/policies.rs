@@ -224,12 +224,12 @@ async fn a_user_group() {
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
-    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
     open | di | counts | Approved by @di · ‹time›
-    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`, but not whoever asked or edited.
+    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`, but not whoever asked or edited.
     edited by ana | di | counts | Approved by @di · ‹time›
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
     restarted | di | counts | Approved by @di · ‹time›
     ");
 }
@@ -268,20 +268,20 @@ async fn two_of_several() {
     open | ana | counts | 1 of 2: approved by @ana.
     open | bo | counts | 1 of 2: approved by @bo.
     open | di | counts | 1 of 2: approved by @di.
-    open | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
+    open | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
     bo has approved | ana | counts | Approved by @bo and @ana · ‹time›
-    bo has approved | bo | does not | Your approval is counted already; another person has to approve as well. Who may decide: @bo, a member of `S1` or the person who asked.
+    bo has approved | bo | does not | Your approval is counted already; another person has to approve as well. Who may decide: @bo, a member of `@approvers` or the person who asked.
     bo has approved | di | counts | Approved by @bo and @di · ‹time›
-    bo has approved | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
-    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
+    bo has approved | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
+    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `@approvers`, but not whoever asked or edited.
     edited by ana | bo | counts | 1 of 2: approved by @bo.
     edited by ana | di | counts | 1 of 2: approved by @di.
-    edited by ana | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
+    edited by ana | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `@approvers`, but not whoever asked or edited.
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana | counts | 1 of 2: approved by @ana.
     restarted | bo | counts | 1 of 2: approved by @bo.
     restarted | di | counts | 1 of 2: approved by @di.
-    restarted | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
+    restarted | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
     ");
 }
 
@@ -356,12 +356,12 @@ async fn a_rule_for_a_context() {
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
-    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
     open | di | counts | Approved by @di · ‹time›
-    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`, but not whoever asked or edited.
+    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`, but not whoever asked or edited.
     edited by ana | di | counts | Approved by @di · ‹time›
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
     restarted | di | counts | Approved by @di · ‹time›
     ");
 }
