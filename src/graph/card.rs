@@ -61,7 +61,7 @@ impl ActionRecord {
                 _ => vec![again()],
             },
             Status::Unknown => vec![FollowUp::Check, FollowUp::MarkDone, again(), FollowUp::Abandon],
-            Status::Rejected if self.card.editable => vec![FollowUp::Change],
+            Status::Rejected | Status::Cancelled if self.card.editable => vec![FollowUp::Change],
             _ => Vec::new(),
         }
     }

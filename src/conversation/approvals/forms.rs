@@ -82,7 +82,8 @@ impl Approvals {
         });
     }
 
-    /// Opens the form of a card: of an open one for those who may decide or who asked, of a rejected one for anybody.
+    /// Opens the form of a card: of an open one for those who may decide or who asked, of one that was
+    /// rejected or withdrawn for anybody.
     pub(super) async fn open_form(
         &self,
         record: ActionRecord,
@@ -132,7 +133,7 @@ impl Approvals {
     async fn may_open(&self, record: &ActionRecord, by: &UserId, in_channel: bool, callback: &str) -> Result<(), Shut> {
         if callback == modals::CHANGE {
             return match record.status {
-                Status::Rejected => Ok(()),
+                Status::Rejected | Status::Cancelled => Ok(()),
                 _ => Err(self.came_after(record).await.into()),
             };
         }
