@@ -115,7 +115,10 @@ impl Commands {
     /// If the store does not answer.
     pub async fn notebook(&self, by: &UserId, thread: &ThreadId) -> Result<Reply, Error> {
         match self.0.notebook.put_into_thread(thread, by).await {
-            Ok(_) => Ok(replies::exported(self.0.links.message(&thread.channel, &thread.root, &thread.root))),
+            Ok(exported) => {
+                let url = self.0.links.message(&thread.channel, &thread.root, &thread.root);
+                Ok(replies::exported(exported.title.as_deref(), &thread.channel, url))
+            }
             Err(notebook::Error::Store(error)) => Err(error),
             Err(error) => {
                 tracing::warn!(thread.id = %thread, error = %error, "A thread was not exported");
