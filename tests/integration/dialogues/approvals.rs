@@ -424,6 +424,22 @@ async fn never_mind_withdraws_ones_own_card() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_card_is_withdrawn_in_whatever_words_that_are_plain() {
+    let bot = TestBot::start().await;
+    for said in ["hold on, cancel that please", "wait, stop that", "can you cancel it please?"] {
+        let mut thread = card(&bot).await;
+        thread.says("bo", said).await;
+        assert!(!thread.heard().contains("Withdrawn"), "{said}: bo did not ask for it");
+        thread.says("ana", "how do I cancel that?").await;
+        assert!(!thread.heard().contains("Withdrawn"), "a question withdraws nothing");
+        thread.says("ana", said).await;
+        assert!(thread.heard().contains("Withdrawn by @ana"), "{said}");
+    }
+    assert_eq!(bot.upgrade.effects().len(), 0);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
