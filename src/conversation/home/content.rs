@@ -18,7 +18,7 @@ use crate::{
     graph::{
         action::{ActionRecord, Approver, Label, Status},
         engine::PolicyFor,
-        store::{Error, Store},
+        store::{ActionFilter, Error, Store},
     },
     ids::{ActionId, ChannelId, UserId},
 };
@@ -123,6 +123,14 @@ impl Reader<'_> {
         let mut labels = named(self.user, &self.groups);
         labels.push(own.clone());
         let mut waiting = self.store.actions_under(&labels, &[Status::Pending], LOOKED_AT).await?;
+        // A card is found under whom its policy named when it was shown. Whom the policy of now names may be somebody new.
+        let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: LOOKED_AT };
+        for record in self.store.actions(&open).await? {
+            if !waiting.iter().any(|known| known.id == record.id) {
+                waiting.push(record);
+            }
+        }
+        waiting.sort_by_key(|record| std::cmp::Reverse(record.requested_at));
         waiting = self.as_of_now(waiting);
         waiting.retain(|record| self.may_decide(record) && self.now < record.expires_at);
         let mut asked = self.as_of_now(self.store.actions_under(&[own], &[Status::Pending], LOOKED_AT).await?);

@@ -49,6 +49,25 @@ async fn the_home_tab_follows_the_settings_of_the_day() {
     bot.finish().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_named_since_a_card_was_shown_finds_it_at_home() {
+    let mut bot = TestBot::decided_by(&["U2"]).await;
+    let thread = bot.user("ana").says("start Math Hints").await;
+    assert!(!bot.user("cy").opens_home().await.contains("Math Hints"));
+    bot.stop().await;
+    bot.config.approvals.approvers = vec!["U3".to_owned()];
+    bot.run().await;
+    assert!(!bot.user("bo").opens_home().await.contains("[Start experiment]"), "bo is named no more");
+    let home = bot.user("cy").opens_home().await;
+    assert!(home.contains("[Start experiment]") && home.contains("Asked by @ana · @cy may decide"), "{home}");
+    bot.user("cy").presses_at_home("Start experiment").await;
+    eventually("an answer", || bot.user("cy").home().contains("Approved by @cy")).await;
+    bot.settled().await;
+    assert!(thread.messages().iter().any(|message| message.words().contains("Approved by <@U3>")));
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
 /// What counted stays counted when the settings change while the bot is away; the next press follows the new ones.
 async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) -> String {
     let mut bot = TestBot::with_settings(|config| config.approvals.needed = 2).await;
