@@ -52,11 +52,12 @@ async fn the_home_tab_follows_the_settings_of_the_day() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_named_since_a_card_was_shown_finds_it_at_home() {
     let mut bot = TestBot::decided_by(&["U2"]).await;
-    let thread = bot.user("ana").says("start Math Hints").await;
+    let root = bot.user("ana").says("start Math Hints").await.root.clone();
     assert!(!bot.user("cy").opens_home().await.contains("Math Hints"));
     bot.stop().await;
     bot.config.approvals.approvers = vec!["U3".to_owned()];
     bot.run().await;
+    let thread = Thread::new(&bot, "experiments", root);
     assert!(!bot.user("bo").opens_home().await.contains("[Start experiment]"), "bo is named no more");
     let home = bot.user("cy").opens_home().await;
     assert!(home.contains("[Start experiment]") && home.contains("Asked by @ana · @cy may decide"), "{home}");
@@ -65,6 +66,24 @@ async fn who_is_named_since_a_card_was_shown_finds_it_at_home() {
     bot.settled().await;
     assert!(thread.messages().iter().any(|message| message.words().contains("Approved by <@U3>")));
     assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contexts_whose_approvers_have_nobody_in_common_are_named() {
+    let bot = TestBot::with_settings(|config| {
+        for (context, approver) in [("assign-prog", "U2"), ("livehint-ai", "U3")] {
+            let rule = ContextRule { approvers: Some(vec![approver.to_owned()]), ..ContextRule::default() };
+            config.approvals.contexts.insert(context.to_owned(), rule);
+        }
+    })
+    .await;
+    bot.upgrade.has("Pilot", "cancelled");
+    let mut thread = bot.user("ana").says("archive all completed experiments").await;
+    assert_snapshot!(thread.heard(), @"");
+    thread.clicks("bo", "Archive 2 experiments").await;
+    assert_snapshot!(thread.told("bo"), @"");
+    assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;
 }
 

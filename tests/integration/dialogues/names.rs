@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use countersign::{config::Config, sandbox::slack::faults::Fault};
+use countersign::{
+    config::{Config, ContextRule},
+    sandbox::slack::faults::Fault,
+};
 
 use crate::support::bot::TestBot;
 
@@ -60,6 +63,18 @@ async fn check_names_the_user_group_that_may_have_been_meant() {
     let mut config = bot.config.clone();
     config.approvals.approvers = vec!["S1".to_owned()];
     assert_eq!(told(countersign::app::check::run(&config).await), Ok("1 user group, found".to_owned()));
+    let here = |approver: &str| ContextRule { approvers: Some(vec![approver.to_owned()]), ..ContextRule::default() };
+    let contexts = [("assign-prog", "S1"), ("mathstream", "U1"), ("qa", "U2")];
+    config.approvals.contexts = contexts.map(|(context, approver)| (context.to_owned(), here(approver))).into();
+    assert_eq!(
+        told(countersign::app::check::run(&config).await).unwrap(),
+        "1 user group, found; no change in both assign-prog and mathstream could be approved, since their approvers have \
+         nobody in common; if one is wanted, name the same person in approvals.contexts.assign-prog and \
+         approvals.contexts.mathstream; no change in both mathstream and qa could be approved, since their approvers have \
+         nobody in common; if one is wanted, name the same person in approvals.contexts.mathstream and \
+         approvals.contexts.qa",
+        "the members of S1 are U2 and U3"
+    );
     bot.expects_complaints();
     bot.finish().await;
 }

@@ -308,5 +308,12 @@ fn policy(policy: &Value, people: &People) -> String {
         Some(false) => ", not from the person who asked",
         _ => "",
     };
-    format!("Who could decide: {}{also}; {needed}{own}.", named(&policy["approvers"]))
+    let contexts: Vec<String> =
+        policy["apart"].as_array().into_iter().flatten().map(|one| inline(&plain(one))).collect();
+    let nobody = match (&policy["apart"], contexts.as_slice()) {
+        (Value::Null, _) => String::new(),
+        (_, []) => ", since the lists of approvers had nobody in common".to_owned(),
+        (_, contexts) => format!(", since the approvers of {} had nobody in common", listed(contexts)),
+    };
+    format!("Who could decide: {}{also}{nobody}; {needed}{own}.", named(&policy["approvers"]))
 }
