@@ -98,9 +98,8 @@ pub(super) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
     let (whole, plain) = (lower(words), lower(rest));
     let always = NEVER_MIND.contains(&plain.as_str());
     let cancels = CANCEL.contains(&plain.as_str());
-    let withdraws = WITHDRAW.contains(&plain.as_str());
-    let of_draft =
-        cancels || withdraws || ENDS_DRAFT.contains(&whole.as_str()) || waits && STOP.contains(&plain.as_str());
+    let holds_up = WITHDRAW.contains(&plain.as_str()) || waits && STOP.contains(&plain.as_str());
+    let of_draft = cancels || holds_up || ENDS_DRAFT.contains(&whole.as_str());
     let nothing_but_cards = || match situation.open_cards.as_slice() {
         [] => Wish::Drop,
         _ => Wish::Talk(Talk::CardWaits),
@@ -108,7 +107,7 @@ pub(super) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
     match (always, of_draft, situation.draft.is_some()) {
         (true, _, true) | (_, true, true) => Some(Wish::Drop.into()),
         (true, _, false) => Some(nothing_but_cards().into()),
-        (_, true, false) if withdraws && !situation.open_cards.is_empty() => Some(nothing_but_cards().into()),
+        (_, true, false) if holds_up && !situation.open_cards.is_empty() => Some(nothing_but_cards().into()),
         (_, true, false) if cancels => Some(match &situation.last_experiment {
             Some(name) if situation.open_cards.is_empty() => {
                 Understood::unclear("What should I cancel?", vec![format!("cancel “{name}”"), "never mind".to_owned()])

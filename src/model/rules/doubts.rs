@@ -101,7 +101,15 @@ mod tests {
     #[test]
     fn nothing_to_let_go_but_a_card() {
         let waiting = Situation { open_cards: vec![open_card("Start “Math Hints”?")], ..Situation::default() };
-        let lets_go = ["never mind", "Forget it.", "cancel", "hold on, cancel that please", "wait, never mind"];
+        let lets_go = [
+            "never mind",
+            "Forget it.",
+            "cancel",
+            "hold on, cancel that please",
+            "wait, never mind",
+            "wait, stop that",
+            "please withdraw my request",
+        ];
         check(&waiting, &lets_go.map(|said| (said, "talk cardwaits")));
         check(&Situation::default(), &[("never mind", "drop"), ("hang on, forget it", "drop")]);
         let draft = Draft { action: "create_experiment".into(), params: params(json!({})), asked: None };

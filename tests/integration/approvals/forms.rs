@@ -81,7 +81,7 @@ async fn who_asked_changes_the_request_in_its_form() {
     Asked by @ana, edited by @ana · digest `‹id›`
     [Undo: unschedule it]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "scheduled");

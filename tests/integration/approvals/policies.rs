@@ -53,7 +53,7 @@ async fn the_home_tab_follows_the_settings_of_the_day() {
 async fn who_is_named_since_a_card_was_shown_finds_it_at_home() {
     let mut bot = TestBot::decided_by(&["U2"]).await;
     let root = bot.user("ana").says("start Math Hints").await.root.clone();
-    assert!(!bot.user("cy").opens_home().await.contains("Math Hints"));
+    assert!(!bot.user("cy").opens_home().await.contains("“Math Hints”"));
     bot.stop().await;
     bot.config.approvals.approvers = vec!["U3".to_owned()];
     bot.run().await;
@@ -80,9 +80,21 @@ async fn contexts_whose_approvers_have_nobody_in_common_are_named() {
     .await;
     bot.upgrade.has("Pilot", "cancelled");
     let mut thread = bot.user("ana").says("archive all completed experiments").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    *Archive 2 experiments?*
+    *Chat Tone*  cancelled (completed) → *archived*
+    *Pilot*  cancelled (completed) → *archived*
+    *Enrolled*  24 people in all
+    One decision for all of them; I say what became of each.
+    🔒 nobody can approve this; whoever runs me has to name the same person in approvals.contexts.livehint-ai and approvals.contexts.assign-prog
+    Asked by @ana · nobody (the approvers of `livehint-ai` and `assign-prog` have nobody in common) may decide · until ‹time› · digest `‹id›`
+    [Archive 2 experiments] [Don't archive] [Show all]
+    ");
     thread.clicks("bo", "Archive 2 experiments").await;
-    assert_snapshot!(thread.told("bo"), @"");
+    assert_snapshot!(thread.told("bo"), @"
+    You cannot decide about this.
+    Who may decide: nobody (the approvers of `livehint-ai` and `assign-prog` have nobody in common).
+    ");
     assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;
 }

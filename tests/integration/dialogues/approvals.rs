@@ -126,7 +126,7 @@ async fn two_people_can_be_asked_for() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo and cy. What next?
     [Show details]
     ");
     bot.finish().await;
@@ -192,7 +192,7 @@ async fn a_typed_yes_answers_the_one_open_card() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -414,6 +414,7 @@ async fn never_mind_withdraws_ones_own_card() {
     *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
+    [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
@@ -461,6 +462,7 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
+    [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
