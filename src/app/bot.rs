@@ -189,7 +189,7 @@ impl Bot {
                 names: names.clone(),
                 links: links.clone(),
                 actions,
-                policy_for,
+                policy_for: policy_for.clone(),
                 times: Times {
                     open_for: config.approvals.expires_after,
                     remind_before: config.approvals.remind_before,
@@ -201,6 +201,7 @@ impl Bot {
                 clock: clock.clone(),
                 quick,
                 groups: groups.clone(),
+                policy_for,
                 links,
                 settings,
                 notebook: notebook.clone(),

@@ -33,6 +33,7 @@ use crate::{
     clock::Clock,
     graph::{
         action::Label,
+        engine::PolicyFor,
         store::{ActionFilter, Error, Store},
     },
     ids::{ThreadId, UserId},
@@ -53,6 +54,8 @@ pub struct Parts {
     pub quick: QuickAnswers,
     /// Who is in which user group.
     pub groups: Groups,
+    /// Who may decide.
+    pub policy_for: PolicyFor,
     /// Where cards are.
     pub links: Links,
     /// Exports threads.
@@ -157,8 +160,8 @@ impl Commands {
     }
 
     fn records(&self) -> Records<'_> {
-        let Parts { store, clock, links, .. } = &*self.0;
-        Records { store: &**store, links, now: clock.now() }
+        let Parts { store, clock, policy_for, links, .. } = &*self.0;
+        Records { store: &**store, policy_for, links, now: clock.now() }
     }
 
     async fn asker(&self, command: &Command) -> Asker {

@@ -61,6 +61,8 @@ async fn who_is_named_since_a_card_was_shown_finds_it_at_home() {
     assert!(!bot.user("bo").opens_home().await.contains("[Start experiment]"), "bo is named no more");
     let home = bot.user("cy").opens_home().await;
     assert!(home.contains("[Start experiment]") && home.contains("Asked by @ana · @cy may decide"), "{home}");
+    let pending = bot.user("cy").types_in("general", "/countersign pending").await;
+    assert!(pending.contains("*Start “Math Hints”*"), "{pending}");
     bot.user("cy").presses_at_home("Start experiment").await;
     eventually("an answer", || bot.user("cy").home().contains("Approved by @cy")).await;
     bot.settled().await;
