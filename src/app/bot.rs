@@ -100,7 +100,7 @@ impl Bot {
             .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
         let slack = parts::slack(config)?;
         let names = Names::new(slack.clone(), clock.clone());
-        let groups = Groups::new(slack.clone(), clock.clone(), parts::groups_named(config));
+        let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named());
         let book = Arc::new(Book::new(store.clone(), clock.clone(), Arc::new(groups.clone())));
         let registry = parts::capabilities(config, clock.clone(), Some(&book))?;
         let account = who_are_we(&slack).await?;

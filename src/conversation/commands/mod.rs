@@ -165,10 +165,12 @@ impl Commands {
     }
 
     async fn asker(&self, command: &Command) -> Asker {
+        let groups = self.0.groups.of(&command.by).await;
         Asker {
             by: command.by.clone(),
             place: (command.team.clone(), command.channel.clone()),
-            groups: self.0.groups.of(&command.by).await,
+            is_named: self.0.groups.names(&command.by, &groups),
+            groups,
         }
     }
 

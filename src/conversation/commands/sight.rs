@@ -24,6 +24,8 @@ pub struct Asker {
     pub place: (TeamId, ChannelId),
     /// The user groups of the policies that they are in.
     pub groups: Vec<String>,
+    /// Whether the settings of now name them anywhere as an approver.
+    pub is_named: bool,
 }
 
 impl Asker {

@@ -107,6 +107,8 @@ pub struct Reader<'a> {
     pub user: &'a UserId,
     /// The user groups of the policies that they are in.
     pub groups: Vec<String>,
+    /// Whether the settings of now name them anywhere.
+    pub is_named: bool,
     /// What time it is.
     pub now: Timestamp,
 }
@@ -125,7 +127,8 @@ impl Reader<'_> {
         let mut waiting = self.store.actions_under(&labels, &[Status::Pending], LOOKED_AT).await?;
         // A card is found under whom its policy named when it was shown. Whom the policy of now names may be somebody new.
         let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: LOOKED_AT };
-        for record in self.store.actions(&open).await? {
+        let open = if self.is_named { self.store.actions(&open).await? } else { Vec::new() };
+        for record in open {
             if !waiting.iter().any(|known| known.id == record.id) {
                 waiting.push(record);
             }

@@ -206,8 +206,9 @@ impl Home {
         let _one_at_a_time = drawing.lock().await;
         let Viewer { pages, notice, .. } = self.viewer(user).unwrap_or_default();
         let Parts { store, clock, slack, policy_for, groups, names, links, .. } = &self.0.parts;
-        let groups = groups.of(user).await;
-        let reader = Reader { store: &**store, links, policy_for, user, groups, now: clock.now() };
+        let (theirs, now) = (groups.of(user).await, clock.now());
+        let is_named = groups.names(user, &theirs);
+        let reader = Reader { store: &**store, links, policy_for, user, groups: theirs, is_named, now };
         let content: Content = reader.read(pages).await?;
         let shown = content.fingerprint();
         if unless == Some(&*shown) {
