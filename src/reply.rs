@@ -25,6 +25,10 @@ pub enum Span {
     Code(String),
     /// A person; Slack shows the name. Notifies them.
     Person(UserId),
+    /// A person, only named: nobody is notified. What they are called is looked up when it is drawn.
+    Name(UserId),
+    /// A user group (`S…`), only named. What it is called is looked up when it is drawn.
+    Group(String),
     /// A channel; Slack shows the name, to those who may know it.
     Channel(ChannelId),
     /// A moment in the reader's own time zone.
@@ -79,6 +83,18 @@ impl Text {
         self
     }
 
+    /// Adds a person's name, which notifies nobody.
+    pub fn name(mut self, user: UserId) -> Self {
+        self.0.push(Span::Name(user));
+        self
+    }
+
+    /// Adds a user group, whose members are not notified.
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.0.push(Span::Group(group.into()));
+        self
+    }
+
     /// Adds a channel.
     pub fn channel(mut self, channel: ChannelId) -> Self {
         self.0.push(Span::Channel(channel));
@@ -103,13 +119,13 @@ impl Text {
         self
     }
 
-    /// The words alone: for notifications, logs of tests and models. People are `@` and their id.
+    /// The words alone: for notifications, logs of tests and models. People are `@` and their id, user groups are their id.
     pub fn words(&self) -> String {
         self.0
             .iter()
             .map(|span| match span {
-                Span::Plain(t) | Span::Bold(t) | Span::Italic(t) | Span::Code(t) => t.clone(),
-                Span::Person(user) => format!("@{user}"),
+                Span::Plain(t) | Span::Bold(t) | Span::Italic(t) | Span::Code(t) | Span::Group(t) => t.clone(),
+                Span::Person(user) | Span::Name(user) => format!("@{user}"),
                 Span::Channel(channel) => format!("#{channel}"),
                 Span::Moment(at) => at.to_string(),
                 Span::Link { text, .. } => text.clone(),

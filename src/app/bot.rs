@@ -22,6 +22,7 @@ use crate::{
         groups::Groups,
         home::{self, Home},
         links::Links,
+        names::Names,
         notebook::{Notebook, Redaction, retention::Retention},
         outbox::{self, Sender},
         presence::Presence,
@@ -98,7 +99,8 @@ impl Bot {
             .await
             .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
         let slack = parts::slack(config)?;
-        let groups = Groups::new(slack.clone(), clock.clone(), parts::groups_named(config));
+        let names = Names::new(slack.clone(), clock.clone());
+        let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named());
         let book = Arc::new(Book::new(store.clone(), clock.clone(), Arc::new(groups.clone())));
         let registry = parts::capabilities(config, clock.clone(), Some(&book))?;
         let account = who_are_we(&slack).await?;
@@ -141,6 +143,7 @@ impl Bot {
             slack: slack.clone(),
             presence,
             links: links.clone(),
+            names: names.clone(),
             clock: clock.clone(),
             name: name.clone(),
             seats: senders,
@@ -164,6 +167,7 @@ impl Bot {
             quick: quick.clone(),
             policy_for: policy_for.clone(),
             groups: groups.clone(),
+            names: names.clone(),
             links: links.clone(),
             tasks: tasks.clone(),
         });
@@ -182,9 +186,10 @@ impl Bot {
                 clock: clock.clone(),
                 slack: slack.clone(),
                 groups: groups.clone(),
+                names: names.clone(),
                 links: links.clone(),
                 actions,
-                policy_for,
+                policy_for: policy_for.clone(),
                 times: Times {
                     open_for: config.approvals.expires_after,
                     remind_before: config.approvals.remind_before,
@@ -196,12 +201,14 @@ impl Bot {
                 clock: clock.clone(),
                 quick,
                 groups: groups.clone(),
+                policy_for,
                 links,
                 settings,
                 notebook: notebook.clone(),
             }),
             home: home.clone(),
             telling: Telling::new(store.clone(), clock.clone(), groups.clone()),
+            names,
             clock: clock.clone(),
             stopping: Stopping::new(store.clone(), clock.clone(), groups),
             notebook,

@@ -1,12 +1,24 @@
 //! Whether those who are to decide exist, and are enough: what can only be told by asking Slack.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{parts, stdout::told};
 use crate::{
+    clock::SystemClock,
     config::{Approvals, Config, Rule},
-    slack::client_error::Error,
+    conversation::approvals::policy,
+    graph::{
+        action::{Approver, Policy, Scope},
+        engine::Matter,
+    },
+    slack::{client::UserGroup, client_error::Error},
 };
+
+/// How many pairs of contexts are remarked on.
+const REMARKS: usize = 3;
 
 /// The approvers of the settings, and what is wrong with them.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
@@ -23,9 +35,8 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
                 groups.insert(group, members.into_iter().map(|user| user.to_string()).collect::<BTreeSet<_>>());
             }
             Err(Error::Refused { code, .. } | Error::Gone { code, .. }) => {
-                wrong.push(format!(
-                    "the user group {group} cannot be looked up ({code}); right would be one of this workspace"
-                ));
+                let known = client.usergroups().await.map_err(|error| error.to_string())?;
+                wrong.push(format!("the user group {group} cannot be looked up ({code}); {}", right(&group, &known)));
             }
             Err(error) => return Err(error.to_string()),
         }
@@ -45,14 +56,74 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     }
     let rules = std::iter::once(("approvals".to_owned(), Rule::default())).chain(settings.rules());
     wrong.extend(rules.filter_map(|(key, rule)| too_few(settings, &key, &rule, &groups)));
-    if wrong.is_empty() {
-        return Ok(match groups.len() {
-            0 => "as [approvals] says".to_owned(),
-            1 => "1 user group, found".to_owned(),
-            found => format!("{found} user groups, all found"),
+    if !wrong.is_empty() {
+        return Err(wrong.join("; "));
+    }
+    let found = match groups.len() {
+        0 => "as [approvals] says".to_owned(),
+        1 => "1 user group, found".to_owned(),
+        found => format!("{found} user groups, all found"),
+    };
+    let registry = parts::capabilities(config, Arc::new(SystemClock), None).map_err(|error| told(&error))?;
+    let actions: Vec<&str> = registry.actions.keys().copied().collect();
+    let apart = apart(settings, &actions, &groups);
+    Ok(std::iter::once(found).chain(apart).collect::<Vec<_>>().join("; "))
+}
+
+/// Remarks on contexts that have nobody in common who may approve: a change in both of them could not be approved. Whether
+/// there will be such a change is not known, so that is not wrong.
+fn apart(settings: &Approvals, actions: &[&str], groups: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    let contexts: Vec<&String> = settings.contexts.keys().collect();
+    let pairs =
+        contexts.iter().enumerate().flat_map(|(nth, one)| contexts[nth + 1..].iter().map(move |other| (one, other)));
+    let apart = pairs.filter_map(|(one, other)| {
+        let scope = Scope::default().in_context(one.as_str()).in_context(other.as_str());
+        let nobody = |action: &&&str| {
+            let policy = policy::policy_for(settings, &Matter { action, irreversible: false, scope: &scope });
+            policy.apart.is_some() || have_nobody_in_common(&policy, groups)
+        };
+        let stuck: Vec<&str> = actions.iter().filter(nobody).copied().collect();
+        let what = match stuck.len() {
+            0 => return None,
+            all if all == actions.len() => "no change".to_owned(),
+            _ => format!("no {}", stuck.join(" and no ").replace('_', " ")),
+        };
+        Some(format!(
+            "{what} in both {one} and {other} could be approved, since their approvers have nobody in common; if one is \
+             wanted, name the same person in approvals.contexts.{one} and approvals.contexts.{other}"
+        ))
+    });
+    apart.take(REMARKS).collect()
+}
+
+/// Whether nobody is in all of the lists of a policy, once it is known who is in the user groups.
+fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<String>>) -> bool {
+    let mut common: Option<BTreeSet<String>> = None;
+    for list in std::iter::once(&policy.approvers).chain(&policy.also) {
+        let mut people = BTreeSet::new();
+        for approver in list {
+            match approver {
+                Approver::User(user) => drop(people.insert(user.to_string())),
+                Approver::Group(group) => people.extend(groups.get(group).into_iter().flatten().cloned()),
+                Approver::Channel | Approver::Requester => return false, // that may be anybody
+            }
+        }
+        common = Some(match common {
+            Some(common) => common.intersection(&people).cloned().collect(),
+            None => people,
         });
     }
-    Err(wrong.join("; "))
+    !policy.approvers.is_empty() && common.is_some_and(|common| common.is_empty())
+}
+
+/// Which user group would be right: the one whose id or handle is most like what was found.
+fn right(found: &str, known: &[UserGroup]) -> String {
+    let names = known.iter().flat_map(|group| [group.id.as_str(), group.handle.as_str()]);
+    let nearest = parts::nearest(found, names);
+    match known.iter().find(|group| nearest.is_some_and(|name| group.id == name || group.handle == name)) {
+        Some(UserGroup { id, handle }) => format!("the nearest is {id} (@{handle})"),
+        None => "this workspace has none".to_owned(),
+    }
 }
 
 /// What to say if a rule wants more people than there are. One of them may be who asked, and that one may not count.

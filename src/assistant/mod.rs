@@ -38,3 +38,5 @@ pub mod shelf;
 pub mod state;
 mod tools;
 mod view;
+
+pub use crate::model::rules::lets_go;

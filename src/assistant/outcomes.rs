@@ -19,7 +19,12 @@ const LISTED: usize = 15;
 pub fn outcome(record: &ActionRecord) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
-        Status::Done => next_steps(Reply::text(to().join(done(record))), record),
+        Status::Done => {
+            let text = to().join(done(record));
+            let goes_on = experiment_of(record).is_some() && summary(record).words() == record.card.done;
+            let text = if goes_on { text.plain(" What next?") } else { text };
+            next_steps(Reply::text(text), record)
+        }
         Status::Failed => {
             let several = record.parameters["experiments"].is_array();
             let told = summary(record);
@@ -70,13 +75,7 @@ pub fn outcome(record: &ActionRecord) -> Reply {
 /// That one of several requests is done, and which one is next. The way back is on the card.
 pub fn done_so_far(record: &ActionRecord, plan: &Plan) -> Reply {
     let to = Text::new().person(record.requested_by.clone()).plain(" ");
-    let told = summary(record);
-    let done = match (experiment_of(record), told.words() == record.card.done) {
-        (Some(experiment), true) => Text::new().plain("“").bold(experiment).plain("”: done."),
-        (None, true) => Text::new().bold(record.act()).plain(": done."),
-        (_, false) => told,
-    };
-    Reply::text(to.join(done).plain(" Next: ").plain(in_order(plan.ahead.get(..1).unwrap_or_default())))
+    Reply::text(to.join(done(record)).plain(" Next: ").plain(in_order(plan.ahead.get(..1).unwrap_or_default())))
 }
 
 /// Who asked and who approved, each once: neither may miss that it went wrong.
@@ -87,16 +86,39 @@ fn everyone(record: &ActionRecord) -> Text {
     people(Text::new(), "", &everyone).plain(" ")
 }
 
-/// That it is done: the card above says what. An answer of the platform's is told to who asked for it.
+/// That it is done, and who approved: the card above says what. An answer of the platform's is told to who asked for it.
 fn done(record: &ActionRecord) -> Text {
     let told = summary(record);
     if told.words() != record.card.done {
-        return told;
+        return match approved_by_others(record) {
+            Some(others) => told.plain(" Approved by ").join(others).plain("."),
+            None => told,
+        };
     }
-    match experiment_of(record) {
-        Some(experiment) => Text::new().plain("“").bold(experiment).plain("”: done. What next?"),
-        None => Text::new().bold(record.act()).plain(": done."),
+    let done = match experiment_of(record) {
+        Some(experiment) => Text::new().plain("“").bold(experiment).plain("”: done"),
+        None => Text::new().bold(record.act()).plain(": done"),
+    };
+    match approved_by_others(record) {
+        Some(others) => done.plain(", approved by ").join(others).plain("."),
+        None => done.plain("."),
     }
+}
+
+/// Who approved it, if that was anybody but the person who asked; named, and not notified again. Under a standing approval
+/// nobody pressed, and the card says which one it was.
+fn approved_by_others(record: &ActionRecord) -> Option<Text> {
+    let people = record.approved_by();
+    if record.under.is_some() || people.iter().all(|person| *person == record.requested_by) {
+        return None;
+    }
+    let last = people.len() - 1;
+    let named = people.into_iter().enumerate().fold(Text::new(), |text, (nth, person)| match nth {
+        0 => text.name(person),
+        nth if nth == last => text.plain(" and ").name(person),
+        _ => text.plain(", ").name(person),
+    });
+    Some(named)
 }
 
 /// Whether what ended badly says how many it worked for: “1 of 2: …”.

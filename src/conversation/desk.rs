@@ -21,6 +21,7 @@ use super::{
     creation::Creation,
     entry::{Asked, Click, Entry, Here, Shortcut, Wanted},
     home::Home,
+    names::Names,
     notebook::{self, Notebook},
     outbox::Sender,
     rating::Ratings,
@@ -73,6 +74,8 @@ pub struct Parts {
     pub home: Home,
     /// Tells those who are named that a card waits.
     pub telling: Telling,
+    /// What those are called who are named.
+    pub names: Names,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// Tells people.
@@ -335,12 +338,13 @@ impl Desk {
     }
 
     async fn tell(&self, user: &UserId, channel: &ChannelId, thread: Option<&MessageTs>, reply: &Reply) {
-        let message = render::reply(reply);
+        let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
         report(self.0.slack.post_ephemeral(channel, thread, user, &message).await);
     }
 
     async fn respond(&self, url: &str, reply: &Reply) -> bool {
-        report(self.0.slack.respond(url, Respond::Privately, &render::reply(reply)).await)
+        let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
+        report(self.0.slack.respond(url, Respond::Privately, &message).await)
     }
 }
 

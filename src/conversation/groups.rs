@@ -41,7 +41,10 @@ pub struct Groups(Arc<Inner>);
 struct Inner {
     slack: SlackClient,
     clock: Arc<dyn Clock>,
+    /// The user groups that the settings name.
     named: Vec<String>,
+    /// The people whom the settings name.
+    people: BTreeSet<UserId>,
     known: Mutex<HashMap<String, Known>>,
 }
 
@@ -53,11 +56,17 @@ struct Known {
 }
 
 impl Groups {
-    /// Of this workspace; policies name these (`S…`).
-    pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, mut named: Vec<String>) -> Self {
-        named.sort();
-        named.dedup();
-        Self(Arc::new(Inner { slack, clock, named, known: Mutex::default() }))
+    /// Of this workspace; the settings name these user groups (`S…`) and people as approvers.
+    pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, approvers: Vec<String>) -> Self {
+        let approvers: BTreeSet<String> = approvers.into_iter().collect();
+        let (named, people): (Vec<_>, Vec<_>) = approvers.into_iter().partition(|name| name.starts_with('S'));
+        let people = people.into_iter().map(UserId::new).collect();
+        Self(Arc::new(Inner { slack, clock, named, people, known: Mutex::default() }))
+    }
+
+    /// Whether the settings name somebody as an approver anywhere, themselves or by one of the groups they are in.
+    pub fn names(&self, user: &UserId, groups: &[String]) -> bool {
+        !groups.is_empty() || self.0.people.contains(user)
     }
 
     /// Those that somebody is in, for what they are shown.

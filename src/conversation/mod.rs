@@ -11,7 +11,7 @@
 //! | [`presence`] | what Slack itself shows while it works |
 //! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |
 //! | [`commands`], [`home`] | quick answers without a model |
-//! | [`links`], [`groups`] | where cards are, who is in a user group |
+//! | [`links`], [`groups`], [`names`] | where cards are, who is in a user group, what they are called |
 //! | [`shortcuts`], [`creation`] | what is offered in the menu of a message, and everywhere |
 //! | [`trace`] | tells what happened in a thread |
 //! | [`notebook`] | exports it, so that it can be read and checked elsewhere |
@@ -30,6 +30,7 @@ pub mod groups;
 pub mod home;
 pub mod links;
 pub mod modals;
+pub mod names;
 pub mod notebook;
 pub mod order;
 pub mod outbox;

@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     links::Links,
+    names::Names,
     pacing::{Candidate, Method, Pacing, Turn},
     presence::Presence,
     render,
@@ -65,6 +66,8 @@ pub struct Parts {
     pub presence: Presence,
     /// Where cards are.
     pub links: Links,
+    /// What those are called who are named.
+    pub names: Names,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// The name of this process in claims.
@@ -87,6 +90,7 @@ struct Inner {
     seats: Arc<Semaphore>,
     tasks: TaskTracker,
     links: Links,
+    names: Names,
     /// The direct messages with people, as far as they were needed.
     direct: Mutex<HashMap<UserId, ChannelId>>,
 }
@@ -94,10 +98,10 @@ struct Inner {
 impl Sender {
     /// Sends with these parts.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, slack, presence, links, clock, name, seats, rate_limits, tasks } = parts;
+        let Parts { store, slack, presence, links, names, clock, name, seats, rate_limits, tasks } = parts;
         let (seats, direct) = (Arc::new(Semaphore::new(seats)), Mutex::default());
         let pacing = rate_limits.then(Pacing::default);
-        Self(Arc::new(Inner { store, slack, presence, clock, name, pacing, seats, tasks, links, direct }))
+        Self(Arc::new(Inner { store, slack, presence, clock, name, pacing, seats, tasks, links, names, direct }))
     }
 
     /// Sends what a thread has to say now.
@@ -217,14 +221,17 @@ impl Sender {
         }
         let message = match &claimed.outgoing.body {
             Outbound::Status { text } => render::status(text),
-            Outbound::Reply { reply } => render::reply(reply),
+            Outbound::Reply { reply } => render::reply(self.0.names.in_reply(reply).await.as_ref()),
             Outbound::Card { card, state } => {
-                let state = self.linked(claimed, state).await;
+                let state = self.0.names.in_state(self.linked(claimed, state).await).await;
                 let draw = if self.0.presence.has_stop() { render::card_beside_stop } else { render::card };
                 draw(card, &state)
             }
             Outbound::File { name, title, hash } => return self.upload(claimed, name, title, hash).await,
-            Outbound::Direct { card, reply, .. } => render::reply(&self.with_link(claimed, card, reply).await?),
+            Outbound::Direct { card, reply, .. } => {
+                let reply = self.with_link(claimed, card, reply).await?;
+                render::reply(self.0.names.in_reply(&reply).await.as_ref())
+            }
             Outbound::Remove => return self.remove(claimed).await,
         };
         let slack = &self.0.slack;

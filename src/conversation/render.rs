@@ -45,7 +45,7 @@ pub const UNDO: &str = "undo";
 /// The action id of the button that asks for the same once more.
 pub const AGAIN: &str = "again";
 
-/// The action id of the button that opens the form of a rejected card.
+/// The action id of the button that opens the form of a card that was rejected or withdrawn.
 pub const CHANGE: &str = "change";
 
 /// The action id of the button that looks once more whether it happened.

@@ -61,7 +61,7 @@ impl ActionRecord {
                 _ => vec![again()],
             },
             Status::Unknown => vec![FollowUp::Check, FollowUp::MarkDone, again(), FollowUp::Abandon],
-            Status::Rejected if self.card.editable => vec![FollowUp::Change],
+            Status::Rejected | Status::Cancelled if self.card.editable => vec![FollowUp::Change],
             _ => Vec::new(),
         }
     }
@@ -195,8 +195,8 @@ impl ActionRecord {
     }
 
     fn deciders_of(&self, place: Place<'_>) -> Text {
-        let Policy { approvers, also, own_request, .. } = &self.policy;
-        let usual = Listed { approvers: approvers.iter().collect(), also };
+        let Policy { approvers, also, own_request, apart, .. } = &self.policy;
+        let usual = Listed { approvers: approvers.iter().collect(), also, apart: apart.as_deref() };
         let more: Vec<_> = match also.as_slice() {
             [] => self.brought_in().iter().filter(|one| !approvers.contains(one)).collect(),
             _ => self.brought_in().iter().collect(),
@@ -224,7 +224,7 @@ impl ActionRecord {
 
     /// They, as the subject of a sentence.
     pub fn newcomers_in_words(&self) -> Text {
-        let new = Listed { approvers: self.newcomers(), also: &[] };
+        let new = Listed { approvers: self.newcomers(), also: &[], apart: None };
         in_words(new, Vec::new(), "", Place::Here, |_| false)
     }
 
@@ -243,7 +243,8 @@ impl Policy {
     /// Who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
         let but = if self.own_request { "" } else { "the person who asked" };
-        let listed = Listed { approvers: self.approvers.iter().collect(), also: &self.also };
+        let listed =
+            Listed { approvers: self.approvers.iter().collect(), also: &self.also, apart: self.apart.as_deref() };
         in_words(listed, Vec::new(), but, Place::Here, |approver| *approver == Approver::Requester && !self.own_request)
     }
 }
@@ -251,7 +252,7 @@ impl Policy {
 impl Escalation {
     /// Who may decide besides, as the subject of a sentence.
     pub fn deciders(&self) -> Text {
-        let listed = Listed { approvers: self.approvers.iter().collect(), also: &[] };
+        let listed = Listed { approvers: self.approvers.iter().collect(), also: &[], apart: None };
         in_words(listed, Vec::new(), "", Place::Here, |_| false)
     }
 }
@@ -269,6 +270,8 @@ enum Place<'a> {
 struct Listed<'a> {
     approvers: Vec<&'a Approver>,
     also: &'a [Vec<Approver>],
+    /// Why nobody is: the lists of these contexts have nobody in common.
+    apart: Option<&'a [String]>,
 }
 
 /// Who may decide: those of a list, `more` people besides, `but` some. Who `is_in_vain` is left out.
@@ -279,9 +282,9 @@ fn in_words(
     place: Place<'_>,
     is_in_vain: impl Fn(&Approver) -> bool,
 ) -> Text {
-    let Listed { approvers, also } = usual;
+    let Listed { approvers, also, apart } = usual;
     if approvers.is_empty() && more.is_empty() {
-        return Text::from("nobody (no approvers are configured)");
+        return nobody(apart);
     }
     let counting = |named: Vec<&Approver>| {
         let mut counting: Vec<Approver> = Vec::new();
@@ -315,6 +318,23 @@ fn in_words(
     }
 }
 
+/// That nobody may decide, and why.
+fn nobody(apart: Option<&[String]>) -> Text {
+    match apart {
+        None => Text::from("nobody (no approvers are configured)"),
+        Some([]) => Text::from("nobody (the lists of approvers that apply have nobody in common)"),
+        Some(contexts) => {
+            let last = contexts.len() - 1;
+            let named = contexts.iter().enumerate().fold(Text::new(), |text, (nth, context)| match nth {
+                0 => text.code(context),
+                nth if nth == last => text.plain(" and ").code(context),
+                _ => text.plain(", ").code(context),
+            });
+            Text::from("nobody (the approvers of ").join(named).plain(" have nobody in common)")
+        }
+    }
+}
+
 /// `a member of S1, @bo or anyone in this channel`; `within` stands before the channel.
 fn either(mut who: Text, approvers: &[Approver], place: Place<'_>, within: &str) -> Text {
     let last = approvers.len().saturating_sub(1);
@@ -334,7 +354,7 @@ fn either(mut who: Text, approvers: &[Approver], place: Place<'_>, within: &str)
             },
             Approver::Requester => who.plain("the person who asked"),
             Approver::User(user) => who.person(user.clone()),
-            Approver::Group(group) => who.plain("a member of ").code(group),
+            Approver::Group(group) => who.plain("a member of ").group(group),
         };
     }
     who

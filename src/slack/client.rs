@@ -78,6 +78,15 @@ pub struct Person {
     pub deleted: bool,
 }
 
+/// A user group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserGroup {
+    /// `S…`
+    pub id: String,
+    /// What people know it by, without the `@`.
+    pub handle: String,
+}
+
 /// How a `response_url` is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Respond {
@@ -322,6 +331,17 @@ impl SlackClient {
     /// Who is in a user group (`S…`).
     pub async fn usergroup_members(&self, group: &str) -> Result<Vec<UserId>, Error> {
         Ok(users(&self.get("usergroups.users.list", &[("usergroup", group)]).await?["users"]))
+    }
+
+    /// The user groups of the workspace that are in use.
+    pub async fn usergroups(&self) -> Result<Vec<UserGroup>, Error> {
+        let answer = self.get("usergroups.list", &[]).await?;
+        let groups = answer["usergroups"].as_array().ok_or(Error::Decode)?.iter();
+        let group = |group: &Value| {
+            let text = |pointer| field::text(group, pointer).map(str::to_owned);
+            Some(UserGroup { id: text("/id")?, handle: text("/handle")? })
+        };
+        Ok(groups.filter_map(group).collect())
     }
 
     /// The address of a message for people.

@@ -250,6 +250,36 @@ async fn how_a_card_ended_is_told_as_it_was() {
     ");
 }
 
+#[tokio::test]
+async fn who_asked_and_who_edited_withdraw_and_others_close() {
+    use AuditKind::*;
+    let about = |action: &str, kind, by: &str, detail| {
+        let mut event = AuditDraft::new(kind, Timestamp(1_767_268_000_000), Some(by.into()), detail);
+        event.action = Some(action.into());
+        event
+    };
+    let mut told = Vec::new();
+    for by in ["U1", "U2", "U3"] {
+        let record = vec![
+            about("a1", Asked, "U1", json!({ "title": "Start it?" })),
+            about("a2", Edited, "U2", json!({ "title": "Schedule it?", "from": "a1", "edited": [] })),
+            about("a1", Decided, "U2", json!({ "verdict": "superseded", "status": "superseded", "replaced_by": "a2" })),
+            about("a2", Decided, by, json!({ "verdict": "cancelled", "status": "cancelled" })),
+        ];
+        let page = String::from_utf8(exported(record, Redaction::default()).await.markdown.bytes).unwrap();
+        told.extend(page.lines().find(|line| line.starts_with("2. ")).map(str::to_owned));
+        told.extend(page.lines().rfind(|line| line.contains(" · ")).map(str::to_owned));
+    }
+    assert_snapshot!(told.join("\n"), @"
+    2. **Schedule it?**, asked for by @U1: withdrawn by @U1.
+    11:46:40 · **@U1** withdrew card 2.
+    2. **Schedule it?**, asked for by @U1: withdrawn by @U2.
+    11:46:40 · **@U2** withdrew card 2.
+    2. **Schedule it?**, asked for by @U1: closed by @U3.
+    11:46:40 · **@U3** closed card 2.
+    ");
+}
+
 /// Every byte, and more than one way to change it.
 #[tokio::test(flavor = "multi_thread")]
 async fn any_changed_byte_is_found() {

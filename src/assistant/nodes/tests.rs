@@ -64,7 +64,7 @@ async fn starting_an_experiment_takes_two_calls_and_the_click_none() {
     let told = stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
     assert_eq!((told.way.as_slice(), told.usage.is_none(), script.calls()), (["respond"].as_slice(), true, 2));
     assert_snapshot!(told.read(), @"
-    @ana “Math Hints”: done. What next?
+    @ana “Math Hints”: done, approved by @bo. What next?
     [Show details → show “Math Hints”]
     ");
 }

@@ -1,36 +1,13 @@
 //! The typed words that mean yes, no or never mind, and nothing more.
 //!
-//! The list is short on purpose: “sounds good to me I guess” is a message for the assistant, not a decision.
+//! The lists of yes and no are short on purpose: “sounds good to me I guess” is a message for the assistant, not a
+//! decision. What lets go of a request may be said in more ways ([`lets_go`]): nothing happens by it.
 
-use crate::conversation::entry::Pressed;
+use crate::{assistant::lets_go, conversation::entry::Pressed};
 
 const YES: &[&str] =
     &["yes", "y", "yes please", "yep", "approve", "approved", "confirm", "confirmed", "go ahead", "do it", "proceed"];
 const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "don't", "dont", "do not", "no thanks"];
-const NEVER_MIND: &[&str] = &[
-    "never mind",
-    "nevermind",
-    "nvm",
-    "no never mind",
-    "no, never mind",
-    "actually never mind",
-    "oh never mind",
-    "forget it",
-    "forget that",
-    "forget about it",
-    "drop it",
-    "drop that",
-    "leave it",
-    "scratch that",
-    "not now",
-    "don't bother",
-    "cancel",
-    "cancel it",
-    "cancel that",
-    "cancel this",
-    "cancel the request",
-    "cancel my request",
-];
 
 /// What a whole message means, if it is plainly one of the three.
 pub fn typed(text: &str) -> Option<Pressed> {
@@ -39,7 +16,7 @@ pub fn typed(text: &str) -> Option<Pressed> {
         Some(Pressed::Approve)
     } else if NO.contains(&words.as_str()) {
         Some(Pressed::Reject)
-    } else if NEVER_MIND.contains(&words.as_str()) {
+    } else if lets_go(text) {
         Some(Pressed::Withdraw)
     } else {
         None
@@ -49,6 +26,65 @@ pub fn typed(text: &str) -> Option<Pressed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_is_let_go_in_many_words() {
+        for message in [
+            "never mind",
+            "No, never mind.",
+            "oh never mind",
+            "actually never mind",
+            "cancel",
+            "cancel that",
+            "please cancel that",
+            "cancel it please",
+            "Cancel it, please!",
+            "hold on, cancel that please",
+            "Hold on… cancel that",
+            "wait, stop that",
+            "wait stop it please",
+            "hang on, please cancel this",
+            "sorry, cancel my request",
+            "oh no, wait, cancel that",
+            "can you cancel that?",
+            "could you please withdraw it?",
+            "I want to withdraw my request",
+            "<@U0BOT> please cancel that",
+            "please call it off",
+        ] {
+            assert_eq!(typed(message), Some(Pressed::Withdraw), "{message}");
+        }
+        for message in [
+            "cancel the Math Hints experiment's end date",
+            "cancel the Math Hints experiment",
+            "please cancel Math Hints",
+            "wait, cancel Math Hints",
+            "cancel the end date",
+            "cancel “that”",
+            "how do I cancel?",
+            "how do I cancel that?",
+            "can I cancel it?",
+            "should we cancel it?",
+            "cancel it?",
+            "would you cancel it?",
+            "don't cancel it",
+            "please don't cancel that",
+            "stop it",
+            "stop that",
+            "please stop that experiment",
+            "hold on",
+            "wait",
+            "wait, what?",
+            "who cancelled that?",
+            "was it cancelled",
+            "cancel that and start Lesson Video Hints",
+            "wait, cancel it tomorrow",
+            "hold on, is it running?",
+            "no, use mathstream",
+        ] {
+            assert_ne!(typed(message), Some(Pressed::Withdraw), "{message}");
+        }
+    }
 
     #[test]
     fn only_plain_words_count() {

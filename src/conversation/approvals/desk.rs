@@ -18,6 +18,7 @@ use crate::{
         groups::Groups,
         links::Links,
         modals,
+        names::Names,
     },
     graph::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},
@@ -71,6 +72,7 @@ pub struct Approvals {
     pub(super) times: Times,
     pub(super) policy_for: PolicyFor,
     pub(super) groups: Groups,
+    pub(super) names: Names,
     links: Links,
 }
 
@@ -84,6 +86,8 @@ pub struct Parts {
     pub slack: SlackClient,
     /// Who is in which user group.
     pub groups: Groups,
+    /// What those are called who are named.
+    pub names: Names,
     /// Where cards are.
     pub links: Links,
     /// What can be changed.
@@ -97,8 +101,8 @@ pub struct Parts {
 impl Approvals {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, clock, slack, groups, links, actions, policy_for, times } = parts;
-        Self { store, clock, slack, actions, times, policy_for, groups, links }
+        let Parts { store, clock, slack, groups, names, links, actions, policy_for, times } = parts;
+        Self { store, clock, slack, actions, times, policy_for, groups, names, links }
     }
 
     /// Somebody pressed a button of a card.

@@ -187,6 +187,7 @@ mod tests {
             typed: true,
             escalation: None,
             because: None,
+            apart: None,
         };
         let all = pilot(Envelope { most_users: Some(200), ..Envelope::default() });
         let inside = stricter(usual.clone(), &all, &about("Math Hints").measure("users", 200));

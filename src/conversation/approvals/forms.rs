@@ -61,7 +61,8 @@ impl Approvals {
     /// Shows everything that the digest covers. Anybody who sees the card may see it.
     pub(super) async fn show_all(&self, record: &ActionRecord, click: &Click) -> Result<Answer, Error> {
         let Some(trigger) = &click.trigger_id else { return Ok(Answer::Refused(replies::not_opened())) };
-        Ok(match self.slack.open_view(trigger, &show_all::draw(record)).await {
+        let called = self.names.of_approvers([record]).await;
+        Ok(match self.slack.open_view(trigger, &show_all::draw(record, &called)).await {
             Ok(_) => Answer::Nothing,
             Err(error) => {
                 tracing::warn!(error = %error, "A window was not opened");
@@ -81,7 +82,8 @@ impl Approvals {
         });
     }
 
-    /// Opens the form of a card: of an open one for those who may decide or who asked, of a rejected one for anybody.
+    /// Opens the form of a card: of an open one for those who may decide or who asked, of one that was
+    /// rejected or withdrawn for anybody.
     pub(super) async fn open_form(
         &self,
         record: ActionRecord,
@@ -131,7 +133,7 @@ impl Approvals {
     async fn may_open(&self, record: &ActionRecord, by: &UserId, in_channel: bool, callback: &str) -> Result<(), Shut> {
         if callback == modals::CHANGE {
             return match record.status {
-                Status::Rejected => Ok(()),
+                Status::Rejected | Status::Cancelled => Ok(()),
                 _ => Err(self.came_after(record).await.into()),
             };
         }
@@ -162,6 +164,7 @@ impl Approvals {
             return Ok(Submitted::Closed(Answer::Counted(record.thread))); // sent twice
         }
         if let Err(Shut { told, passes }) = self.may_open(&record, by, true, &view.callback_id).await {
+            let told = self.names.known().in_reply(told); // whoever sent it does not wait for names
             return match passes {
                 true => Ok(Submitted::Stays(check::at_first_field(view, told.words()))),
                 false => say(&told),

@@ -19,12 +19,14 @@ const COVERS: &str = "covers";
 /// whoever may approve the changes that it covers.
 pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
     let own = if matter.irreversible { settings.own_irreversible } else { settings.own_request };
-    let lines = lines(settings, matter);
+    let (contexts, lines): (Vec<_>, Vec<_>) = lines(settings, matter).into_iter().unzip();
     let listed = |wanted: fn(&Rule) -> Option<&Vec<String>>, usual: &Vec<String>| {
         let lists = lines.iter().map(|line| line.iter().find_map(wanted).unwrap_or(usual));
         lists.map(|names| names.iter().map(|name| approver(name)).collect::<Vec<_>>()).collect::<Vec<_>>()
     };
-    let (approvers, also) = in_each(listed(|rule| rule.approvers.as_ref(), &settings.approvers));
+    let lists = listed(|rule| rule.approvers.as_ref(), &settings.approvers);
+    let (approvers, also) = in_each(lists.clone());
+    let apart = approvers.is_empty().then(|| apart(&contexts, &lists)).flatten();
     // Whoever is brought in decides alone, so every line has to name them.
     let mut brought_in = listed(|rule| rule.escalate_to.as_ref(), &settings.escalate_to);
     let mut more = brought_in.pop().unwrap_or_default();
@@ -45,7 +47,8 @@ pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
             .unwrap_or(settings.needed),
         typed: !matter.irreversible,
         escalation,
-        because: None,
+        because: apart.as_ref().map(|contexts| to_change(contexts)),
+        apart,
     };
     envelope::stricter(usual, &settings.envelopes, matter.scope)
 }
@@ -62,7 +65,7 @@ pub fn as_of_now(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionReco
 
 /// The lines of rules that a change has to satisfy, each with the most exact rule first: one for each of its contexts, and
 /// for a standing approval one more for each change that it covers. The strictest of them counts.
-fn lines(settings: &config::Approvals, matter: &Matter<'_>) -> Vec<Vec<Rule>> {
+fn lines<'a>(settings: &config::Approvals, matter: &Matter<'a>) -> Vec<(Option<&'a str>, Vec<Rule>)> {
     let covered = matter.scope.measures.get(COVERS).into_iter().flatten();
     let covered: Vec<&str> = covered.filter_map(|action| action.as_str()).collect();
     let contexts: Vec<Option<&str>> = match matter.scope.contexts.as_slice() {
@@ -78,11 +81,11 @@ fn lines(settings: &config::Approvals, matter: &Matter<'_>) -> Vec<Vec<Rule>> {
         };
         let rest: Vec<Rule> = here.map(ContextRule::rule).into_iter().collect();
         if covered.is_empty() {
-            lines.push([of(matter.action), rest.clone()].concat());
+            lines.push((context, [of(matter.action), rest.clone()].concat()));
         }
         for action in &covered {
-            lines.push([of(matter.action), of(action), rest.clone()].concat());
-            lines.push([of(action), rest.clone()].concat());
+            lines.push((context, [of(matter.action), of(action), rest.clone()].concat()));
+            lines.push((context, [of(action), rest.clone()].concat()));
         }
     }
     lines
@@ -114,6 +117,42 @@ fn in_each(mut lists: Vec<Vec<Approver>>) -> (Vec<Approver>, Vec<Vec<Approver>>)
     each.sort_by_key(|list| list.iter().any(|one| matches!(one, Approver::Channel | Approver::Requester)));
     let mut each = each.into_iter();
     (each.next().unwrap_or_default(), each.collect())
+}
+
+/// The contexts whose lists have nobody in common: two, if two are enough for that. Nothing if a list is empty: then
+/// nobody is meant to decide.
+fn apart(contexts: &[Option<&str>], lists: &[Vec<Approver>]) -> Option<Vec<String>> {
+    if lists.iter().any(Vec::is_empty) {
+        return None;
+    }
+    let by_name = |list: &[Approver]| list.iter().all(|approver| matches!(approver, Approver::User(_)));
+    let named: Vec<_> = contexts.iter().zip(lists).filter(|(_, list)| by_name(list)).collect();
+    let share = |one: &[Approver], other: &[Approver]| one.iter().any(|approver| other.contains(approver));
+    let pairs = named.iter().enumerate().flat_map(|(nth, one)| named[nth + 1..].iter().map(move |other| (one, other)));
+    let mut pairs = pairs.filter(|((one, _), (other, _))| one != other);
+    let found = match pairs.find(|((_, one), (_, other))| !share(one, other)) {
+        Some(((Some(one), _), (Some(other), _))) => vec![*one, *other],
+        _ => named.iter().filter_map(|(context, _)| **context).collect(),
+    };
+    let mut contexts: Vec<String> = Vec::new();
+    for context in found {
+        if !contexts.iter().any(|known| known == context) {
+            contexts.push(context.to_owned());
+        }
+    }
+    Some(if contexts.len() < 2 { Vec::new() } else { contexts })
+}
+
+/// What whoever runs the bot has to change where the lists of these contexts have nobody in common.
+fn to_change(contexts: &[String]) -> String {
+    let who = "whoever runs me has to name the same person in";
+    match contexts {
+        [] => format!("nobody can approve this; {who} each of the lists of approvers that apply to it"),
+        contexts => {
+            let keys: Vec<_> = contexts.iter().map(|context| format!("approvals.contexts.{context}")).collect();
+            format!("nobody can approve this; {who} {}", keys.join(" and "))
+        }
+    }
 }
 
 /// How many approvals a change can get at most from `named`, if it is the request of `ours`: who asked and who edited.
@@ -251,7 +290,7 @@ mod tests {
         let cases: [Case<'_>; 9] = [
             (&["U2"], &["U2", "U3"], "@U2", [true, false, false]),
             (&["U2", "U3"], &["U3", "U4"], "@U3", [false, true, false]),
-            (&["U2"], &["U3"], "nobody (no approvers are configured)", [false; 3]),
+            (&["U2"], &["U3"], "nobody (the approvers of one and other have nobody in common)", [false; 3]),
             (&["U2"], &[], "nobody (no approvers are configured)", [false; 3]),
             (&["S1", "U2"], &["S1", "U2"], "a member of S1 or @U2", [true, true, false]),
             (&["S1"], &["S1", "U2"], "a member of S1", [false, true, false]),
@@ -277,6 +316,36 @@ mod tests {
             });
             assert_eq!(counts, may, "{one:?} and {other:?}");
         }
+    }
+
+    #[test]
+    fn the_contexts_are_named_whose_lists_have_nobody_in_common() {
+        type Case<'a> = (&'a [(&'a str, &'a [&'a str])], Option<&'a [&'a str]>);
+        let cases: [Case<'_>; 6] = [
+            (&[("a", &["U2"]), ("b", &["U2", "U3"])], None),
+            (&[("a", &["U2"]), ("b", &["U3"])], Some(&["a", "b"])),
+            (&[("a", &["U2"]), ("b", &["U2"]), ("c", &["U3"])], Some(&["a", "c"])),
+            (&[("a", &["U2", "U3"]), ("b", &["U3", "U4"]), ("c", &["U4", "U2"])], Some(&["a", "b", "c"])),
+            (&[("a", &["U2"]), ("b", &["U3"]), ("c", &[])], None),
+            (&[("a", &["U2"]), ("b", &["S1"])], None),
+        ];
+        for (contexts, apart) in cases {
+            let mut settings = settings();
+            settings.contexts = contexts.iter().map(|(name, list)| ((*name).to_owned(), here(list))).collect();
+            let scope = contexts.iter().fold(Scope::default(), |scope, (name, _)| scope.in_context(*name));
+            let policy = policy(&settings, "update_experiment_status", &scope);
+            assert_eq!(policy.apart, apart.map(names), "{contexts:?}");
+            let change = policy.because.unwrap_or_default();
+            let keys = apart.into_iter().flatten().all(|name| change.contains(&format!("approvals.contexts.{name}")));
+            assert!(keys && change.is_empty() == apart.is_none(), "{change}");
+        }
+        let mut settings = settings();
+        settings.actions.insert("grant_standing_approval".to_owned(), by(&["U2"]));
+        settings.actions.insert("test_condition_balance".to_owned(), by(&["U3"]));
+        let scope = Scope::default().in_context("lab").measure(COVERS, "test_condition_balance");
+        let policy = policy(&settings, "grant_standing_approval", &scope);
+        assert_eq!(policy.deciders().words(), "nobody (the lists of approvers that apply have nobody in common)");
+        assert!(policy.because.unwrap().contains("each of the lists"));
     }
 
     #[test]

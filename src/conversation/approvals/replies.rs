@@ -160,7 +160,14 @@ pub fn form_intro(record: &ActionRecord, replaces: bool) -> String {
     let line = Mrkdwn::new(1500).bold(record.act());
     match replaces {
         true => line.plain(". Saving puts a new card in the place of the old one; somebody still has to approve it."),
-        false => line.plain(" was turned down. Saving makes a new card; somebody still has to approve it."),
+        false => {
+            let ended = match record.decisions.last().map(|last| &last.verdict) {
+                Some(Verdict::Cancelled) if !record.was_closed_by_another() => "withdrawn",
+                Some(Verdict::Rejected { .. }) => "turned down",
+                _ => "closed",
+            };
+            line.plain(&format!(" was {ended}. Saving makes a new card; somebody still has to approve it."))
+        }
     }
     .finish()
 }

@@ -33,6 +33,7 @@ use crate::{
     clock::Clock,
     graph::{
         action::Label,
+        engine::PolicyFor,
         store::{ActionFilter, Error, Store},
     },
     ids::{ThreadId, UserId},
@@ -53,6 +54,8 @@ pub struct Parts {
     pub quick: QuickAnswers,
     /// Who is in which user group.
     pub groups: Groups,
+    /// Who may decide.
+    pub policy_for: PolicyFor,
     /// Where cards are.
     pub links: Links,
     /// Exports threads.
@@ -115,7 +118,10 @@ impl Commands {
     /// If the store does not answer.
     pub async fn notebook(&self, by: &UserId, thread: &ThreadId) -> Result<Reply, Error> {
         match self.0.notebook.put_into_thread(thread, by).await {
-            Ok(_) => Ok(replies::exported(self.0.links.message(&thread.channel, &thread.root, &thread.root))),
+            Ok(exported) => {
+                let url = self.0.links.message(&thread.channel, &thread.root, &thread.root);
+                Ok(replies::exported(exported.title.as_deref(), &thread.channel, url))
+            }
             Err(notebook::Error::Store(error)) => Err(error),
             Err(error) => {
                 tracing::warn!(thread.id = %thread, error = %error, "A thread was not exported");
@@ -154,15 +160,17 @@ impl Commands {
     }
 
     fn records(&self) -> Records<'_> {
-        let Parts { store, clock, links, .. } = &*self.0;
-        Records { store: &**store, links, now: clock.now() }
+        let Parts { store, clock, policy_for, links, .. } = &*self.0;
+        Records { store: &**store, policy_for, links, now: clock.now() }
     }
 
     async fn asker(&self, command: &Command) -> Asker {
+        let groups = self.0.groups.of(&command.by).await;
         Asker {
             by: command.by.clone(),
             place: (command.team.clone(), command.channel.clone()),
-            groups: self.0.groups.of(&command.by).await,
+            is_named: self.0.groups.names(&command.by, &groups),
+            groups,
         }
     }
 

@@ -1,7 +1,10 @@
 //! What waits, what was done and what somebody asked for: from the store, with links to the cards.
 
 use super::{
-    super::links::{Links, linked},
+    super::{
+        approvals::policy::{self, Person},
+        links::{Links, linked},
+    },
     replies,
     sight::Asker,
 };
@@ -9,7 +12,8 @@ use crate::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Label, Status},
-        store::{Error, Store},
+        engine::PolicyFor,
+        store::{ActionFilter, Error, Store},
     },
     ids::UserId,
     reply::{Reply, Text},
@@ -18,10 +22,15 @@ use crate::{
 /// How many actions are listed; one more is asked for, to know whether that was all.
 const LISTED: usize = 15;
 
+/// How many open cards are looked through for those that name the asker by the policy of now.
+const LOOKED_AT: usize = 200;
+
 /// Reads actions.
 pub struct Records<'a> {
     /// Where they are.
     pub store: &'a dyn Store,
+    /// Who may decide.
+    pub policy_for: &'a PolicyFor,
     /// Where their cards are.
     pub links: &'a Links,
     /// What time it is.
@@ -29,9 +38,19 @@ pub struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// What waits for a decision, as far as the asker may see it.
+    /// What waits for a decision, as far as the asker may see it. A card is found under whom its policy named when it was
+    /// shown; whom the policy of now names may be somebody new.
     pub async fn pending(&self, asker: &Asker) -> Result<Reply, Error> {
-        let found = self.store.actions_under(&asker.waiting(), &[Status::Pending], LISTED + 1).await?;
+        let mut found = self.store.actions_under(&asker.waiting(), &[Status::Pending], LISTED + 1).await?;
+        let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: LOOKED_AT };
+        let open = if asker.is_named { self.store.actions(&open).await? } else { Vec::new() };
+        for record in open {
+            if !found.iter().any(|known| known.id == record.id) && self.may_decide(asker, &record) {
+                found.push(record);
+            }
+        }
+        found.sort_by_key(|record| std::cmp::Reverse(record.requested_at));
+        found.truncate(LISTED + 1);
         let lines = self.lines(&found, |record| replies::waiting(record, self.now)).await?;
         Ok(replies::pending(lines, found.len() > LISTED, self.now))
     }
@@ -48,6 +67,13 @@ impl Records<'_> {
         let found = self.store.actions_under(&[Label::AskedBy(by.clone())], &[], LISTED + 1).await?;
         let lines = self.lines(&found, replies::own).await?;
         Ok(replies::mine(lines, found.len() > LISTED, self.now))
+    }
+
+    /// Whether the policy of now names the asker as one who may approve.
+    fn may_decide(&self, asker: &Asker, record: &ActionRecord) -> bool {
+        let record = policy::as_of_now(self.policy_for, record.clone());
+        let person = Person { groups: asker.groups.clone(), ..Person::default() };
+        policy::may_approve(&record, &asker.by, &person).is_ok()
     }
 
     async fn lines(&self, records: &[ActionRecord], line: impl Fn(&ActionRecord) -> Text) -> Result<Vec<Text>, Error> {

@@ -13,6 +13,7 @@ use crate::{
         action::{ActionRecord, Policy, Status},
         store::Error,
     },
+    ids::ChannelId,
     reply::{Part, Reply, Text},
 };
 
@@ -258,9 +259,18 @@ fn full(word: &Word) -> String {
     format!("{} {}", word.command, word.word)
 }
 
-/// The notebook is on its way into its thread.
-pub fn exported(url: Option<String>) -> Reply {
-    let text = Text::from("The notebook of the thread is on its way into it: one file to read, one to check.");
+/// The notebook is on its way into its thread: which one that is, by its first words and its place.
+pub fn exported(title: Option<&str>, channel: &ChannelId, url: Option<String>) -> Reply {
+    let text = Text::from("The notebook of the thread ");
+    let text = match title {
+        Some(title) => text.plain("“").plain(title).plain("” "),
+        None => text,
+    };
+    let text = match channel.is_direct() {
+        true => text.plain("in our direct messages"),
+        false => text.plain("in ").channel(channel.clone()),
+    };
+    let text = text.plain(" is on its way into it: one file to read, one to check.");
     Reply::text(linked(text, url, "open the thread"))
 }
 

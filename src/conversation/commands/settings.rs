@@ -40,8 +40,8 @@ impl Told {
     /// Whether the same is said of both.
     fn is_as(&self, other: &Self) -> bool {
         let said = |told: &Self| {
-            let Policy { approvers, also, own_request, needed, escalation, .. } = told.policy.clone();
-            (approvers, also, own_request, needed, escalation, told.irreversible.own_request)
+            let Policy { approvers, also, own_request, needed, escalation, apart, .. } = told.policy.clone();
+            (approvers, also, own_request, needed, escalation, apart, told.irreversible.own_request)
         };
         said(self) == said(other)
     }

@@ -5,7 +5,7 @@
 //! 1. what was asked for *in the channel where they typed the command*: Slack lets them type only where they read;
 //! 2. what they asked for themselves, wherever that was: their own direct messages are among these;
 //! 3. what they decided about;
-//! 4. what waits for them by name: the policy names them, or a user group they are in.
+//! 4. what waits for them by name: the policy names them, or a user group they are in, when the card was shown or now.
 //!
 //! That needs no scope to read members of channels, and nothing that could be out of date.
 
@@ -24,6 +24,8 @@ pub struct Asker {
     pub place: (TeamId, ChannelId),
     /// The user groups of the policies that they are in.
     pub groups: Vec<String>,
+    /// Whether the settings of now name them anywhere as an approver.
+    pub is_named: bool,
 }
 
 impl Asker {

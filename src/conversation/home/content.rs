@@ -18,7 +18,7 @@ use crate::{
     graph::{
         action::{ActionRecord, Approver, Label, Status},
         engine::PolicyFor,
-        store::{Error, Store},
+        store::{ActionFilter, Error, Store},
     },
     ids::{ActionId, ChannelId, UserId},
 };
@@ -107,6 +107,8 @@ pub struct Reader<'a> {
     pub user: &'a UserId,
     /// The user groups of the policies that they are in.
     pub groups: Vec<String>,
+    /// Whether the settings of now name them anywhere.
+    pub is_named: bool,
     /// What time it is.
     pub now: Timestamp,
 }
@@ -123,6 +125,15 @@ impl Reader<'_> {
         let mut labels = named(self.user, &self.groups);
         labels.push(own.clone());
         let mut waiting = self.store.actions_under(&labels, &[Status::Pending], LOOKED_AT).await?;
+        // A card is found under whom its policy named when it was shown. Whom the policy of now names may be somebody new.
+        let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: LOOKED_AT };
+        let open = if self.is_named { self.store.actions(&open).await? } else { Vec::new() };
+        for record in open {
+            if !waiting.iter().any(|known| known.id == record.id) {
+                waiting.push(record);
+            }
+        }
+        waiting.sort_by_key(|record| std::cmp::Reverse(record.requested_at));
         waiting = self.as_of_now(waiting);
         waiting.retain(|record| self.may_decide(record) && self.now < record.expires_at);
         let mut asked = self.as_of_now(self.store.actions_under(&[own], &[Status::Pending], LOOKED_AT).await?);

@@ -31,7 +31,7 @@ use self::{
     content::{Content, Reader},
     view::Health,
 };
-use super::{entry::Pages, groups::Groups, links::Links};
+use super::{entry::Pages, groups::Groups, links::Links, names::Names};
 use crate::{
     assistant::quick::{Fact, QuickAnswers},
     clock::{Clock, Timestamp},
@@ -80,6 +80,8 @@ pub struct Parts {
     pub policy_for: PolicyFor,
     /// Who is in which user group.
     pub groups: Groups,
+    /// What those are called who are named.
+    pub names: Names,
     /// Where cards are.
     pub links: Links,
     /// What is going on, for draining.
@@ -203,9 +205,10 @@ impl Home {
         let drawing = self.viewer(user).unwrap_or_default().drawing;
         let _one_at_a_time = drawing.lock().await;
         let Viewer { pages, notice, .. } = self.viewer(user).unwrap_or_default();
-        let Parts { store, clock, slack, policy_for, groups, links, .. } = &self.0.parts;
-        let groups = groups.of(user).await;
-        let reader = Reader { store: &**store, links, policy_for, user, groups, now: clock.now() };
+        let Parts { store, clock, slack, policy_for, groups, names, links, .. } = &self.0.parts;
+        let (theirs, now) = (groups.of(user).await, clock.now());
+        let is_named = groups.names(user, &theirs);
+        let reader = Reader { store: &**store, links, policy_for, user, groups: theirs, is_named, now };
         let content: Content = reader.read(pages).await?;
         let shown = content.fingerprint();
         if unless == Some(&*shown) {
@@ -213,7 +216,13 @@ impl Home {
         }
         let health = self.health(good_for).await;
         let notice = notice.filter(|(_, at)| health.now.since(*at) < NOTICE_FOR).map(|(reply, _)| reply);
-        match slack.publish_home(user, &view::draw(&content, &health, notice.as_ref())).await {
+        let notice = match &notice {
+            Some(notice) => Some(names.in_reply(notice).await),
+            None => None,
+        };
+        let open = content.waiting.items.iter().chain(&content.asked.items);
+        let called = names.of_approvers(open.map(|item| &item.record)).await;
+        match slack.publish_home(user, &view::draw(&content, &called, &health, notice.as_deref())).await {
             Ok(()) => self.remember(user, shown),
             Err(error) => tracing::warn!(error = %error, "A Home tab was not drawn"),
         }

@@ -13,6 +13,7 @@ use crate::{
         commands::replies,
         entry::Pages,
         links::linked,
+        names::Called,
         render::{self, WITHDRAW},
     },
     graph::action::Status,
@@ -48,15 +49,15 @@ fn age(now: Timestamp, then: Timestamp) -> String {
     if now.since(then).as_secs() < 60 { "just now".to_owned() } else { ago(now, then) }
 }
 
-/// The whole tab.
-pub fn draw(content: &Content, health: &Health, notice: Option<&Reply>) -> Value {
+/// The whole tab. Who may decide is named as they are `called`.
+pub fn draw(content: &Content, called: &Called, health: &Health, notice: Option<&Reply>) -> Value {
     let mut blocks = Vec::new();
     if let Some(notice) = notice {
         blocks.extend(render::reply(notice).blocks.into_iter().take(NOTICE_BLOCKS));
         blocks.push(json!({ "type": "divider" }));
     }
-    waiting(&mut blocks, content);
-    asked(&mut blocks, content);
+    waiting(&mut blocks, content, called);
+    asked(&mut blocks, content, called);
     running(&mut blocks, content);
     lately(&mut blocks, content);
     add(&mut blocks, &about(health));
@@ -64,10 +65,10 @@ pub fn draw(content: &Content, health: &Health, notice: Option<&Reply>) -> Value
     json!({ "type": "home", "callback_id": "home", "blocks": blocks })
 }
 
-fn waiting(blocks: &mut Vec<Value>, content: &Content) {
+fn waiting(blocks: &mut Vec<Value>, content: &Content, called: &Called) {
     blocks.push(blocks::header("Waiting for you"));
     for item in &content.waiting.items {
-        card(blocks, item);
+        card(blocks, item, called);
     }
     for (channel, items) in &content.elsewhere {
         blocks.push(blocks::section(&in_channel(channel, items)));
@@ -80,9 +81,9 @@ fn waiting(blocks: &mut Vec<Value>, content: &Content) {
 }
 
 /// The card as it is in its thread, with its buttons; a long one only says so.
-fn card(blocks: &mut Vec<Value>, item: &Item) {
+fn card(blocks: &mut Vec<Value>, item: &Item, called: &Called) {
     let record = &item.record;
-    let drawn = render::card(&record.card, &record.card_state()).blocks;
+    let drawn = render::card(&record.card, &called.in_state(record.card_state())).blocks;
     if drawn.len() <= CARD_BLOCKS {
         blocks.extend(drawn);
         let place = linked(Text::from("Asked for in a thread"), item.link.clone(), "open it");
@@ -111,13 +112,13 @@ fn in_channel(channel: &ChannelId, items: &[Item]) -> String {
         .finish()
 }
 
-fn asked(blocks: &mut Vec<Value>, content: &Content) {
+fn asked(blocks: &mut Vec<Value>, content: &Content, called: &Called) {
     if content.asked.items.is_empty() && content.pages.asked == 0 {
         return;
     }
     blocks.push(blocks::header("You asked for"));
     for Item { record, link } in &content.asked.items {
-        let state = match record.card_state() {
+        let state = match called.in_state(record.card_state()) {
             CardState::Open { deciders, needed, approved_by, .. } => {
                 let state = Text::new().bold(record.act()).plain(" · ").join(deciders).plain(" may decide");
                 let state = match needed {

@@ -4,7 +4,10 @@ use serde_json::Value;
 
 use super::window;
 use crate::{
-    conversation::render::{self, sections},
+    conversation::{
+        names::Called,
+        render::{self, sections},
+    },
     graph::action::ActionRecord,
     reply::{Fact, Text},
     slack::{
@@ -16,8 +19,8 @@ use crate::{
 /// How many blocks the exact parameters may take. A view may have 100 blocks and 250 kB.
 const CODE_BLOCKS: usize = 37;
 
-/// The window.
-pub fn draw(record: &ActionRecord) -> Value {
+/// The window. Who may decide is named as they are `called`.
+pub fn draw(record: &ActionRecord, called: &Called) -> Value {
     let mut blocks = vec![blocks::section(&Mrkdwn::new(2900).bold(&record.card.title).finish())];
     let facts = record.card.facts.iter().map(line_of).collect::<Vec<_>>();
     let warnings = record.card.warnings.iter().map(|warning| Text::from("⚠️ ").join(warning.clone()));
@@ -35,10 +38,11 @@ pub fn draw(record: &ActionRecord) -> Value {
         let changed = edit.changed.iter().map(|fact| Text::from("• ").join(line_of(fact)));
         blocks.extend(sections(&std::iter::once(by).chain(changed).collect::<Vec<_>>()));
     }
-    let decides = Text::from("Who may decide: ").join(record.deciders()).plain(match record.policy.needed {
-        0 | 1 => ".".to_owned(),
-        needed => format!("; {needed} different people must approve."),
-    });
+    let decides =
+        Text::from("Who may decide: ").join(called.in_text(record.deciders())).plain(match record.policy.needed {
+            0 | 1 => ".".to_owned(),
+            needed => format!("; {needed} different people must approve."),
+        });
     blocks.extend(sections(&[decides]));
     let exact = serde_json::to_string_pretty(&record.parameters).unwrap_or_default();
     blocks.push(blocks::section("*Exactly this is approved:*"));
@@ -71,7 +75,7 @@ mod tests {
         let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
         let mut record = serde_json::from_str::<Vec<ActionRecord>>(saved).unwrap().remove(0);
         record.parameters = serde_json::json!({ "users": ["ana\u{200b}", "\u{202e}nimda"] });
-        let window = draw(&record).to_string();
+        let window = draw(&record, &Called::default()).to_string();
         assert!(window.contains(r"ana\\u{200b}") && window.contains(r"\\u{202e}nimda"), "{window}");
     }
 }

@@ -82,6 +82,8 @@ pub enum Error {
 pub struct Exported {
     /// The thread.
     pub thread: ThreadId,
+    /// What it is known by: its first words; nothing if there are none.
+    pub title: Option<String>,
     /// How many entries its record has.
     pub entries: u64,
     /// The hash of the last one.
@@ -126,13 +128,15 @@ impl Notebook {
         let figures = self.figures(&record).await?;
         let now = self.clock.now();
 
+        let title = story::title(&record, &people);
         let story = story::tell(thread, &record, &people, now);
         let markdown = attachment(MARKDOWN, "Lab notebook, to read", story.into_bytes());
         let mut files: Vec<_> = std::iter::once(&markdown).chain(&figures).map(FileLine::of).collect();
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let head = Head::new(thread, now, &record, &last, files);
         let jsonl = attachment(JSONL, "Lab notebook, to check", lines::write(head, &record));
-        Ok(Exported { thread: thread.clone(), entries: record.len() as u64, last, markdown, jsonl, figures })
+        let entries = record.len() as u64;
+        Ok(Exported { thread: thread.clone(), title, entries, last, markdown, jsonl, figures })
     }
 
     /// Puts both files into the thread, and a line about it into the record. The caller has the outbox sent.

@@ -38,6 +38,16 @@ pub(super) fn tell(thread: &ThreadId, record: &[AuditEntry], people: &People, no
     story.out + "\n"
 }
 
+/// What the thread is known by: the first words that were said in it, or what was asked for first.
+pub(super) fn title(record: &[AuditEntry], people: &People) -> Option<String> {
+    title_in(record, &Cards::of(record), people)
+}
+
+fn title_in(record: &[AuditEntry], cards: &Cards<'_>, people: &People) -> Option<String> {
+    let said = record.iter().find(|entry| entry.event.kind == AuditKind::Said).map(|entry| text(&entry.event));
+    said.as_deref().or(cards.first_title()).map(|words| shortened(&people.named(words)))
+}
+
 /// The name under which a file of the thread is exported, and its hash; `None` if it is hidden.
 pub(super) fn file_of(event: &AuditDraft) -> Option<(String, String)> {
     let hash = event.detail["hash"].as_str().filter(|hash| hash.len() == 64)?;
@@ -61,9 +71,8 @@ impl Story<'_> {
     }
 
     fn head(&mut self, thread: &ThreadId, record: &[AuditEntry], now: Timestamp) {
-        let title = record.iter().find(|entry| entry.event.kind == AuditKind::Said).map(|entry| text(&entry.event));
-        let title = match title.as_deref().or(self.cards.first_title()) {
-            Some(words) => format!("“{}”", inline(&shortened(&self.people.named(words)))),
+        let title = match title_in(record, &self.cards, self.people) {
+            Some(words) => format!("“{}”", inline(&words)),
             None => "a thread".to_owned(),
         };
         self.line(&format!("# Lab notebook: {title}"));

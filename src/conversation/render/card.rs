@@ -182,7 +182,12 @@ fn shortened(text: &Text, most: usize) -> (Text, bool) {
     for span in &text.0 {
         let words = match span {
             Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words) => words,
-            Span::Person(_) | Span::Channel(_) | Span::Moment(_) | Span::Link { .. } => {
+            Span::Person(_)
+            | Span::Name(_)
+            | Span::Group(_)
+            | Span::Channel(_)
+            | Span::Moment(_)
+            | Span::Link { .. } => {
                 short.0.push(span.clone());
                 continue;
             }

@@ -49,7 +49,8 @@ fn write(notice: Mrkdwn, text: &Text) -> Mrkdwn {
     text.0.iter().fold(notice, |notice, span| match span {
         Span::Plain(words) | Span::Bold(words) | Span::Italic(words) | Span::Code(words) => notice.plain(words),
         Span::Link { text, .. } => notice.plain(text),
-        Span::Person(user) => notice.person(user),
+        Span::Person(user) | Span::Name(user) => notice.person(user),
+        Span::Group(group) => notice.plain(group),
         Span::Channel(channel) => notice.channel(channel),
         Span::Moment(at) => notice.plain(&utc(*at)),
     })

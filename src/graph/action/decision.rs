@@ -25,6 +25,10 @@ pub struct Policy {
     /// Why it is stricter than usual, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// That nobody may decide since the lists that have to agree have nobody in common: the contexts they are for, as far
+    /// as that is due to different contexts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<Vec<String>>,
 }
 
 /// Who may decide besides, once a card has been open for some time.

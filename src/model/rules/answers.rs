@@ -7,51 +7,99 @@ use super::{
     clauses::{self, clauses},
     situation::{Draft, Situation},
     wish::{Talk, Understood, Wish},
-    words::{Word, after, lower, skip, text},
+    words::{self, Word, after, lower, skip, text},
 };
+
+/// What lets go of whatever was asked for.
+const NEVER_MIND: &[&str] = &[
+    "never mind",
+    "nevermind",
+    "forget it",
+    "forget that",
+    "forget about it",
+    "drop it",
+    "drop that",
+    "leave it",
+    "scratch that",
+    "nvm",
+    "not now",
+    "don't bother",
+];
+
+/// What lets go of a request, and may be meant for the experiment that was talked about.
+const CANCEL: &[&str] = &["cancel", "cancel that", "cancel it", "cancel this"];
+
+/// What lets go of a request and of nothing else.
+const WITHDRAW: &[&str] = &[
+    "cancel the request",
+    "cancel my request",
+    "cancel this request",
+    "cancel that request",
+    "cancel the card",
+    "cancel this card",
+    "withdraw it",
+    "withdraw that",
+    "withdraw this",
+    "withdraw the request",
+    "withdraw my request",
+    "withdraw this request",
+    "take it back",
+    "take that back",
+    "call it off",
+];
+
+/// What lets go of a request only after somebody called out to wait: else an experiment is to be stopped.
+const STOP: &[&str] = &["stop that", "stop this", "stop it"];
+
+/// What besides ends the questions about a change.
+const ENDS_DRAFT: &[&str] = &[
+    "stop",
+    "stop it",
+    "stop that",
+    "abort",
+    "quit",
+    "exit",
+    "no thanks",
+    "no thank you",
+    "none",
+    "none of them",
+    "no",
+    "delete it",
+];
+
+/// Whether a whole message lets go of what its author asked for: “never mind”, “hold on, cancel that please”. A question
+/// does so only where it is a request: “can you cancel that?”
+pub fn lets_go(said: &str) -> bool {
+    let all = words::words(said);
+    let is_request = |pair: &[Word]| pair[0].any(&["can", "could", "will"]) && pair[1].any(&["you", "u"]);
+    if said.trim_end().ends_with('?') && !all.windows(2).any(is_request) || all.iter().any(|word| word.quoted) {
+        return false;
+    }
+    let (waits, rest) = after_wait(words::polite(&all));
+    let plain = lower(rest);
+    let listed = |list: &[&str]| list.contains(&plain.as_str());
+    listed(NEVER_MIND) || listed(CANCEL) || listed(WITHDRAW) || waits && listed(STOP)
+}
+
+/// The words after “hold on” and the like, and whether they were there.
+fn after_wait(words: &[Word]) -> (bool, &[Word]) {
+    const OPENINGS: &str = "hold on|hang on|wait a moment|wait a minute|wait a second|wait a sec|wait|one moment|\
+        just a moment|stop ,|oh no|oh|oops|sorry|no|actually|my mistake|on second thought|on second thoughts|,";
+    let mut rest = words;
+    while let Some(left) = after(rest, OPENINGS).filter(|left| !left.is_empty()) {
+        rest = words::polite(left);
+    }
+    (rest.len() < words.len(), rest)
+}
 
 /// “Never mind.” With nothing to let go but cards, it is said what decides about those.
 pub(super) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let plain = lower(words);
-    let always = matches!(
-        plain.as_str(),
-        "never mind"
-            | "nevermind"
-            | "forget it"
-            | "forget that"
-            | "forget about it"
-            | "drop it"
-            | "drop that"
-            | "leave it"
-            | "scratch that"
-            | "no never mind"
-            | "actually never mind"
-            | "oh never mind"
-            | "nvm"
-            | "not now"
-            | "don't bother"
-    );
-    let of_draft = matches!(
-        plain.as_str(),
-        "cancel"
-            | "cancel that"
-            | "cancel it"
-            | "cancel this"
-            | "stop"
-            | "stop it"
-            | "stop that"
-            | "abort"
-            | "quit"
-            | "exit"
-            | "no thanks"
-            | "no thank you"
-            | "cancel the request"
-            | "cancel my request"
-            | "none"
-            | "none of them"
-            | "no"
-            | "delete it"
-    );
+    let (waits, rest) = after_wait(words);
+    let (whole, plain) = (lower(words), lower(rest));
+    let always = NEVER_MIND.contains(&plain.as_str());
+    let cancels = CANCEL.contains(&plain.as_str());
+    let holds_up = WITHDRAW.contains(&plain.as_str()) || waits && STOP.contains(&plain.as_str());
+    let of_draft = cancels || holds_up || ENDS_DRAFT.contains(&whole.as_str());
     let nothing_but_cards = || match situation.open_cards.as_slice() {
         [] => Wish::Drop,
         _ => Wish::Talk(Talk::CardWaits),
@@ -59,9 +107,8 @@ pub(super) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
     match (always, of_draft, situation.draft.is_some()) {
         (true, _, true) | (_, true, true) => Some(Wish::Drop.into()),
         (true, _, false) => Some(nothing_but_cards().into()),
-        (_, true, false) if matches!(plain.as_str(), "cancel it" | "cancel that" | "cancel") => Some(match &situation
-            .last_experiment
-        {
+        (_, true, false) if holds_up && !situation.open_cards.is_empty() => Some(nothing_but_cards().into()),
+        (_, true, false) if cancels => Some(match &situation.last_experiment {
             Some(name) if situation.open_cards.is_empty() => {
                 Understood::unclear("What should I cancel?", vec![format!("cancel “{name}”"), "never mind".to_owned()])
             }

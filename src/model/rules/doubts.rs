@@ -101,8 +101,21 @@ mod tests {
     #[test]
     fn nothing_to_let_go_but_a_card() {
         let waiting = Situation { open_cards: vec![open_card("Start “Math Hints”?")], ..Situation::default() };
-        check(&waiting, &["never mind", "Forget it.", "cancel"].map(|said| (said, "talk cardwaits")));
-        check(&Situation::default(), &[("never mind", "drop")]);
+        let lets_go = [
+            "never mind",
+            "Forget it.",
+            "cancel",
+            "hold on, cancel that please",
+            "wait, never mind",
+            "wait, stop that",
+            "please withdraw my request",
+        ];
+        check(&waiting, &lets_go.map(|said| (said, "talk cardwaits")));
+        check(&Situation::default(), &[("never mind", "drop"), ("hang on, forget it", "drop")]);
+        let draft = Draft { action: "create_experiment".into(), params: params(json!({})), asked: None };
+        let drafting = Situation { draft: Some(draft), ..Situation::default() };
+        let ends = ["hold on, cancel that please", "please withdraw it", "wait, stop that", "cancel it please", "stop"];
+        check(&drafting, &ends.map(|said| (said, "drop")));
     }
 
     #[test]

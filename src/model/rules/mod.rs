@@ -43,6 +43,7 @@ mod words;
 use async_trait::async_trait;
 use serde_json::Value;
 
+pub use self::answers::lets_go;
 use self::situation::{Capability, Situation};
 use super::{Error, Model, Request, Response};
 

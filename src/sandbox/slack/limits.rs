@@ -38,7 +38,7 @@ impl Limits {
 
 fn per_minute(method: &str) -> Option<usize> {
     match method {
-        "chat.startStream" | "chat.stopStream" | "users.list" | "usergroups.users.list" => Some(20),
+        "chat.startStream" | "chat.stopStream" | "users.list" | "usergroups.list" | "usergroups.users.list" => Some(20),
         "chat.update"
         | "chat.delete"
         | "reactions.add"

@@ -81,7 +81,7 @@ async fn who_asked_changes_the_request_in_its_form() {
     Asked by @ana, edited by @ana · digest `‹id›`
     [Undo: unschedule it]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "scheduled");
@@ -284,6 +284,31 @@ async fn a_rejection_counts_at_once_and_its_reason_reaches_who_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_withdrawn_can_be_asked_for_again_changed() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot).await;
+    thread.clicks("ana", "Don't start").await;
+    let heard = thread.heard();
+    assert!(heard.contains("Withdrawn by @ana · ‹time›") && heard.contains("[Change and ask again…]"), "{heard}");
+    let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
+    let intro = "*Start “Math Hints”* was withdrawn. Saving makes a new card; somebody still has to approve it.";
+    assert!(as_read(&bot, &view).contains(intro), "{}", as_read(&bot, &view));
+    let entered = json!({ "Status": "scheduled", "Starts by itself on": "2027-01-15 09:00" });
+    assert!(sends(&bot, "ana", entered).await.is_empty());
+    let heard = thread.heard();
+    assert!(heard.contains("*Schedule “Math Hints”?*") && heard.contains("Asked by @ana"), "{heard}");
+    thread.clicks("bo", "approve").await;
+    assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "scheduled");
+
+    let mut thread = bot.user("ana").says("stop Lesson Video Hints").await;
+    thread.heard();
+    thread.says("bo", "stop").await;
+    let view = opens(&bot, &thread, "ana", "Change and ask again…").await;
+    assert!(as_read(&bot, &view).contains("*Stop “Lesson Video Hints”* was closed."), "{}", as_read(&bot, &view));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_rejection_stands_if_the_question_why_is_closed() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
@@ -392,7 +417,7 @@ async fn a_form_is_answered_in_time_and_kept_however_slow_others_are() {
     bot.slack.inject(Fault::Slow { method, delay_ms: 2500, calls: 1 });
     assert_debug_snapshot!(sends(&bot, &who, json!({})).await, @r#"
     {
-        "/conditions/0/weight": "I can't look up the user groups at the moment, so I don't know whether you may decide. Please press again.\nWho may decide: a member of S1.",
+        "/conditions/0/weight": "I can't look up the user groups at the moment, so I don't know whether you may decide. Please press again.\nWho may decide: a member of @approvers.",
     }
     "#);
     assert_eq!(thread.heard(), "", "nothing was saved");

@@ -49,6 +49,58 @@ async fn the_home_tab_follows_the_settings_of_the_day() {
     bot.finish().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_named_since_a_card_was_shown_finds_it_at_home() {
+    let mut bot = TestBot::decided_by(&["U2"]).await;
+    let root = bot.user("ana").says("start Math Hints").await.root.clone();
+    assert!(!bot.user("cy").opens_home().await.contains("“Math Hints”"));
+    bot.stop().await;
+    bot.config.approvals.approvers = vec!["U3".to_owned()];
+    bot.run().await;
+    let thread = Thread::new(&bot, "experiments", root);
+    assert!(!bot.user("bo").opens_home().await.contains("[Start experiment]"), "bo is named no more");
+    let home = bot.user("cy").opens_home().await;
+    assert!(home.contains("[Start experiment]") && home.contains("Asked by @ana · @cy may decide"), "{home}");
+    let pending = bot.user("cy").types_in("general", "/countersign pending").await;
+    assert!(pending.contains("*Start “Math Hints”*"), "{pending}");
+    bot.user("cy").presses_at_home("Start experiment").await;
+    eventually("an answer", || bot.user("cy").home().contains("Approved by @cy")).await;
+    bot.settled().await;
+    assert!(thread.messages().iter().any(|message| message.words().contains("Approved by <@U3>")));
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn contexts_whose_approvers_have_nobody_in_common_are_named() {
+    let bot = TestBot::with_settings(|config| {
+        for (context, approver) in [("assign-prog", "U2"), ("livehint-ai", "U3")] {
+            let rule = ContextRule { approvers: Some(vec![approver.to_owned()]), ..ContextRule::default() };
+            config.approvals.contexts.insert(context.to_owned(), rule);
+        }
+    })
+    .await;
+    bot.upgrade.has("Pilot", "cancelled");
+    let mut thread = bot.user("ana").says("archive all completed experiments").await;
+    assert_snapshot!(thread.heard(), @"
+    *Archive 2 experiments?*
+    *Chat Tone*  cancelled (completed) → *archived*
+    *Pilot*  cancelled (completed) → *archived*
+    *Enrolled*  24 people in all
+    One decision for all of them; I say what became of each.
+    🔒 nobody can approve this; whoever runs me has to name the same person in approvals.contexts.livehint-ai and approvals.contexts.assign-prog
+    Asked by @ana · nobody (the approvers of `livehint-ai` and `assign-prog` have nobody in common) may decide · until ‹time› · digest `‹id›`
+    [Archive 2 experiments] [Don't archive] [Show all]
+    ");
+    thread.clicks("bo", "Archive 2 experiments").await;
+    assert_snapshot!(thread.told("bo"), @"
+    You cannot decide about this.
+    Who may decide: nobody (the approvers of `livehint-ai` and `assign-prog` have nobody in common).
+    ");
+    assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}
+
 /// What counted stays counted when the settings change while the bot is away; the next press follows the new ones.
 async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) -> String {
     let mut bot = TestBot::with_settings(|config| config.approvals.needed = 2).await;
@@ -224,12 +276,12 @@ async fn a_user_group() {
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
-    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
     open | di | counts | Approved by @di · ‹time›
-    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`, but not whoever asked or edited.
+    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`, but not whoever asked or edited.
     edited by ana | di | counts | Approved by @di · ‹time›
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
     restarted | di | counts | Approved by @di · ‹time›
     ");
 }
@@ -268,20 +320,20 @@ async fn two_of_several() {
     open | ana | counts | 1 of 2: approved by @ana.
     open | bo | counts | 1 of 2: approved by @bo.
     open | di | counts | 1 of 2: approved by @di.
-    open | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
+    open | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
     bo has approved | ana | counts | Approved by @bo and @ana · ‹time›
-    bo has approved | bo | does not | Your approval is counted already; another person has to approve as well. Who may decide: @bo, a member of `S1` or the person who asked.
+    bo has approved | bo | does not | Your approval is counted already; another person has to approve as well. Who may decide: @bo, a member of `@approvers` or the person who asked.
     bo has approved | di | counts | Approved by @bo and @di · ‹time›
-    bo has approved | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
-    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
+    bo has approved | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
+    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `@approvers`, but not whoever asked or edited.
     edited by ana | bo | counts | 1 of 2: approved by @bo.
     edited by ana | di | counts | 1 of 2: approved by @di.
-    edited by ana | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `S1`, but not whoever asked or edited.
+    edited by ana | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `@approvers`, but not whoever asked or edited.
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana | counts | 1 of 2: approved by @ana.
     restarted | bo | counts | 1 of 2: approved by @bo.
     restarted | di | counts | 1 of 2: approved by @di.
-    restarted | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `S1` or the person who asked.
+    restarted | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
     ");
 }
 
@@ -356,12 +408,12 @@ async fn a_rule_for_a_context() {
     running | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is being done now.
     done | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it is done.
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
-    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
     open | di | counts | Approved by @di · ‹time›
-    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`, but not whoever asked or edited.
+    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`, but not whoever asked or edited.
     edited by ana | di | counts | Approved by @di · ‹time›
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
-    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `S1`.
+    restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
     restarted | di | counts | Approved by @di · ‹time›
     ");
 }

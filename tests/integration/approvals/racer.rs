@@ -10,6 +10,7 @@ use countersign::{
         entry::{Click, Pressed},
         groups::Groups,
         links::Links,
+        names::Names,
         render,
     },
     graph::{
@@ -107,6 +108,7 @@ pub(super) fn approvals_under(store: Arc<dyn Store>, clock: Arc<dyn Clock>, poli
     let slack = slack.unwrap();
     Approvals::new(Parts {
         groups: Groups::new(slack.clone(), clock.clone(), Vec::new()),
+        names: Names::new(slack.clone(), clock.clone()),
         links: Links::new(store.clone(), None),
         store,
         clock,

@@ -126,7 +126,7 @@ async fn two_people_can_be_asked_for() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo and cy. What next?
     [Show details]
     ");
     bot.finish().await;
@@ -192,7 +192,7 @@ async fn a_typed_yes_answers_the_one_open_card() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -414,11 +414,28 @@ async fn never_mind_withdraws_ones_own_card() {
     *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
+    [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
     thread.says("ana", "never mind").await;
     assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
+    assert_eq!(bot.upgrade.effects().len(), 0);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_is_withdrawn_in_whatever_words_that_are_plain() {
+    let bot = TestBot::start().await;
+    for said in ["hold on, cancel that please", "wait, stop that", "can you cancel it please?"] {
+        let mut thread = card(&bot).await;
+        thread.says("bo", said).await;
+        assert!(!thread.heard().contains("Withdrawn"), "{said}: bo did not ask for it");
+        thread.says("ana", "how do I cancel that?").await;
+        assert!(!thread.heard().contains("Withdrawn"), "a question withdraws nothing");
+        thread.says("ana", said).await;
+        assert!(thread.heard().contains("Withdrawn by @ana"), "{said}");
+    }
     assert_eq!(bot.upgrade.effects().len(), 0);
     bot.finish().await;
 }
@@ -445,6 +462,7 @@ async fn never_mind_lets_an_unfinished_request_go_before_a_card() {
     *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
+    [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");

@@ -59,7 +59,7 @@ async fn rules_are_tested_and_the_experiment_is_put_back() {
     ✅ Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now.
     Asked by @ana · digest `‹id›`
     ---
-    @ana Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now.
+    @ana Tested the consistency rules of “*Math Hints*”: all 6 observations are as the rules say. It is enrollmentComplete (paused) now. Approved by bo.
     Phase | Visitor | Expected | Observed | Result
     Before start | Early visitor | nothing | nothing | ✓ fits
     Running | Early visitor | any condition | ‹any› | ✓ fits

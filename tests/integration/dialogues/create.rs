@@ -60,7 +60,7 @@ async fn what_is_missing_is_asked_for_one_by_one() {
     Asked by @ana · digest `‹id›`
     [Undo: delete it again]
     ---
-    @ana “*Foo*”: done. What next?
+    @ana “*Foo*”: done, approved by bo. What next?
     [Start it] [Show details]
     ");
     let made = bot.upgrade.experiment("Foo").unwrap();

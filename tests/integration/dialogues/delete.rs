@@ -44,7 +44,7 @@ async fn another_person_has_to_approve_a_deletion() {
     ✅ Deleted “Lesson Video Hints”.
     Asked by @ana · digest `‹id›`
     ---
-    @ana “*Lesson Video Hints*”: done. What next?
+    @ana “*Lesson Video Hints*”: done, approved by bo. What next?
     [List experiments]
     ");
     assert!(!bot.upgrade.contains("Lesson Video Hints"));

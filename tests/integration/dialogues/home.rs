@@ -79,7 +79,7 @@ async fn who_is_named_decides_in_the_home_tab() {
     *Decision points*  SelectSection / absolute_value_plot_equality
     *Enrolled*  nobody
     *Same points*  no other live experiment
-    Asked by @ana · a member of `S1` may decide · until ‹time› · digest `‹id›`
+    Asked by @ana · a member of `@approvers` may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start] [Edit…] [Show all]
     Asked for in a thread · ‹open it›
     ---

@@ -13,6 +13,7 @@ mod flows;
 mod home;
 mod knowledge;
 mod lookups;
+mod names;
 mod notebook;
 mod presence;
 mod rails;

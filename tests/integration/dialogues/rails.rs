@@ -187,7 +187,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     Asked by @ana · digest `‹id›`
     [Undo: end it again]
     ---
-    @ana *Let users be simulated in “Math Hints” without asking each time*: done.
+    @ana *Let users be simulated in “Math Hints” without asking each time*: done, approved by bo.
     ");
 
     thread.says("ana", "enrol 40 users in Math Hints").await;

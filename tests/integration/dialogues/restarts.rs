@@ -32,7 +32,7 @@ async fn a_card_that_was_open_still_works() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -92,7 +92,7 @@ async fn a_change_whose_answer_was_lost_is_told_by_the_next_process() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);

@@ -105,7 +105,7 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(state(&bot, "Math Hints"), "running");

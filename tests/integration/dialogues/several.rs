@@ -31,7 +31,7 @@ async fn all_of_a_kind_are_archived_with_one_decision() {
     ✅ Archived 2 experiments: “Pilot”, “Second Pilot”.
     Asked by @ana · digest `‹id›`
     ---
-    @ana *Archive 2 experiments*: done.
+    @ana *Archive 2 experiments*: done, approved by bo.
     ");
     for name in ["Pilot", "Second Pilot"] {
         assert_eq!(bot.upgrade.experiment(name).unwrap()["state"], "archived");

@@ -1,5 +1,7 @@
 //! Shortcuts on messages, and the notebook by command.
 
+use std::time::Duration;
+
 use countersign::sandbox::slack::Error;
 use insta::assert_snapshot;
 use serde_json::json;
@@ -57,7 +59,7 @@ async fn a_thread_is_exported_from_the_menu_of_a_message() {
     bot.slack.uses_shortcut("bo", "export_thread", Some(("experiments", &card))).await.unwrap();
     eventually("files", || files(&thread).len() == 2).await;
     bot.settled().await;
-    assert_snapshot!(thread.told("bo"), @"The notebook of the thread is on its way into it: one file to read, one to check. · ‹open the thread›");
+    assert_snapshot!(thread.told("bo"), @"The notebook of the thread “start Math Hints” in <#C1> is on its way into it: one file to read, one to check. · ‹open the thread›");
     bot.finish().await;
 }
 
@@ -74,7 +76,7 @@ async fn a_notebook_is_had_by_command() {
     For example: `/countersign notebook https://…/archives/C…/p…`
     ");
     let thread = ana.says("start Math Hints").await;
-    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread is on its way into it: one file to read, one to check. · ‹open the thread›");
+    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread “start Math Hints” in <#C1> is on its way into it: one file to read, one to check. · ‹open the thread›");
     eventually("files", || files(&thread).len() == 2).await;
     let link = format!("https://learning-lab.slack.com/archives/C1/p{}", thread.root.as_str().replace('.', ""));
     assert_snapshot!(bot.user("bo").types_in("general", &format!("/countersign notebook {link}")).await, @"
@@ -84,6 +86,9 @@ async fn a_notebook_is_had_by_command() {
     assert_eq!(files(&thread).len(), 2, "bo may not be in #experiments");
     bot.user("bo").types(&format!("/countersign notebook {link}")).await;
     eventually("files", || files(&thread).len() == 4).await;
+    bot.clock.advance(Duration::from_secs(1));
+    ana.writes("stop Lesson Video Hints").await;
+    assert_snapshot!(ana.types_in("general", "/countersign notebook").await, @"The notebook of the thread “stop Lesson Video Hints” in our direct messages is on its way into it: one file to read, one to check. · ‹open the thread›");
     bot.finish().await;
 }
 

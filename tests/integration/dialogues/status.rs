@@ -35,7 +35,7 @@ async fn starting_an_experiment_waits_for_a_person() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Math Hints").unwrap()["state"], "running");
@@ -79,6 +79,7 @@ async fn a_rejected_start_changes_nothing() {
     *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
+    [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
@@ -197,7 +198,7 @@ async fn cancelling_is_for_good() {
     ✅ Cancelled “Running Test”: it gives nobody a condition any more.
     Asked by @ana · digest `‹id›`
     ---
-    @ana “*Running Test*”: done. What next?
+    @ana “*Running Test*”: done, approved by bo. What next?
     [Show details]
     ");
     bot.finish().await;

@@ -52,7 +52,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     Asked by @ana · digest `‹id›`
     [Undo: delete it again]
     ---
-    @ana “*Foo*”: done. Next: start it.
+    @ana “*Foo*”: done, approved by bo. Next: start it.
     ---
     *Start “Foo”?*
     *Status*  inactive → *enrolling (running)*
@@ -84,7 +84,7 @@ async fn what_is_created_is_started_next_each_with_its_card() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Foo*”: done. What next?
+    @ana “*Foo*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.experiment("Foo").unwrap()["state"], "running");
@@ -236,7 +236,7 @@ async fn a_question_in_between_is_answered_and_the_rest_follows() {
     Asked by @ana · digest `‹id›`
     [Undo: delete it again]
     ---
-    @ana “*Foo*”: done. Next: start it.
+    @ana “*Foo*”: done, approved by bo. Next: start it.
     ---
     *Start “Foo”?*
     *Status*  inactive → *enrolling (running)*
@@ -278,6 +278,7 @@ async fn never_mind_ends_the_rest() {
     Step 1 of 2. When it is done: show it.
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
+    [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     I did not go on to: show it.
@@ -333,7 +334,7 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. Next: show it in short.
+    @ana “*Math Hints*”: done, approved by bo. Next: show it in short.
     ---
     Step 2 of 2
     *Math Hints* is enrolling (running) in `assign-prog`, comparing control 50%, variant 50%. Nobody is enrolled.

@@ -56,6 +56,7 @@ async fn a_waiting_card_is_closed_by_who_may() {
     *Same points*  no other live experiment
     Withdrawn by @ana · ‹time›
     Asked by @ana · digest `‹id›`
+    [Change and ask again…]
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");

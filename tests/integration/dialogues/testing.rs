@@ -155,7 +155,7 @@ async fn one_user_visits_a_decision_point() {
     ✅ `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
     Asked by @ana · digest `‹id›`
     ---
-    @ana `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups.
+    @ana `u1` got nothing at lesson-quiz / question-hint in “*Class Hint Rollout*”, so the visit was not recorded: it assigns by classId, and this user has no working group that is among their groups. Approved by bo.
     [Show details]
     ");
     thread.says("ana", "start Math Hints").await;

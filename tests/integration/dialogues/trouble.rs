@@ -122,7 +122,7 @@ async fn a_lost_answer_is_looked_up_and_nothing_is_done_twice() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -163,7 +163,7 @@ async fn a_request_that_never_arrived_is_sent_again_with_evidence() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -197,7 +197,7 @@ async fn an_error_page_after_the_effect_is_no_failure() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana “*Math Hints*”: done. What next?
+    @ana “*Math Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);

@@ -30,7 +30,7 @@ async fn a_new_name_is_shown_before_and_after() {
     Asked by @ana · digest `‹id›`
     [Undo: put it back]
     ---
-    @ana “*Algebra Hints*”: done. What next?
+    @ana “*Algebra Hints*”: done, approved by bo. What next?
     [Show details]
     ");
     assert!(bot.upgrade.contains("Algebra Hints") && !bot.upgrade.contains("Math Hints"));
@@ -224,7 +224,7 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     ✅ Marked lesson-stream / lesson-video for `student-1` with *control*.
     Asked by @ana · digest `‹id›`
     ---
-    @ana Marked lesson-stream / lesson-video for `student-1` with *control*.
+    @ana Marked lesson-stream / lesson-video for `student-1` with *control*. Approved by bo.
     [Show details]
     ");
     assert_eq!(bot.upgrade.effects().len(), 2, "{:?}", json!(bot.done_to_platform()));

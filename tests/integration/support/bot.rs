@@ -298,10 +298,9 @@ impl<'a> Person<'a> {
 
     /// Looks at the Home tab: what it says once it is drawn again.
     pub(crate) async fn opens_home(self) -> String {
-        let published = || self.bot.slack.ledger().calls("views.publish").len();
-        let before = published();
+        let before = self.published();
         self.bot.slack.opens_home(self.name);
-        eventually("a Home tab", || published() > before).await;
+        eventually("a Home tab", || self.published() > before).await;
         self.bot.settled().await;
         self.home()
     }
@@ -310,12 +309,18 @@ impl<'a> Person<'a> {
     pub(crate) async fn presses_at_home(self, label: &str) -> String {
         let user = self.bot.slack.user(self.name);
         let view = self.bot.slack.look(|world| world.homes[&user].id.clone());
-        let published = || self.bot.slack.ledger().calls("views.publish").len();
-        let before = published();
+        let before = self.published();
         self.bot.slack.clicks_in_view(self.name, &view, label).await.unwrap();
-        eventually("a Home tab", || published() > before).await;
+        eventually("a Home tab", || self.published() > before).await;
         self.bot.settled().await;
         self.home()
+    }
+
+    /// How often this person's Home tab was drawn: those of others are drawn meanwhile.
+    fn published(self) -> usize {
+        let user = self.bot.slack.user(self.name);
+        let calls = self.bot.slack.ledger().calls("views.publish");
+        calls.iter().filter(|call| call.body["user_id"] == user.as_str()).count()
     }
 
     /// What the Home tab says now.

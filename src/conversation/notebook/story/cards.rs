@@ -27,6 +27,8 @@ struct Told<'a> {
     action: &'a ActionId,
     title: &'a str,
     asked_by: Option<&'a str>,
+    /// Who edited it, or a version before it.
+    edited_by: Vec<&'a str>,
     /// How often it was shown: an edit shows it anew.
     shown: usize,
     decided: Option<&'a AuditDraft>,
@@ -46,6 +48,7 @@ impl<'a> Cards<'a> {
                     action,
                     title: "",
                     asked_by: None,
+                    edited_by: Vec::new(),
                     shown: 0,
                     decided: None,
                     approved_by: Vec::new(),
@@ -56,8 +59,20 @@ impl<'a> Cards<'a> {
                 cards.all.len() - 1
             });
             cards.all[at].learn(event);
+            if event.kind == AuditKind::Edited {
+                cards.inherit(at, event);
+            }
         }
         cards
+    }
+
+    /// A version that takes the place of another one is the request of the same people, and of who edited it.
+    fn inherit(&mut self, at: usize, event: &'a AuditDraft) {
+        let from = event.detail["from"].as_str();
+        let Some(older) = self.all.iter().find(|card| Some(card.action.as_str()) == from) else { return };
+        let (asked_by, mut edited_by) = (older.asked_by, older.edited_by.clone());
+        edited_by.extend(event.by.as_ref().map(|by| by.as_str()));
+        (self.all[at].asked_by, self.all[at].edited_by) = (asked_by, edited_by);
     }
 
     /// `card 2`, by the action that an event is about.
@@ -182,6 +197,7 @@ impl<'a> Told<'a> {
                 self.asked_by = by;
                 self.title = event.detail["title"].as_str().unwrap_or(self.title);
             }
+            AuditKind::Edited => self.title = event.detail["title"].as_str().unwrap_or(self.title),
             AuditKind::Shown => {
                 self.shown += 1;
                 self.title = event.detail["card"]["title"].as_str().unwrap_or(self.title);
@@ -238,9 +254,10 @@ impl<'a> Told<'a> {
         (!names.is_empty()).then(|| format!("{} of {} had approved ({})", names.len(), self.needed, listed(&names)))
     }
 
-    /// Whether an event was caused by somebody who had not asked for the card.
+    /// Whether an event was caused by somebody who had not asked for the card, nor edited it.
     fn is_of_another(&self, event: &AuditDraft) -> bool {
-        event.by.as_ref().is_some_and(|by| self.asked_by.is_some_and(|asked_by| asked_by != by.as_str()))
+        let ours = |by: &str| self.asked_by == Some(by) || self.edited_by.contains(&by);
+        self.asked_by.is_some() && event.by.as_ref().is_some_and(|by| !ours(by.as_str()))
     }
 }
 
@@ -291,5 +308,12 @@ fn policy(policy: &Value, people: &People) -> String {
         Some(false) => ", not from the person who asked",
         _ => "",
     };
-    format!("Who could decide: {}{also}; {needed}{own}.", named(&policy["approvers"]))
+    let contexts: Vec<String> =
+        policy["apart"].as_array().into_iter().flatten().map(|one| inline(&plain(one))).collect();
+    let nobody = match (&policy["apart"], contexts.as_slice()) {
+        (Value::Null, _) => String::new(),
+        (_, []) => ", since the lists of approvers had nobody in common".to_owned(),
+        (_, contexts) => format!(", since the approvers of {} had nobody in common", listed(contexts)),
+    };
+    format!("Who could decide: {}{also}{nobody}; {needed}{own}.", named(&policy["approvers"]))
 }

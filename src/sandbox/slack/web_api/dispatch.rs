@@ -32,6 +32,7 @@ pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
         "files.getUploadURLExternal" => files::get_upload_url(server, args),
         "files.completeUploadExternal" => files::complete_upload(server, args),
         "reactions.add" => chat::react(server, args),
+        "usergroups.list" => usergroups::list(server, args),
         "usergroups.users.list" => usergroups::users_list(server, args),
         "users.info" => users::info(server, args),
         "users.list" => users::list(server, args),

@@ -58,6 +58,9 @@ async fn slack_morphism_works_against_it() {
     assert_eq!(user.user.real_name.as_deref(), Some("Ana"));
     let group = SlackApiUserGroupsUsersListRequest::new("S1".into());
     assert_eq!(session.usergroups_users_list(&group).await.unwrap().users, ["U2".into(), "U3".into()]);
+    let groups = SlackApiUserGroupsListRequest::new().with_include_count(true);
+    let groups = session.usergroups_list(&groups).await.unwrap().usergroups;
+    assert_eq!((&*groups[0].id.0, &*groups[0].handle, groups[0].user_count), ("S1", "approvers", 2));
     let history = SlackApiConversationsHistoryRequest::new().with_channel("C1".into());
     assert_eq!(session.conversations_history(&history).await.unwrap().messages.len(), 1);
 }

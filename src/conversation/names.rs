@@ -1,0 +1,259 @@
+//! What user groups and people are called, where they are named and nobody is to be notified.
+//!
+//! Slack draws `<!subteam^S…>` and `<@U…>` with the name, but both notify. So what only names somebody is stored with the
+//! id ([`Span::Group`], [`Span::Name`]) and gets the name when it is drawn, as plain words. A name that cannot be looked up
+//! delays nobody for long: a group is shown by its id then, and a person as Slack shows them.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use tokio::time::timeout;
+
+use crate::{
+    clock::{Clock, Timestamp},
+    graph::action::{ActionRecord, Approver},
+    ids::UserId,
+    reply::{CardState, Part, Reply, Span, Text},
+    slack::{client::SlackClient, client_error::Error},
+};
+
+/// How old a name may be.
+const GOOD_FOR: Duration = Duration::from_secs(600);
+
+/// How long a look-up that failed is not tried again.
+const NOT_AGAIN_FOR: Duration = Duration::from_secs(60);
+
+/// How long what is to be shown waits for a name.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How many people's names are kept at most.
+const KEPT: usize = 1000;
+
+/// Knows what user groups and people are called.
+#[derive(Clone)]
+pub struct Names(Arc<Inner>);
+
+struct Inner {
+    slack: SlackClient,
+    clock: Arc<dyn Clock>,
+    groups: Mutex<Option<Known<Handles>>>,
+    people: Mutex<HashMap<UserId, Known<Option<String>>>>,
+}
+
+/// The handle of each group by its id, with the `@`.
+type Handles = Arc<HashMap<String, String>>;
+
+/// What was looked up, and until when it is not looked up again.
+#[derive(Clone)]
+struct Known<T> {
+    what: T,
+    until: Timestamp,
+}
+
+/// What those are called who are named in something.
+#[derive(Clone, Debug, Default)]
+pub struct Called {
+    groups: Handles,
+    people: HashMap<UserId, String>,
+}
+
+impl Names {
+    /// As this workspace calls them.
+    pub fn new(slack: SlackClient, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Inner { slack, clock, groups: Mutex::default(), people: Mutex::default() }))
+    }
+
+    /// What the user groups are called that the policies of these actions name.
+    pub async fn of_approvers<'a>(&self, records: impl IntoIterator<Item = &'a ActionRecord>) -> Called {
+        let is_group = |approver: &Approver| matches!(approver, Approver::Group(_));
+        let names_any = records.into_iter().any(|record| {
+            let policy = &record.policy;
+            let more = policy.escalation.iter().map(|escalation| &escalation.approvers);
+            std::iter::once(&policy.approvers).chain(&policy.also).chain(more).flatten().any(is_group)
+        });
+        let groups = if names_any { self.handles().await } else { Handles::default() };
+        Called { groups, ..Called::default() }
+    }
+
+    /// What the user groups are called as far as that is known already: for somebody who cannot wait.
+    pub fn known(&self) -> Called {
+        let groups = self.known_handles().map(|known| known.what).unwrap_or_default();
+        Called { groups, ..Called::default() }
+    }
+
+    /// The reply with names in it.
+    pub async fn in_reply<'a>(&self, reply: &'a Reply) -> Cow<'a, Reply> {
+        let spans: Vec<&Span> = texts(reply).into_iter().flat_map(|text| &text.0).collect();
+        match self.of(&spans).await {
+            Some(called) => Cow::Owned(called.in_reply(reply.clone())),
+            None => Cow::Borrowed(reply),
+        }
+    }
+
+    /// The state of a card with names in it.
+    pub async fn in_state(&self, state: CardState) -> CardState {
+        let called = match &state {
+            CardState::Open { deciders, .. } => self.of(&deciders.0.iter().collect::<Vec<_>>()).await,
+            CardState::Running { .. } | CardState::Closed { .. } => None,
+        };
+        called.unwrap_or_default().in_state(state)
+    }
+
+    /// What those are called who are named in these; nothing if nobody is.
+    async fn of(&self, spans: &[&Span]) -> Option<Called> {
+        let mut people: Vec<&UserId> = Vec::new();
+        for span in spans {
+            match span {
+                Span::Name(user) if !people.contains(&user) => people.push(user),
+                _ => {}
+            }
+        }
+        let has_groups = spans.iter().any(|span| matches!(span, Span::Group(_)));
+        if people.is_empty() && !has_groups {
+            return None;
+        }
+        let people =
+            join_all(people.into_iter().map(|user| async move { Some((user.clone(), self.person(user).await?)) }));
+        let groups = async { if has_groups { self.handles().await } else { Handles::default() } };
+        let (groups, people) = tokio::join!(groups, people);
+        Some(Called { groups, people: people.into_iter().flatten().collect() })
+    }
+
+    /// The handles of all groups; where Slack does not answer, as they were known last.
+    async fn handles(&self) -> Handles {
+        let (now, known) = (self.0.clock.now(), self.known_handles());
+        if let Some(known) = known.as_ref().filter(|known| now < known.until) {
+            return known.what.clone();
+        }
+        let asked = timeout(PATIENCE, self.0.slack.usergroups()).await.unwrap_or(Err(Error::NoAnswer("too slow")));
+        let known = match asked {
+            Ok(groups) => {
+                let handles = groups.into_iter().map(|group| (group.id, format!("@{}", group.handle)));
+                Known { what: Arc::new(handles.collect()), until: now + GOOD_FOR }
+            }
+            Err(error) => {
+                tracing::warn!(error = %error, "Cannot look up what user groups are called");
+                Known { what: known.map(|known| known.what).unwrap_or_default(), until: now + NOT_AGAIN_FOR }
+            }
+        };
+        *self.0.groups.lock().expect("no holder panics") = Some(known.clone());
+        known.what
+    }
+
+    fn known_handles(&self) -> Option<Known<Handles>> {
+        self.0.groups.lock().expect("no holder panics").clone()
+    }
+
+    /// The name of a person; nothing where Slack does not answer.
+    async fn person(&self, user: &UserId) -> Option<String> {
+        let now = self.0.clock.now();
+        let known = self.0.people.lock().expect("no holder panics").get(user).cloned();
+        if let Some(known) = known.as_ref().filter(|known| now < known.until) {
+            return known.what.clone();
+        }
+        let asked = timeout(PATIENCE, self.0.slack.user_info(user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
+        let known = match asked {
+            Ok(person) => Known { what: Some(person.name), until: now + GOOD_FOR },
+            Err(error) => {
+                tracing::warn!(error = %error, "Cannot look up what somebody is called");
+                Known { what: known.and_then(|known| known.what), until: now + NOT_AGAIN_FOR }
+            }
+        };
+        let mut people = self.0.people.lock().expect("no holder panics");
+        if people.len() >= KEPT {
+            people.clear();
+        }
+        people.insert(user.clone(), known.clone());
+        known.what
+    }
+}
+
+impl Called {
+    /// The text with names in it. A group is in the look of code, in which Slack looks for no mention.
+    pub fn in_text(&self, text: Text) -> Text {
+        let named = text.0.into_iter().map(|span| match &span {
+            Span::Group(id) => self.groups.get(id).map_or(span, |handle| Span::Code(handle.clone())),
+            Span::Name(user) => self.people.get(user).map_or(span, |name| Span::Plain(name.clone())),
+            _ => span,
+        });
+        Text(named.collect())
+    }
+
+    /// The reply with names in it.
+    pub fn in_reply(&self, mut reply: Reply) -> Reply {
+        for text in texts_mut(&mut reply) {
+            *text = self.in_text(std::mem::take(text));
+        }
+        reply
+    }
+
+    /// The state of a card with names in it.
+    pub fn in_state(&self, mut state: CardState) -> CardState {
+        if let CardState::Open { deciders, .. } = &mut state {
+            *deciders = self.in_text(std::mem::take(deciders));
+        }
+        state
+    }
+}
+
+/// Everything in a reply that may name somebody.
+fn texts(reply: &Reply) -> Vec<&Text> {
+    let mut texts = Vec::new();
+    for part in &reply.parts {
+        match part {
+            Part::Text(text) | Part::Note(text) => texts.push(text),
+            Part::List(points) => texts.extend(points),
+            Part::Facts(facts) => texts.extend(facts.iter().map(|(_, fact)| fact)),
+            Part::Table { rows, .. } => texts.extend(rows.iter().flatten()),
+            Part::Heading(_) | Part::Markdown(_) | Part::Code(_) => {}
+        }
+    }
+    texts
+}
+
+/// The same, to be changed.
+fn texts_mut(reply: &mut Reply) -> Vec<&mut Text> {
+    let mut texts = Vec::new();
+    for part in &mut reply.parts {
+        match part {
+            Part::Text(text) | Part::Note(text) => texts.push(text),
+            Part::List(points) => texts.extend(points),
+            Part::Facts(facts) => texts.extend(facts.iter_mut().map(|(_, fact)| fact)),
+            Part::Table { rows, .. } => texts.extend(rows.iter_mut().flatten()),
+            Part::Heading(_) | Part::Markdown(_) | Part::Code(_) => {}
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::render;
+
+    #[test]
+    fn who_is_named_is_not_notified_whatever_they_are_called() {
+        let named = Text::from("by ").name("U2".into()).plain(", ").group("S1").plain(" or ").group("S2");
+        let reply = Reply::text(named.clone()).hint(named);
+        let drawn = |reply: Reply| {
+            let message = render::reply(&reply);
+            (message.text.clone(), message.blocks[0]["text"]["text"].as_str().unwrap().to_owned())
+        };
+        let called = |handle: &str, name: &str| Called {
+            groups: Arc::new([("S1".to_owned(), handle.to_owned())].into()),
+            people: [(UserId::from("U2"), name.to_owned())].into(),
+        };
+        let (text, block) = drawn(called("@stats", "Bo").in_reply(reply.clone()));
+        assert_eq!(text, "by Bo, @stats or S2\nby Bo, @stats or S2");
+        assert_eq!(block, "by Bo, `@stats` or `S2`", "a name that is not known is the id");
+        let (text, block) = drawn(called("@a`<!here>", "<!channel> <@U3>").in_reply(reply));
+        for drawn in [text, block] {
+            assert!(!drawn.contains("<!") && !drawn.contains("<@"), "{drawn}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What user groups and people are called where they are named and not notified.
+
+use std::time::Duration;
+
+use countersign::{
+    config::{Config, ContextRule},
+    sandbox::slack::faults::Fault,
+};
+
+use crate::support::bot::TestBot;
+
+/// Everything that was sent to Slack.
+fn sent(bot: &TestBot) -> String {
+    bot.slack.recorded().calls.iter().map(|call| call.body.to_string()).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_group_is_called_what_people_call_it_and_not_notified() {
+    let bot = TestBot::decided_by(&["S1"]).await;
+    bot.slack.arrange(|world| world.groups[0].handle = "stats".to_owned());
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    assert!(thread.heard().contains("a member of `@stats` may decide"));
+    assert!(bot.user("bo").opens_home().await.contains("Asked by @ana · a member of `@stats` may decide"));
+    assert!(bot.user("ana").opens_home().await.contains("· a member of `@stats` may decide"));
+    thread.clicks("ana", "Start experiment").await;
+    let told = bot.slack.ephemerals("ana").last().unwrap().words();
+    assert!(told.ends_with("Who may decide: a member of `@stats`."), "{told}");
+    thread.clicks("ana", "Show all").await;
+    let windows = bot.slack.look(|world| world.views.values().map(|view| view.words()).collect::<String>());
+    assert!(windows.contains("Who may decide: a member of `@stats`."), "{windows}");
+    let settings = bot.user("ana").types("/countersign settings").await;
+    assert!(settings.contains("By a member of `@stats`, but not"), "{settings}");
+    assert!(!sent(&bot).contains("subteam"), "nobody is notified");
+    assert_eq!(bot.slack.ledger().calls("usergroups.list").len(), 1, "it is looked up once");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_group_whose_name_cannot_be_looked_up_is_shown_by_its_id() {
+    let bot = TestBot::decided_by(&["S1"]).await;
+    let (method, error) = ("usergroups.list".to_owned(), "fatal_error".to_owned());
+    bot.slack.inject(Fault::Fail { method, error, calls: 1 });
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    assert!(thread.heard().contains("a member of `S1` may decide"));
+    assert!(bot.user("bo").opens_home().await.contains("a member of `S1` may decide"), "it is not asked at once again");
+    bot.clock.advance(Duration::from_secs(61));
+    assert!(bot.user("bo").opens_home().await.contains("a member of `@approvers` may decide"));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_names_the_user_group_that_may_have_been_meant() {
+    let settings = |config: &mut Config| config.approvals.approvers = vec!["S2".to_owned()];
+    let bot = TestBot::with_settings(settings).await;
+    let told = |lines: Vec<countersign::app::check::Line>| {
+        lines.into_iter().find(|line| line.what == "approvers").unwrap().result
+    };
+    let wrong = told(countersign::app::check::run(&bot.config).await).unwrap_err();
+    assert!(
+        wrong.starts_with("the user group S2 cannot be looked up (no_such_subteam); the nearest is S1 (@approvers)"),
+        "{wrong}"
+    );
+    let mut config = bot.config.clone();
+    config.approvals.approvers = vec!["S1".to_owned()];
+    assert_eq!(told(countersign::app::check::run(&config).await), Ok("1 user group, found".to_owned()));
+    let here = |approver: &str| ContextRule { approvers: Some(vec![approver.to_owned()]), ..ContextRule::default() };
+    let contexts = [("assign-prog", "S1"), ("mathstream", "U1"), ("qa", "U2")];
+    config.approvals.contexts = contexts.map(|(context, approver)| (context.to_owned(), here(approver))).into();
+    assert_eq!(
+        told(countersign::app::check::run(&config).await).unwrap(),
+        "1 user group, found; no change in both assign-prog and mathstream could be approved, since their approvers have \
+         nobody in common; if one is wanted, name the same person in approvals.contexts.assign-prog and \
+         approvals.contexts.mathstream; no change in both mathstream and qa could be approved, since their approvers have \
+         nobody in common; if one is wanted, name the same person in approvals.contexts.mathstream and \
+         approvals.contexts.qa",
+        "the members of S1 are U2 and U3"
+    );
+    bot.expects_complaints();
+    bot.finish().await;
+}
