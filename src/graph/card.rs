@@ -186,7 +186,7 @@ impl ActionRecord {
 impl ActionRecord {
     /// Who may decide, as the subject of a sentence: “anyone in this channel”.
     pub fn deciders(&self) -> Text {
-        self.deciders_of(Place::Here)
+        self.deciders_of(if self.thread.channel.is_direct() { Place::Directly } else { Place::Here })
     }
 
     /// Who may decide, for somebody who does not read it in the channel of the request: “anyone in #experiments”.
@@ -262,6 +262,8 @@ impl Escalation {
 enum Place<'a> {
     /// In the channel of the request.
     Here,
+    /// In the direct message of the request.
+    Directly,
     /// Somewhere else; this is the channel of the request.
     Elsewhere(&'a ChannelId),
 }
@@ -347,6 +349,7 @@ fn either(mut who: Text, approvers: &[Approver], place: Place<'_>, within: &str)
         who = match approver {
             Approver::Channel => match place {
                 Place::Here => who.plain(format!("{within}this channel")),
+                Place::Directly => who.plain(format!("{within}this conversation")),
                 Place::Elsewhere(channel) if channel.is_direct() => {
                     who.plain(format!("{within}the conversation of the request"))
                 }

@@ -289,15 +289,17 @@ impl<S: State> Engine<S> {
         let open = self.store.actions_under(&about, &[Status::Pending], OTHERS).await?;
         for other in open.iter().filter(|other| other.thread != newer.thread) {
             let text = Text::from("Another request about this is open");
-            newer.card.warnings.push(match other.thread.channel == newer.thread.channel {
+            let warning = match other.thread.channel == newer.thread.channel {
                 true => {
                     let text = text.plain(" in this channel: ").plain(other.act()).plain(", asked for by ");
                     text.person(other.requested_by.clone()).plain(".")
                 }
                 false => text.plain(" in another conversation."), // which may be private
-            });
+            };
+            if !newer.card.warnings.contains(&warning) {
+                newer.card.warnings.push(warning);
+            }
         }
-        newer.card.warnings.dedup();
         Ok(())
     }
 

@@ -156,12 +156,17 @@ impl Mrkdwn {
     fn push_words(&mut self, words: &str, map: impl Fn(char) -> char, formats: bool) {
         let mut characters = words.chars().filter(|c| is_visible(*c)).map(map).peekable();
         let mut buffer = [0; 4];
+        let mut begun = None;
         while let Some(c) = characters.next() {
             if self.cut {
                 return;
             }
             let begins = formats && begins_format(self.previous, c, characters.peek().copied());
-            let c = if begins { look_alike(c) } else { c };
+            let ends = begun == Some(c); // it ends nothing now, and looks odd beside a look-alike
+            if begins || ends {
+                begun = begins.then_some(c);
+            }
+            let c = if begins || ends { look_alike(c) } else { c };
             let piece = match c {
                 '&' => "&amp;",
                 '<' => "&lt;",

@@ -34,6 +34,9 @@ const CARD_BLOCKS: usize = 14;
 /// Blocks of what became of a press.
 const NOTICE_BLOCKS: usize = 4;
 
+/// How many cards of one channel are linked to.
+const LINKS: usize = 5;
+
 /// How the systems are.
 pub struct Health {
     /// What the platform said; `None`: nothing, ever.
@@ -102,14 +105,9 @@ fn in_channel(channel: &ChannelId, items: &[Item]) -> String {
         many => format!("{many} cards wait that anyone there may decide"),
     };
     let line = Mrkdwn::new(TEXT).plain("In ").channel(channel).plain(&format!(", {many}"));
-    items
-        .iter()
-        .take(5)
-        .fold(line, |line, item| match &item.link {
-            Some(url) => line.plain(" · ").link(url, "open the card"),
-            None => line,
-        })
-        .finish()
+    let name = |nth: usize| if items.len() == 1 { "open the card".to_owned() } else { format!("card {}", nth + 1) };
+    let links = items.iter().filter_map(|item| item.link.as_deref()).take(LINKS).enumerate();
+    links.fold(line, |line, (nth, url)| line.plain(" · ").link(url, &name(nth))).finish()
 }
 
 fn asked(blocks: &mut Vec<Value>, content: &Content, called: &Called) {
