@@ -49,6 +49,26 @@ async fn a_user_group_whose_name_cannot_be_looked_up_is_shown_by_its_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_approved_is_named_when_it_is_done_and_not_notified() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    thread.clicks("bo", "Start experiment").await;
+    assert!(thread.heard().ends_with("“*Math Hints*”: done, approved by bo. What next?\n[Show details]"));
+    let posts = bot.slack.ledger().calls("chat.postMessage");
+    assert!(!posts.iter().any(|call| call.body.to_string().contains("<@U2>")), "bo pressed a moment ago");
+
+    let mut own = bot.user("ana").says("stop Math Hints").await;
+    own.clicks("ana", "Stop experiment").await;
+    assert!(own.heard().contains("“*Math Hints*”: done. What next?"), "ana knows who approved");
+    let (method, error) = ("users.info".to_owned(), "fatal_error".to_owned());
+    bot.slack.inject(Fault::Fail { method, error, calls: 1 });
+    let mut other = bot.user("ana").says("stop Lesson Video Hints").await;
+    other.clicks("cy", "Stop experiment").await;
+    assert!(other.heard().contains("done, approved by @cy."), "as Slack shows them");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn check_names_the_user_group_that_may_have_been_meant() {
     let settings = |config: &mut Config| config.approvals.approvers = vec!["S2".to_owned()];
     let bot = TestBot::with_settings(settings).await;
