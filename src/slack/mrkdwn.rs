@@ -339,7 +339,7 @@ mod tests {
         for (words, written) in [
             ("a < b && b > c", "a &lt; b &amp;&amp; b &gt; c"),
             ("<!channel> <@U1>", "&lt;!channel&gt; &lt;@U1&gt;"),
-            ("*approved* by ~nobody~", "∗approved* by ∼nobody~"),
+            ("*approved* by ~nobody~", "∗approved∗ by ∼nobody∼"),
             ("assign_prog 2 * 3", "assign_prog 2 * 3"),
             ("`code`", "ˋcodeˋ"),
             ("a\u{202e}b\u{0}c", "abc"),

@@ -301,7 +301,7 @@ async fn it_can_be_written_to_directly() {
     *Decision points*  SelectSection / absolute_value_plot_equality
     *Enrolled*  nobody
     *Same points*  no other live experiment
-    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    Asked by @ana · anyone in this conversation may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start] [Edit…] [Show all]
     ");
     thread.clicks("ana", "Start experiment").await;

@@ -30,7 +30,7 @@ async fn somebody_asks_about_a_message() {
     let (id, words) = window(&bot, "bo").unwrap();
     assert_snapshot!(words, @"
     Ask about this message
-    About: _shall we start &lt;!channel&gt; &amp; ∗Math Hints*?_
+    About: _shall we start &lt;!channel&gt; &amp; ∗Math Hints∗?_
     ");
     let refused = bot.slack.submits("bo", &id, json!({ "question": "   " })).await;
     let Err(Error::Refused(errors)) = refused else { panic!("{refused:?}") };
