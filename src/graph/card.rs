@@ -316,7 +316,7 @@ fn in_words(
     match usual.as_slice() {
         _ if but.is_empty() => who,
         [Approver::Channel] if also.is_empty() => who.plain(format!(" but {but}")),
-        _ => who.plain(format!(", but not {but}")),
+        _ => who.plain(format!(" (but not {but})")),
     }
 }
 

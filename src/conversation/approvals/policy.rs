@@ -378,8 +378,8 @@ mod tests {
         // Who may, who is brought in; whether own requests count; those who are new, and all of them then, in words.
         type Case<'a> = (&'a [&'a str], &'a [&'a str], bool, usize, &'a str);
         let cases: [Case<'_>; 5] = [
-            (&["S1"], &["S1", "ana", "U3", "U3"], false, 1, "a member of S1 or @U3, but not the person who asked"),
-            (&["S1"], &["S1", "ana", "requester"], false, 0, "a member of S1, but not the person who asked"),
+            (&["S1"], &["S1", "ana", "U3", "U3"], false, 1, "a member of S1 or @U3 (but not the person who asked)"),
+            (&["S1"], &["S1", "ana", "requester"], false, 0, "a member of S1 (but not the person who asked)"),
             (&["S1"], &["ana"], true, 1, "a member of S1 or @ana"),
             (&["channel"], &["channel"], true, 0, "anyone in this channel"),
             (

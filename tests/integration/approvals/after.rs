@@ -353,7 +353,7 @@ async fn who_could_decide_already_or_may_not_is_not_brought_in() {
     eventually("more people", || thread.last().contains("for a while")).await;
     bot.settled().await;
     let heard = thread.heard();
-    assert!(heard.contains("a member of `@approvers` or @cy, but not the person who asked may decide"), "{heard}");
+    assert!(heard.contains("a member of `@approvers` or @cy (but not the person who asked) may decide"), "{heard}");
     assert!(heard.ends_with("From now on @cy may decide as well."), "{heard}");
     bot.finish().await;
 

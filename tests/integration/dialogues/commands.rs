@@ -384,7 +384,7 @@ async fn settings_tell_contexts_envelopes_and_who_is_brought_in() {
         "\n• By anyone in this channel, but not by the person who asked where it cannot be undone, and after 4 hours by @cy \
          as well: create experiment",
         "\nWhat is different in `assign-prog`:\n• By @bo, but not by the person who asked where it cannot be undone, and",
-        "\n• By @bo, but not the person who asked, 2 different people, and after 4 hours by @cy as well: delete experiment",
+        "\n• By @bo (but not the person who asked), 2 different people, and after 4 hours by @cy as well: delete experiment",
         "\nOutside of these limits two people have to approve, and the one who asked is neither:\n• `pilot`, for mathstream, \
          Math Hints: status scheduled, enrolling; weights from 10 % to 90 %; start from 2027-01-15; at most 200 simulated \
          users\n",
