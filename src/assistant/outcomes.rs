@@ -43,6 +43,7 @@ pub fn outcome(record: &ActionRecord) -> Reply {
                 None => reply,
             }
         }
+        Status::Settled => Reply::text(to().bold(record.act()).plain(": ").join(summary(record))),
         Status::Rejected => rejected(record),
         Status::Expired => {
             let text = match record.approvals_so_far() {
@@ -203,7 +204,7 @@ pub fn log_line(record: &ActionRecord) -> Text {
     let ended = |words: &str| Text::new().plain(record.act()).plain(words.to_owned());
     let line = match record.status {
         Status::Done | Status::Unknown => summary(record),
-        Status::Failed => Text::new().plain(record.act()).plain(": ").join(summary(record)),
+        Status::Failed | Status::Settled => Text::new().plain(record.act()).plain(": ").join(summary(record)),
         Status::Rejected => ended(": turned down"),
         Status::Expired => match record.approvals_so_far() {
             None => ended(": nobody decided in time"),

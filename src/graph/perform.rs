@@ -159,10 +159,10 @@ impl<S: State> Engine<S> {
                         self.close(session, &record, attempt, unknown(evidence)).await
                     }
                     Probed::DidNotHappen => self.send_again(session, kind, record, attempt).await,
-                    Probed::CannotTell { evidence } if record.answers.is_empty() => {
+                    Probed::Otherwise { evidence } | Probed::CannotTell { evidence } if record.answers.is_empty() => {
                         self.close(session, &record, attempt, unknown(evidence)).await
                     }
-                    Probed::CannotTell { evidence } => {
+                    Probed::Otherwise { evidence } | Probed::CannotTell { evidence } => {
                         let evidence = sent(&record).plain(" ").join(evidence);
                         self.close(session, &record, attempt, unknown(evidence)).await
                     }

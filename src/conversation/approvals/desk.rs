@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     RACES,
     decide::decide,
-    policy::{self, Denied, Person},
+    policy::{self, Person},
     replies,
 };
 use crate::{
@@ -135,7 +135,8 @@ impl Approvals {
             Pressed::Change => self.open_form(record, click, modals::CHANGE).await,
             Pressed::Undo | Pressed::Again => self.ask_for(&record, click, seq).await,
             Pressed::Check => self.check_again(&record, &click.by, seq).await,
-            Pressed::MarkDone | Pressed::Abandon => self.settle(&record, click, seq).await,
+            Pressed::MarkDone => self.say_done(&record, click, seq).await,
+            Pressed::Abandon => self.abandon(&record, click, seq).await,
         }
     }
 
@@ -242,13 +243,7 @@ impl Approvals {
             _ => (policy::may_withdraw(record, by), Verdict::Cancelled),
         };
         if let Err(why) = allowed {
-            let word = match why {
-                Denied::NotAnApprover => "not an approver",
-                Denied::OwnRequest => "own request",
-                Denied::Twice => "twice",
-                Denied::Uncertain => "group not looked up",
-            };
-            self.refused(record, by, word).await?;
+            self.refused(record, by, why.word()).await?;
             return Ok(Ok(Answer::Refused(replies::denied(record, by, in_channel, why))));
         }
         let decision = Decision { by: Some(by.clone()), at: now, verdict };

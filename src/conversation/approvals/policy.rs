@@ -186,6 +186,18 @@ pub enum Denied {
     Uncertain,
 }
 
+impl Denied {
+    /// The word for it in the record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NotAnApprover => "not an approver",
+            Self::OwnRequest => "own request",
+            Self::Twice => "twice",
+            Self::Uncertain => "group not looked up",
+        }
+    }
+}
+
 /// What is known about a person at the moment of their decision.
 #[derive(Clone, Debug, Default)]
 pub struct Person {
@@ -225,6 +237,11 @@ pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result
         false if person.is_uncertain => Err(Denied::Uncertain),
         false => Err(Denied::NotAnApprover),
     }
+}
+
+/// Whether `by` may say that a change was done whose outcome is not known: whoever may approve it.
+pub fn may_settle(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
+    may_approve(record, by, person).or_else(|why| if why == Denied::Twice { Ok(()) } else { Err(why) })
 }
 
 /// Whether `by` may withdraw: only the person who asked, or edited.

@@ -180,7 +180,15 @@ impl Story<'_> {
             }
             AuditKind::Settled => {
                 let by = if event.by.is_some() { format!("**{who}**") } else { "A later look".to_owned() };
-                self.told(event, &format!("{by} settled what became of {card}."));
+                let Some(summary) = detail["summary"].as_str().map(|summary| self.people.named(summary)) else {
+                    return self.told(event, &format!("{by} settled what became of {card}."));
+                };
+                let what = match detail["status"].as_str() {
+                    Some("settled") => format!("{by} said that {card} was done, and it was read back once more:"),
+                    Some("failed") => format!("{by} gave {card} up:"),
+                    _ => format!("{by} settled what became of {card}:"),
+                };
+                self.at(event, &what, Some(&summary));
             }
             AuditKind::Rated => {
                 let how = if detail["helped"] == true { "helpful" } else { "not helpful" };

@@ -7,6 +7,7 @@ mod matrix;
 mod policies;
 mod race;
 mod racer;
+mod settling;
 mod stored;
 mod turned_down;
 mod windows;

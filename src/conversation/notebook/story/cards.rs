@@ -241,6 +241,7 @@ impl<'a> Told<'a> {
         let stopped = &outcome.detail["stopped"];
         match (outcome.detail["status"].as_str().unwrap_or("settled"), settled_by) {
             ("done", Some(by)) => format!("{decision}; outcome not known; marked as done by {by}"),
+            ("settled", Some(by)) => format!("{decision}; outcome not known; {by} says that it was done"),
             ("failed", Some(by)) => format!("{decision}; outcome not known; given up by {by}"),
             ("done", None) if !stopped.is_null() => format!("{decision}; {}", self::stopped(stopped)),
             ("unknown", _) => format!("{decision}; the outcome is not known"),
