@@ -48,18 +48,21 @@ fn explained(record: &ActionRecord, by: &UserId, turned_down: Option<&TurnedDown
     }
 }
 
-/// What a second look showed.
+/// What a second look showed. Where it settles the matter, those are told as well who had been told that it is not known.
 fn checked(record: &ActionRecord, by: &UserId) -> Reply {
     let to = Text::new().person(by.clone()).plain(" ");
     let about = || Text::new().bold(record.act()).plain(": ");
     let told = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
     match record.status {
-        Status::Done => Reply::text(to.plain("I looked again, and it happened. ").join(about()).join(told)),
+        Status::Done => {
+            let to = outcomes::everyone_and(by, record);
+            Reply::text(to.plain("I looked again, and it happened. ").join(about()).join(told))
+        }
         Status::Unknown => {
             Reply::text(to.join(about()).plain("I looked again, and it still cannot be told. ").join(told))
                 .hint("Please look at the platform itself, then press Mark as done or Abandon on the card.")
         }
-        _ => Reply::text(to.join(about()).join(told)),
+        _ => Reply::text(outcomes::everyone_and(by, record).join(about()).join(told)),
     }
 }
 

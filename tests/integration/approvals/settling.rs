@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::sandbox::upgrade::faults::Down;
+use countersign::sandbox::upgrade::faults::{Down, When};
 use insta::assert_snapshot;
 
 use crate::support::{
@@ -39,7 +39,7 @@ async fn an_unknown_outcome_is_looked_up_again() {
     let mut thread = unknown(&bot).await;
     thread.clicks("ana", "Check again").await;
     assert_snapshot!(thread.heard(), @"
-    @ana *Start “Math Hints”*: I looked again, and it still cannot be told. When it was sent, the connection was closed. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
+    @ana *Start “Math Hints”*: I looked again, and it still cannot be told. UpGrade could not be read back (the connection was closed).
     Please look at the platform itself, then press Mark as done or Abandon on the card.
     ");
     bot.upgrade.is_well();
@@ -57,7 +57,7 @@ async fn an_unknown_outcome_is_looked_up_again() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @ana I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
+    @ana, @bo I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
     ");
     thread.clicks("cy", "Check again").await;
     assert_eq!(thread.told("cy").lines().count(), 1, "it is settled");
@@ -77,7 +77,7 @@ async fn what_is_said_to_be_done_and_reads_so_is_done() {
     Asked by @ana · digest `‹id›`
     [Undo: stop it again]
     ---
-    @bo I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
+    @bo, @ana I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
     ");
     bot.finish().await;
 }
@@ -149,7 +149,7 @@ async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
     assert_eq!(thread.heard(), "", "nothing was settled");
     thread.clicks("cy", "Check again").await;
     assert_snapshot!(thread.heard(), @"
-    @cy *Start “Math Hints”*: I looked again, and it still cannot be told. When it was sent, the connection was closed. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
+    @cy *Start “Math Hints”*: I looked again, and it still cannot be told. Reading back, “*Math Hints*” is cancelled (completed).
     Please look at the platform itself, then press Mark as done or Abandon on the card.
     ");
     thread.clicks("bo", "Mark as done").await;
@@ -162,5 +162,30 @@ async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
     ");
     thread.clicks("cy", "Abandon").await;
     assert_snapshot!(thread.told("cy"), @"@bo settled this a moment ago. The card says how.");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_are_told_that_it_did_not_happen_who_were_told_that_it_is_not_known() {
+    let bot = impatient().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    bot.upgrade.fails_next(503, When::BeforeEffect, Some("POST /api/experiments/state"));
+    thread.press("bo", "Start experiment").await;
+    eventually("a word about it", || thread.last().contains("No answer")).await;
+    bot.upgrade.is_down(Some(Down::Closed));
+    bot.clock.advance(Duration::from_secs(5));
+    bot.settled().await;
+    thread.heard();
+    bot.upgrade.is_well();
+    thread.clicks("cy", "Check again").await;
+    assert_snapshot!(end_of_card(&thread.heard()), @"
+    Approved by @bo · ‹time›
+    ❌ I looked again: it did not happen. Nothing was changed.
+    Asked by @ana · digest `‹id›`
+    [Try again]
+    ---
+    @cy, @ana, @bo *Start “Math Hints”*: I looked again: it did not happen. Nothing was changed.
+    ");
+    assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;
 }
