@@ -287,10 +287,11 @@ fn both_states(differences: &[Fact]) -> Text {
         let before = fact.before.clone().unwrap_or_else(|| Text::from("nothing"));
         text.join(before).plain(" → ").join(fact.after.clone())
     });
-    match differences.len().saturating_sub(DIFFERENCES) {
-        0 => text.plain(". A fresh card shows it as it is."),
-        more => text.plain(format!("; and {more} more. A fresh card shows it as it is.")),
-    }
+    let text = match differences.len().saturating_sub(DIFFERENCES) {
+        0 => text.plain(". "),
+        more => text.plain(format!("; and {more} more. ")),
+    };
+    text.bold("Try again").plain(" makes a card that shows it as it is now.")
 }
 
 pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {

@@ -204,11 +204,11 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     It is inactive in assign-prog.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
     Approved by @bo · ‹time›
-    ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.
+    ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. *Try again* makes a card that shows it as it is now.
     Asked by @ana · digest `‹id›`
     [Try again]
     ---
-    @ana, @bo *Change the weights of “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.
+    @ana, @bo *Change the weights of “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. *Try again* makes a card that shows it as it is now.
     ");
     assert_eq!(bot.done_to_platform().len(), 1);
     thread.clicks("ana", "again").await;
@@ -236,7 +236,7 @@ async fn a_status_that_changed_since_is_told_on_a_card_about_something_else() {
     thread.clicks("bo", "approve").await;
     let told = without_moments(&thread.heard());
     let line = told.lines().find(|line| line.contains("changed since")).unwrap_or_default();
-    assert_snapshot!(line, @"❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running); *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.");
+    assert_snapshot!(line, @"❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running); *Last changed* ‹moment› → ‹moment›. *Try again* makes a card that shows it as it is now.");
     assert_eq!(bot.done_to_platform().len(), 1, "only the start");
     bot.finish().await;
 }
