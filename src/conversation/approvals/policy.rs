@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use super::envelope;
 use crate::{
+    clock::Timestamp,
     config::{self, ContextRule, Rule},
     graph::{
         action::{ActionRecord, Approver, Escalation, Policy},
         engine::{Matter, PolicyFor},
+        store::{AuditDraft, AuditKind},
     },
     ids::UserId,
 };
@@ -61,6 +65,12 @@ pub fn as_of_now(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionReco
         record.digest = record.computed_digest();
     }
     record
+}
+
+/// That other people may decide than when the card was shown, for the record; so its digest is another one.
+pub fn changed(shown: &ActionRecord, known: &ActionRecord, at: Timestamp) -> AuditDraft {
+    let detail = json!({ "policy": known.policy, "digest": known.digest, "before": shown.digest });
+    known.event(AuditKind::PolicyChanged, at, None, detail)
 }
 
 /// The lines of rules that a change has to satisfy, each with the most exact rule first: one for each of its contexts, and
@@ -266,7 +276,6 @@ fn is_approver(record: &ActionRecord, by: &UserId, person: &Person) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        clock::Timestamp,
         config::{Approvals, Config},
         graph::action::Scope,
     };
