@@ -89,6 +89,7 @@ impl Log {
 
     /// What happened: without what was only asked for.
     pub fn done(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| matches!(entry.status, Status::Done | Status::Failed | Status::Unknown))
+        use Status::{Done, Failed, Settled, Unknown};
+        self.entries.iter().filter(|entry| matches!(entry.status, Done | Failed | Unknown | Settled))
     }
 }

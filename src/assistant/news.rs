@@ -25,7 +25,9 @@ pub(super) fn heard(state: &mut AgentState, record: &ActionRecord, news: News, b
             explained(record, by, state.turned_down.as_ref())
         }
         News::CheckAgain => checked(record, by),
-        News::Settled => settled(record, by),
+        News::SaidDone => said_done(record),
+        News::Settled => given_up(record, by),
+        News::CameLate => came_late(record, by),
     };
     state.conversation.bot_said(state.turn.number, &reply.words());
     reply
@@ -46,26 +48,44 @@ fn explained(record: &ActionRecord, by: &UserId, turned_down: Option<&TurnedDown
     }
 }
 
-/// What a second look showed.
+/// What a second look showed. Where it settles the matter, those are told as well who had been told that it is not known.
 fn checked(record: &ActionRecord, by: &UserId) -> Reply {
     let to = Text::new().person(by.clone()).plain(" ");
     let about = || Text::new().bold(record.act()).plain(": ");
     let told = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
     match record.status {
-        Status::Done => Reply::text(to.plain("I looked again, and it happened. ").join(about()).join(told)),
+        Status::Done => {
+            let to = outcomes::everyone_and(by, record);
+            Reply::text(to.plain("I looked again, and it happened. ").join(about()).join(told))
+        }
         Status::Unknown => {
             Reply::text(to.join(about()).plain("I looked again, and it still cannot be told. ").join(told))
                 .hint("Please look at the platform itself, then press Mark as done or Abandon on the card.")
         }
-        _ => Reply::text(to.join(about()).join(told)),
+        _ => Reply::text(outcomes::everyone_and(by, record).join(about()).join(told)),
     }
 }
 
-/// Somebody has looked and said how it ended.
-fn settled(record: &ActionRecord, by: &UserId) -> Reply {
-    let text = Text::new().person(by.clone()).plain(" settled ").bold(record.act());
-    Reply::text(match record.status {
-        Status::Done => text.plain(": it is marked as done."),
-        _ => text.plain(": it is given up. I will not try it again by myself."),
+/// Somebody says that it happened, and what was read back does not say so.
+fn said_done(record: &ActionRecord) -> Reply {
+    let told = record.outcome.as_ref().map(|outcome| outcome.summary().clone()).unwrap_or_default();
+    Reply::text(Text::new().bold(record.act()).plain(": ").join(told))
+}
+
+/// Somebody gave it up.
+fn given_up(record: &ActionRecord, by: &UserId) -> Reply {
+    let text = Text::new().person(by.clone()).plain(" gave up ").bold(record.act());
+    Reply::text(text.plain("; whether it happened is not known. I will not try it again by myself."))
+}
+
+/// Somebody said that it happened, and somebody else had settled it before.
+fn came_late(record: &ActionRecord, by: &UserId) -> Reply {
+    let text = Text::new().person(by.clone()).plain(" ").bold(record.act());
+    Reply::text(match &record.settled {
+        Some(settled) if settled.by != *by => text
+            .plain(" was settled by ")
+            .person(settled.by.clone())
+            .plain(" before I had read it back. The card says how."),
+        _ => text.plain(" was settled before I had read it back. The card says how."),
     })
 }

@@ -43,6 +43,7 @@ pub fn outcome(record: &ActionRecord) -> Reply {
                 None => reply,
             }
         }
+        Status::Settled => Reply::text(to().bold(record.act()).plain(": ").join(summary(record))),
         Status::Rejected => rejected(record),
         Status::Expired => {
             let text = match record.approvals_so_far() {
@@ -80,10 +81,22 @@ pub fn done_so_far(record: &ActionRecord, plan: &Plan) -> Reply {
 
 /// Who asked and who approved, each once: neither may miss that it went wrong.
 fn everyone(record: &ActionRecord) -> Text {
-    let mut everyone = record.approved_by();
-    everyone.retain(|person| *person != record.requested_by);
-    everyone.insert(0, record.requested_by.clone());
+    people(Text::new(), "", &concerned(record)).plain(" ")
+}
+
+/// The same with one more person in front, who had it looked up.
+pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
+    let mut everyone = concerned(record);
+    everyone.retain(|person| person != by);
+    everyone.insert(0, by.clone());
     people(Text::new(), "", &everyone).plain(" ")
+}
+
+fn concerned(record: &ActionRecord) -> Vec<UserId> {
+    let mut concerned = record.approved_by();
+    concerned.retain(|person| *person != record.requested_by);
+    concerned.insert(0, record.requested_by.clone());
+    concerned
 }
 
 /// That it is done, and who approved: the card above says what. An answer of the platform's is told to who asked for it.
@@ -203,7 +216,7 @@ pub fn log_line(record: &ActionRecord) -> Text {
     let ended = |words: &str| Text::new().plain(record.act()).plain(words.to_owned());
     let line = match record.status {
         Status::Done | Status::Unknown => summary(record),
-        Status::Failed => Text::new().plain(record.act()).plain(": ").join(summary(record)),
+        Status::Failed | Status::Settled => Text::new().plain(record.act()).plain(": ").join(summary(record)),
         Status::Rejected => ended(": turned down"),
         Status::Expired => match record.approvals_so_far() {
             None => ended(": nobody decided in time"),

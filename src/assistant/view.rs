@@ -69,7 +69,8 @@ fn recent_changes(state: &AgentState) -> Vec<RecentChange> {
         asked: None,
     };
     let told = |entry: &&Entry| {
-        entry.again.is_some() || matches!(entry.status, Status::Done | Status::Failed | Status::Unknown)
+        use Status::{Done, Failed, Settled, Unknown};
+        entry.again.is_some() || matches!(entry.status, Done | Failed | Unknown | Settled)
     };
     let entries: Vec<_> = state.log.entries.iter().filter(told).collect();
     let newest = entries.iter().skip(entries.len().saturating_sub(RECENT_CHANGES));

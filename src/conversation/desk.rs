@@ -218,7 +218,7 @@ impl Desk {
         }
         match &answer {
             Answer::Counted(_) | Answer::Passed(_) => Ok(()),
-            Answer::Refused(_) | Answer::TooLate { .. } | Answer::Nothing => {
+            Answer::Refused(_) | Answer::Redrawn { .. } | Answer::Nothing => {
                 parts.store.finish_desk(desk.partition, desk.seq).await
             }
         }
@@ -251,7 +251,7 @@ impl Desk {
     /// Sends what is to be said now, and has the thread go on.
     fn go_on(&self, answer: &Answer) {
         match answer {
-            Answer::Counted(thread) | Answer::TooLate { thread, .. } => {
+            Answer::Counted(thread) | Answer::Redrawn { thread, .. } => {
                 self.0.home.something_changed();
                 self.0.sender.flush(thread.clone());
                 self.0.workers.wake(thread.clone());

@@ -35,6 +35,7 @@ impl ActionRecord {
             Status::Done
             | Status::Failed
             | Status::Unknown
+            | Status::Settled
             | Status::Rejected
             | Status::Expired
             | Status::Superseded
@@ -172,7 +173,7 @@ impl ActionRecord {
             Status::Done if self.cut_short => "⏹ ",
             Status::Done => "✅ ",
             Status::Failed => "❌ ",
-            Status::Unknown => "❔ ",
+            Status::Unknown | Status::Settled => "❔ ",
             _ => return None,
         };
         let line = Text::from(mark).join(self.outcome.as_ref()?.summary().clone());

@@ -3,14 +3,16 @@
 use serde_json::json;
 
 use super::{
-    action::{ActionRecord, ErrorKind, Outcome, Probed, Status},
+    action::{ActionRecord, ErrorKind, Outcome, Probed, Recovery, Settlement, Status},
+    checkpoint::Voice,
     engine::Engine,
     node::State,
     perform::{failed, illegal},
     session::{Session, StepInfo},
-    store::{ActionChange, AuditKind, Error, News, Then},
+    store::{ActionChange, AuditKind, Changes, Error, News, Then},
 };
 use crate::{
+    clock::Timestamp,
     ids::{ActionId, UserId},
     reply::Text,
 };
@@ -29,58 +31,126 @@ impl<S: State> Engine<S> {
         news: News,
     ) -> Result<(), Error> {
         let began = self.clock.now();
-        let mut changes = session.changes();
-        let Some(mut record) = self.store.action(&session.lease.thread, id).await? else {
-            return self.save(session, changes, Then::Keep).await;
+        let Some(record) = self.store.action(&session.lease.thread, id).await? else {
+            return self.save(session, session.changes(), Then::Keep).await;
         };
-        if news == News::CheckAgain {
-            if record.status != Status::Unknown {
-                return self.save(session, changes, Then::Keep).await; // settled meanwhile: the card says so
+        let mut changes = session.changes();
+        let taken = match news {
+            News::CheckAgain | News::SaidDone if record.status == Status::Unknown => {
+                self.read_back(&mut changes, record, by, news).await?
             }
-            let outcome = self.look_again(&record).await;
-            let now = self.clock.now();
-            let detail = json!({ "status": outcome.status(), "summary": outcome.summary().words(), "checked_by": by });
-            changes.audit.push(record.event(AuditKind::Outcome, now, Some(by.clone()), detail));
-            if outcome.status() != Status::Unknown {
-                let expected = Some(record.revision);
-                record = record.moved(outcome.status()).map_err(illegal)?;
-                record.outcome = Some(outcome);
-                changes.actions.push(ActionChange { expected, record: record.clone() });
-                changes.outbox.push(record.redrawn(now));
+            News::CheckAgain => None, // settled meanwhile: the card says so
+            News::SaidDone => Some((record, News::CameLate)),
+            News::Explained | News::Settled | News::CameLate => Some((record, news)),
+        };
+        let Some((record, news)) = taken else {
+            return self.save(session, session.changes(), Then::Keep).await;
+        };
+        self.tell_news(session, &mut changes, &record, by, news, began).await?;
+        match self.save(session, changes, Then::Keep).await {
+            Err(Error::ActionMoved { current: Some(current), .. }) if news == News::SaidDone => {
+                let mut changes = session.changes();
+                self.tell_news(session, &mut changes, &current, by, News::CameLate, began).await?;
+                self.save(session, changes, Then::Keep).await
             }
+            Err(Error::ActionMoved { .. }) => self.save(session, session.changes(), Then::Keep).await,
+            saved => saved,
         }
+    }
+
+    /// Has the assistant say what there is to say, as a step of its own.
+    async fn tell_news(
+        &self,
+        session: &mut Session<S>,
+        changes: &mut Changes,
+        record: &ActionRecord,
+        by: &UserId,
+        news: News,
+        began: Timestamp,
+    ) -> Result<(), Error> {
         let now = self.clock.now();
-        let reply = session.checkpoint.state.heard(&record, news, by, now);
-        let voice = std::mem::replace(
-            &mut session.checkpoint.voice,
-            super::checkpoint::Voice::of(format!("news:{id}:{}", began.0)),
-        );
-        self.say(session, &mut changes, reply).await?;
+        let reply = session.checkpoint.state.heard(record, news, by, now);
+        let voice =
+            std::mem::replace(&mut session.checkpoint.voice, Voice::of(format!("news:{}:{}", record.id, began.0)));
+        self.say(session, changes, reply).await?;
         session.checkpoint.voice = voice;
         let info =
             StepInfo { node: NEWS, next: "end", began, took: now.since(began), usage: None, error: None, pause: false };
         let step = session.step(info);
         changes.step = step.step;
         changes.snapshot = step.snapshot;
-        match self.save(session, changes, Then::Keep).await {
-            Err(Error::ActionMoved { .. }) => self.save(session, session.changes(), Then::Keep).await,
-            saved => saved,
-        }
+        Ok(())
     }
 
-    /// Reads back once more whether it happened.
-    async fn look_again(&self, record: &ActionRecord) -> Outcome {
-        let unknown = |evidence: Text| Outcome::Unknown { summary: evidence };
-        let Some(kind) = self.actions.get(record.name.as_str()) else {
-            return unknown(Text::from("This kind of change is no longer offered, so I cannot look it up."));
-        };
-        let probed = tokio::time::timeout(self.settings.step_timeout, kind.probe(record)).await;
-        match probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() }) {
-            Probed::Happened(outcome) => outcome,
-            Probed::DidNotHappen => {
-                failed(ErrorKind::Execution, Text::from("I looked again: it did not happen. Nothing was changed."))
+    /// Reads back once more whether it happened, and keeps what is known then: what was read, or, where that is not that it
+    /// happened, who says so. Returns the record as it is then, and what there is to tell.
+    async fn read_back(
+        &self,
+        changes: &mut Changes,
+        record: ActionRecord,
+        by: &UserId,
+        news: News,
+    ) -> Result<Option<(ActionRecord, News)>, Error> {
+        let probed = self.probed(&record).await;
+        // Reading takes its time, and a press that gives it up takes none.
+        let record = self.store.action(&record.thread, &record.id).await?.unwrap_or(record);
+        if record.status != Status::Unknown {
+            return Ok((news == News::SaidDone).then_some((record, News::CameLate)));
+        }
+        let (outcome, news) = match (probed, news) {
+            (Probed::Happened(outcome), _) => (outcome, News::CheckAgain),
+            (probed, News::SaidDone) => (Outcome::Settled { summary: by_word(by, probed) }, news),
+            (Probed::DidNotHappen, _) => {
+                let summary = Text::from("I looked again: it did not happen. Nothing was changed.");
+                (failed(ErrorKind::Execution, summary), news)
             }
-            Probed::CannotTell { evidence } => unknown(evidence),
+            (Probed::Otherwise { evidence } | Probed::CannotTell { evidence }, _) => {
+                (Outcome::Unknown { summary: evidence }, news)
+            }
+        };
+        let now = self.clock.now();
+        let mut detail = json!({ "status": outcome.status(), "summary": outcome.summary().words() });
+        let kind = match news {
+            News::SaidDone => AuditKind::Settled,
+            _ => {
+                detail["checked_by"] = json!(by);
+                AuditKind::Outcome
+            }
+        };
+        changes.audit.push(record.event(kind, now, Some(by.clone()), detail));
+        if outcome.status() == Status::Unknown {
+            return Ok(Some((ActionRecord { outcome: Some(outcome), ..record }, news))); // only told
+        }
+        let mut settled = record.moved(outcome.status()).map_err(illegal)?;
+        settled.outcome = Some(outcome);
+        settled.settled = Some(Settlement { by: by.clone(), at: now });
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: settled.clone() });
+        changes.outbox.push(settled.redrawn(now));
+        Ok(Some((settled, news)))
+    }
+
+    /// What reading back shows, in bounded time. What may be repeated without harm has nothing to read back.
+    async fn probed(&self, record: &ActionRecord) -> Probed {
+        let Some(kind) = self.actions.get(record.name.as_str()) else {
+            let evidence = Text::from("This kind of change is no longer offered, so I cannot look it up.");
+            return Probed::CannotTell { evidence };
+        };
+        if kind.recovery() == Recovery::Idempotent {
+            return Probed::CannotTell { evidence: "This cannot be looked up.".into() };
+        }
+        let probed = tokio::time::timeout(self.settings.step_timeout, kind.probe(record)).await;
+        probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() })
+    }
+}
+
+/// That somebody says that it happened, and what was read back, which does not say so.
+fn by_word(by: &UserId, probed: Probed) -> Text {
+    let says = Text::new().person(by.clone()).plain(" says that it was done");
+    match probed {
+        Probed::CannotTell { evidence } => says.plain(". ").join(evidence),
+        Probed::Otherwise { evidence } => says.plain(", but I read something else. ").join(evidence),
+        Probed::DidNotHappen | Probed::Happened(_) => {
+            says.plain(", but I read something else. Reading back, it had not been done.")
         }
     }
 }

@@ -159,10 +159,10 @@ impl<S: State> Engine<S> {
                         self.close(session, &record, attempt, unknown(evidence)).await
                     }
                     Probed::DidNotHappen => self.send_again(session, kind, record, attempt).await,
-                    Probed::CannotTell { evidence } if record.answers.is_empty() => {
+                    Probed::Otherwise { evidence } | Probed::CannotTell { evidence } if record.answers.is_empty() => {
                         self.close(session, &record, attempt, unknown(evidence)).await
                     }
-                    Probed::CannotTell { evidence } => {
+                    Probed::Otherwise { evidence } | Probed::CannotTell { evidence } => {
                         let evidence = sent(&record).plain(" ").join(evidence);
                         self.close(session, &record, attempt, unknown(evidence)).await
                     }
@@ -287,10 +287,11 @@ fn both_states(differences: &[Fact]) -> Text {
         let before = fact.before.clone().unwrap_or_else(|| Text::from("nothing"));
         text.join(before).plain(" → ").join(fact.after.clone())
     });
-    match differences.len().saturating_sub(DIFFERENCES) {
-        0 => text.plain(". A fresh card shows it as it is."),
-        more => text.plain(format!("; and {more} more. A fresh card shows it as it is.")),
-    }
+    let text = match differences.len().saturating_sub(DIFFERENCES) {
+        0 => text.plain(". "),
+        more => text.plain(format!("; and {more} more. ")),
+    };
+    text.bold("Try again").plain(" makes a card that shows it as it is now.")
 }
 
 pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {

@@ -92,6 +92,7 @@ impl Request<'_> {
             replaced_by: None,
             cut_short: false,
             under: None,
+            settled: None,
         };
         if record.is_out_of_reach() {
             record.card.warnings.push(Text::from(

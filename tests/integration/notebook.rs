@@ -36,7 +36,8 @@ fn events(chart: &str) -> Vec<AuditDraft> {
         json!({ "approvers": ["channel", { "user": "U3" }], "own_request": false, "needed": 2, "typed": false });
     let card = json!({
         "title": "Start “Math Hints”?", "approve": "Start experiment", "reject": "Don't start", "irreversible": false,
-        "facts": [{ "label": "Status", "before": "inactive", "after": "enrolling | running" },
+        "facts": [{ "label": "Context", "after": "assign-prog" },
+                  { "label": "Status", "before": "inactive", "after": "enrolling | running" },
                   { "label": "Weights", "before": null, "after": "50% / 50%" }],
         "warnings": ["Users are enrolled from now on."], "notes": [],
     });
@@ -45,6 +46,9 @@ fn events(chart: &str) -> Vec<AuditDraft> {
         "parameters": { "experiment": "e1", "status": "enrolling" }, "preconditions": { "status": "inactive" },
         "expires_at": 1_767_355_200_000_i64, "undo": null,
     });
+    let other = json!({ "approvers": [{ "user": "U2" }, { "user": "U3" }], "own_request": false, "needed": 2 });
+    let changed = json!({ "policy": other, "digest": "fedcba98", "before": "0123456789abcdef" });
+    let typed = json!({ "verdict": "approved", "status": "approved", "how": { "typed": "yes" } });
     let usage = json!({
         "model": "claude-sonnet-4-5", "calls": 2, "input_tokens": 900, "cached_tokens": 4100, "output_tokens": 120,
         "run": "r1", "node": "gather",
@@ -64,11 +68,11 @@ fn events(chart: &str) -> Vec<AuditDraft> {
         (AuditKind::Asked, Some("U1"), json!({ "action": "update_experiment_status", "title": "Start it?" }), true),
         (AuditKind::Shown, None, shown, true),
         (AuditKind::ClickRefused, Some("U1"), json!({ "why": "own request" }), true),
-        (AuditKind::PolicyChanged, None, json!({ "needed": 2 }), true),
+        (AuditKind::PolicyChanged, None, changed, true),
         (AuditKind::Edited, Some("U2"), json!({ "from": "A1", "edited": [{ "label": "Weights" }] }), true),
         (AuditKind::Reminded, None, json!({}), true),
         (AuditKind::Decided, Some("U2"), json!({ "verdict": "approved", "status": "pending" }), true),
-        (AuditKind::Decided, Some("U3"), json!({ "verdict": "approved", "status": "approved" }), true),
+        (AuditKind::Decided, Some("U3"), typed, true),
         (AuditKind::Reasoned, Some("U3"), json!({ "reason": "the pilot went well" }), true),
         (AuditKind::Executed, None, json!({ "digest": "0123456789abcdef" }), true),
         (AuditKind::Sent, None, json!({ "exchanges": exchanges }), true),

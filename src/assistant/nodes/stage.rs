@@ -387,5 +387,6 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         replaced_by: None,
         cut_short: false,
         under: None,
+        settled: None,
     }
 }

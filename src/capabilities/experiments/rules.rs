@@ -83,9 +83,20 @@ pub fn total_is_100(weights: impl Iterator<Item = f64> + Clone) -> bool {
     (weights.sum::<f64>() - 100.0).abs() <= tolerance + 1e-9
 }
 
-/// A number with at most two decimals.
+/// A weight in percent, with the decimals that somebody may have written: up to four as they are stored, which is in
+/// single precision. What has more is a fraction such as a third, and has two; unless it would look like nothing or like
+/// all, and is not.
 pub fn number(value: f64) -> String {
-    ((value * 100.0).round() / 100.0).to_string()
+    #[expect(clippy::cast_possible_truncation, reason = "that is how weights are stored")]
+    let stored = value as f32;
+    let exact = stored.to_string();
+    let decimals = exact.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let short = ((value * 100.0).round() / 100.0).to_string();
+    let looks_like = |round: &str| short == round && exact != round;
+    match decimals <= 4 || looks_like("0") || looks_like("100") {
+        true => exact,
+        false => short,
+    }
 }
 
 /// `control 50%, variant 50%`.
@@ -136,6 +147,26 @@ mod tests {
 
     use super::*;
     use crate::services::upgrade::experiment::Experiment;
+
+    #[test]
+    fn a_weight_is_shown_as_it_was_written_and_never_as_nothing_or_all_if_it_is_not() {
+        for (weight, shown) in [
+            (50.0, "50"),
+            (99.996, "99.996"),
+            (f64::from(99.996_f32), "99.996"),
+            (0.004, "0.004"),
+            (33.33, "33.33"),
+            (33.333_333_333, "33.33"),
+            (f64::from(33.333_332_f32), "33.33"),
+            (66.666_666_666, "66.67"),
+            (0.000_012, "0.000012"),
+            (99.999_99, "99.99999"),
+            (0.0, "0"),
+            (100.0, "100"),
+        ] {
+            assert_eq!(number(weight), shown, "{weight}");
+        }
+    }
 
     fn experiment(state: Status, weights: &[f64], points: usize) -> View {
         let conditions: Vec<_> = weights

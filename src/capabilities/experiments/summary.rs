@@ -130,7 +130,7 @@ impl Summary {
     pub fn of(view: &View) -> Self {
         let share = |c: &crate::services::upgrade::experiment::Condition| Share {
             code: c.condition_code.clone(),
-            weight: two_decimals(c.assignment_weight),
+            weight: as_shown(c.assignment_weight),
             enrolled: None,
         };
         Self {
@@ -200,6 +200,6 @@ pub fn post_rule(view: &View) -> String {
 }
 
 /// As stored weights are single precision: 33.333332 is 33.33.
-pub fn two_decimals(weight: f64) -> f64 {
-    (weight * 100.0).round() / 100.0
+pub fn as_shown(weight: f64) -> f64 {
+    rules::number(weight).parse().unwrap_or(weight)
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     RACES,
     decide::decide,
-    policy::{self, Denied, Person},
+    policy::{self, Person},
     replies,
 };
 use crate::{
@@ -22,10 +22,9 @@ use crate::{
     },
     graph::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},
-        digest::Digest,
         engine::PolicyFor,
         request::Times,
-        store::{ActionFilter, AuditKind, Changes, Error, Mail, Seq, Store},
+        store::{ActionChange, ActionFilter, AuditKind, Changes, Error, Mail, Seq, Store},
     },
     ids::{ApprovalId, CommitId, ThreadId, UserId},
     reply::Reply,
@@ -39,8 +38,9 @@ pub enum Answer {
     Counted(ThreadId),
     /// It did not, and this is what the person is told.
     Refused(Reply),
-    /// It came after the card's time, which it has closed: this is what the person is told, and this thread goes on.
-    TooLate {
+    /// It did not, and the card is another one now: its time was over, or other people may decide. This is what the person
+    /// is told, and this thread goes on.
+    Redrawn {
         /// The thread of the card.
         thread: ThreadId,
         /// What the person is told.
@@ -56,8 +56,30 @@ impl Answer {
     /// What the person is told privately, if anything.
     pub fn told(&self) -> Option<&Reply> {
         match self {
-            Self::Refused(told) | Self::TooLate { told, .. } => Some(told),
+            Self::Refused(told) | Self::Redrawn { told, .. } => Some(told),
             Self::Counted(_) | Self::Passed(_) | Self::Nothing => None,
+        }
+    }
+}
+
+/// How a decision was given.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum How<'a> {
+    /// By a button of the card.
+    Button,
+    /// By these words in the thread.
+    Typed(&'a str),
+    /// By nobody: its time was over.
+    Time,
+}
+
+impl How<'_> {
+    /// What the record says of it.
+    fn detail(self) -> Option<serde_json::Value> {
+        match self {
+            Self::Button => Some(json!("button")),
+            Self::Typed(words) => Some(json!({ "typed": words.trim() })),
+            Self::Time => None,
         }
     }
 }
@@ -135,7 +157,8 @@ impl Approvals {
             Pressed::Change => self.open_form(record, click, modals::CHANGE).await,
             Pressed::Undo | Pressed::Again => self.ask_for(&record, click, seq).await,
             Pressed::Check => self.check_again(&record, &click.by, seq).await,
-            Pressed::MarkDone | Pressed::Abandon => self.settle(&record, click, seq).await,
+            Pressed::MarkDone => self.say_done(&record, click, seq).await,
+            Pressed::Abandon => self.abandon(&record, click, seq).await,
         }
     }
 
@@ -143,7 +166,7 @@ impl Approvals {
     async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
         for _ in 0..RACES {
-            match self.decide_once(&record, &click.by, click.pressed, in_channel, seq).await? {
+            match self.decide_once(&record, &click.by, (click.pressed, How::Button), in_channel, seq).await? {
                 Ok(answer) => {
                     if click.pressed == Pressed::Reject && matches!(answer, Answer::Counted(_)) {
                         self.ask_why(&record, click);
@@ -168,6 +191,29 @@ impl Approvals {
     /// The record with who may decide as configured now. What is not what was shown stays as it is: it will be refused.
     pub(super) fn as_of_now(&self, record: ActionRecord) -> ActionRecord {
         policy::as_of_now(&self.policy_for, record)
+    }
+
+    /// An open record with who may decide as configured now, and whether that was noticed just now: then it is kept and
+    /// noted, and the card says so. `Err`: somebody else moved the action meanwhile; this is how it is now.
+    pub(super) async fn by_settings_of_now(
+        &self,
+        record: &ActionRecord,
+    ) -> Result<Result<(ActionRecord, bool), ActionRecord>, Error> {
+        let known = self.as_of_now(record.clone());
+        if known.digest == record.digest {
+            return Ok(Ok((known, false)));
+        }
+        let now = self.clock.now();
+        let known = known.moved(record.status).map_err(|error| Error::Corrupt { what: error.to_string() })?;
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        changes.audit.push(policy::changed(record, &known, now));
+        changes.outbox.push(known.redrawn(now));
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: known.clone() });
+        match self.store.apply(&changes).await {
+            Ok(()) => Ok(Ok((known, true))),
+            Err(Error::ActionMoved { current: Some(current), .. }) => Ok(Err(*current)),
+            Err(error) => Err(error),
+        }
     }
 
     /// What is known about a person who decides.
@@ -199,7 +245,7 @@ impl Approvals {
             return Ok(Answer::Refused(replies::use_the_button(&record)));
         }
         for _ in 0..RACES {
-            match self.decide_once(&record, &typed.by, typed.means, true, seq).await? {
+            match self.decide_once(&record, &typed.by, (typed.means, How::Typed(&typed.text)), true, seq).await? {
                 Ok(answer) => return Ok(answer),
                 Err(moved_on) => record = moved_on,
             }
@@ -212,7 +258,7 @@ impl Approvals {
         &self,
         record: &ActionRecord,
         by: &UserId,
-        pressed: Pressed,
+        (pressed, how): (Pressed, How<'_>),
         in_channel: bool,
         seq: Seq,
     ) -> Result<Result<Answer, ActionRecord>, Error> {
@@ -224,36 +270,36 @@ impl Approvals {
         if now >= record.expires_at {
             return self.close_late(record, by).await;
         }
-        let shown = &record.digest;
-        let record = &self.as_of_now(record.clone());
+        let (record, is_redrawn) = match self.by_settings_of_now(record).await? {
+            Ok(known) => known,
+            Err(moved_on) => return Ok(Err(moved_on)),
+        };
+        let refused = |told: Reply| match is_redrawn {
+            true => Answer::Redrawn { thread: record.thread.clone(), told },
+            false => Answer::Refused(told),
+        };
         if pressed == Pressed::Approve && record.computed_digest() != record.digest {
             tracing::error!(action.id = %record.id, "The stored action is not the one that was shown");
-            self.refused(record, by, "not what was shown").await?;
-            return Ok(Ok(Answer::Refused(replies::not_what_was_shown())));
+            self.refused(&record, by, "not what was shown").await?;
+            return Ok(Ok(refused(replies::not_what_was_shown())));
         }
-        let person = self.person(record, by, in_channel).await;
+        let person = self.person(&record, by, in_channel).await;
         let (allowed, verdict) = match pressed {
-            Pressed::Approve => (policy::may_approve(record, by, &person), Verdict::Approved),
+            Pressed::Approve => (policy::may_approve(&record, by, &person), Verdict::Approved),
             // The no of the person who asked is a change of mind, not a judgement.
-            Pressed::Reject if record.requested_by == *by => (policy::may_withdraw(record, by), Verdict::Cancelled),
+            Pressed::Reject if record.requested_by == *by => (policy::may_withdraw(&record, by), Verdict::Cancelled),
             Pressed::Reject | Pressed::Stop => {
-                (policy::may_reject(record, by, &person), Verdict::Rejected { reason: None })
+                (policy::may_reject(&record, by, &person), Verdict::Rejected { reason: None })
             }
-            _ => (policy::may_withdraw(record, by), Verdict::Cancelled),
+            _ => (policy::may_withdraw(&record, by), Verdict::Cancelled),
         };
         if let Err(why) = allowed {
-            let word = match why {
-                Denied::NotAnApprover => "not an approver",
-                Denied::OwnRequest => "own request",
-                Denied::Twice => "twice",
-                Denied::Uncertain => "group not looked up",
-            };
-            self.refused(record, by, word).await?;
-            return Ok(Ok(Answer::Refused(replies::denied(record, by, in_channel, why))));
+            self.refused(&record, by, why.word()).await?;
+            return Ok(Ok(refused(replies::denied(&record, by, in_channel, why))));
         }
         let decision = Decision { by: Some(by.clone()), at: now, verdict };
-        Ok(match self.write(record, shown, decision, Some(seq)).await? {
-            Ok(_) => Ok(Answer::Counted(record.thread.clone())),
+        Ok(match self.write(&record, decision, how, Some(seq)).await? {
+            Ok(_) => Ok(Answer::Counted(record.thread)),
             Err(moved_on) => Err(moved_on),
         })
     }
@@ -267,10 +313,10 @@ impl Approvals {
     ) -> Result<Result<Answer, ActionRecord>, Error> {
         let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
         // The entry stays on the desk until the person was told.
-        match self.write(record, &record.digest, decision, None).await? {
+        match self.write(record, decision, How::Time, None).await? {
             Ok(expired) => {
                 self.refused(&expired, by, "late").await?;
-                Ok(Ok(Answer::TooLate { thread: expired.thread, told: replies::out_of_time() }))
+                Ok(Ok(Answer::Redrawn { thread: expired.thread, told: replies::out_of_time() }))
             }
             Err(moved_on) => Ok(Err(moved_on)),
         }
@@ -289,23 +335,18 @@ impl Approvals {
         Ok(Answer::Counted(record.thread.clone()))
     }
 
-    /// Writes a decision, or returns the record as somebody else left it. `shown` is the digest before who may decide was
-    /// looked up once more; `seq` is the desk entry that is dealt with by this.
+    /// Writes a decision, or returns the record as somebody else left it. `seq` is the desk entry that is dealt with by this.
     pub(super) async fn write(
         &self,
         record: &ActionRecord,
-        shown: &Digest,
         decision: Decision,
+        how: How<'_>,
         seq: Option<Seq>,
     ) -> Result<Result<ActionRecord, ActionRecord>, Error> {
-        let changed = (record.digest != *shown).then(|| {
-            let detail = json!({ "policy": record.policy, "digest": record.digest, "before": shown });
-            record.event(AuditKind::PolicyChanged, decision.at, None, detail)
-        });
         let (decided, mut changes) = decide(record, decision, seq)
             .map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
-        if let Some(changed) = changed {
-            changes.audit.insert(0, changed);
+        if let (Some(how), Some(event)) = (how.detail(), changes.audit.first_mut()) {
+            event.detail["how"] = how;
         }
         match self.store.apply(&changes).await {
             Ok(()) => Ok(Ok(decided)),

@@ -9,16 +9,21 @@ use super::{
 use crate::{
     conversation::entry::{Click, Pressed, Reason},
     graph::{
-        action::{ActionRecord, ErrorKind, Outcome, Status, Verdict, Wish},
+        action::{ActionRecord, ErrorKind, Outcome, Settlement, Status, Verdict, Wish},
         store::{ActionChange, AuditKind, Changes, Error, Mail, News, Seq},
     },
     ids::{CommitId, UserId},
-    reply::{FollowUp, Text},
+    reply::{FollowUp, Reply, Text},
 };
 
 impl Approvals {
     /// Asks for the way back, or for the same once more: a request of whoever pressed, with a card of its own.
     pub(super) async fn ask_for(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
+        if record.status == Status::Unknown
+            && let Some(told) = self.cannot_settle(record, click).await?
+        {
+            return Ok(Answer::Refused(told));
+        }
         let (wish, text) = match (click.pressed, &record.undo) {
             (Pressed::Undo, Some(undo)) if record.status == Status::Done => (
                 Wish { action: undo.name.clone(), parameters: undo.parameters.clone() },
@@ -49,37 +54,35 @@ impl Approvals {
         Ok(Answer::Passed(record.thread.clone()))
     }
 
-    /// A person has looked and says how it ended: an approver, or who asked.
-    pub(super) async fn settle(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
-        let now = self.clock.now();
-        if record.status != Status::Unknown {
-            return Ok(Answer::Refused(self.came_after(record).await));
+    /// Somebody says that it happened: an approver, by the settings of now. It is read back once more before that counts.
+    pub(super) async fn say_done(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
+        if let Some(told) = self.cannot_settle(record, click).await? {
+            return Ok(Answer::Refused(told));
         }
-        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
-        let person = self.person(record, &click.by, in_channel).await;
-        if let Err(why) = policy::may_reject(record, &click.by, &person) {
-            self.refused(record, &click.by, "not an approver").await?;
-            return Ok(Answer::Refused(replies::denied(record, &click.by, in_channel, why)));
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        changes.desk_acks.push(seq);
+        changes.mail.push(Mail::News { action: record.id.clone(), by: click.by.clone(), news: News::SaidDone });
+        self.store.apply(&changes).await?;
+        Ok(Answer::Passed(record.thread.clone()))
+    }
+
+    /// Somebody gives it up: an approver, by the settings of now, or who asked.
+    pub(super) async fn abandon(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
+        if let Some(told) = self.cannot_settle(record, click).await? {
+            return Ok(Answer::Refused(told));
         }
-        let by = || Text::new().person(click.by.clone());
-        let outcome = match click.pressed {
-            Pressed::MarkDone => Outcome::Done {
-                result: json!({ "marked_by": click.by }),
-                summary: by().plain(" has looked and marked it as done: ").plain(record.card.done.as_str()),
-            },
-            _ => Outcome::Failed {
-                error: ErrorKind::Unknown,
-                summary: by().plain(" has looked and gave it up. I will not try it again by myself."),
-            },
-        };
+        let (by, now) = (click.by.clone(), self.clock.now());
+        let summary = Text::new().person(by.clone()).plain(" gave it up; whether it happened is not known.");
+        let outcome = Outcome::Failed { error: ErrorKind::Unknown, summary };
         let mut settled = record.moved(outcome.status()).map_err(|error| Error::Corrupt { what: error.to_string() })?;
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         let detail = json!({ "status": settled.status, "summary": outcome.summary().words() });
-        changes.audit.push(settled.event(AuditKind::Settled, now, Some(click.by.clone()), detail));
+        changes.audit.push(settled.event(AuditKind::Settled, now, Some(by.clone()), detail));
         settled.outcome = Some(outcome);
+        settled.settled = Some(Settlement { by: by.clone(), at: now });
         changes.desk_acks.push(seq);
         changes.outbox.push(settled.redrawn(now));
-        changes.mail.push(Mail::News { action: record.id.clone(), by: click.by.clone(), news: News::Settled });
+        changes.mail.push(Mail::News { action: record.id.clone(), by, news: News::Settled });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: settled });
         match self.store.apply(&changes).await {
             Ok(()) => Ok(Answer::Counted(record.thread.clone())),
@@ -88,6 +91,23 @@ impl Approvals {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Why somebody may not settle an outcome that is not known, or have it tried again. The settings of now say who may.
+    async fn cannot_settle(&self, record: &ActionRecord, click: &Click) -> Result<Option<Reply>, Error> {
+        if record.status != Status::Unknown {
+            return Ok(Some(self.came_after(record).await));
+        }
+        let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
+        let record = self.as_of_now(record.clone());
+        let person = self.person(&record, &click.by, in_channel).await;
+        let allowed = match click.pressed {
+            Pressed::MarkDone => policy::may_settle(&record, &click.by, &person),
+            _ => policy::may_reject(&record, &click.by, &person),
+        };
+        let Err(why) = allowed else { return Ok(None) };
+        self.refused(&record, &click.by, why.word()).await?;
+        Ok(Some(replies::may_not_settle(&record, &click.by, in_channel, why)))
     }
 
     /// The person who rejected says why: kept in the record, told to who asked and to the assistant.

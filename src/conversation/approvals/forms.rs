@@ -96,9 +96,15 @@ impl Approvals {
                 Err(moved_on) => Answer::Refused(self.came_after(&moved_on).await),
             });
         }
-        let record = self.as_of_now(record);
+        let shown = record;
+        let record = self.as_of_now(shown.clone());
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
         if let Err(Shut { told, .. }) = self.may_open(&record, &click.by, in_channel, callback).await {
+            let noticed = record.digest != shown.digest && shown.status.is_open();
+            if noticed && self.by_settings_of_now(&shown).await?.is_ok() {
+                self.refused(&record, &click.by, "not to be edited").await?;
+                return Ok(Answer::Redrawn { thread: record.thread, told });
+            }
             self.refused(&record, &click.by, "not to be edited").await?;
             return Ok(Answer::Refused(told));
         }

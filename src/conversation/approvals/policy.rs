@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
+
 use super::envelope;
 use crate::{
+    clock::Timestamp,
     config::{self, ContextRule, Rule},
     graph::{
         action::{ActionRecord, Approver, Escalation, Policy},
         engine::{Matter, PolicyFor},
+        store::{AuditDraft, AuditKind},
     },
     ids::UserId,
 };
@@ -61,6 +65,12 @@ pub fn as_of_now(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionReco
         record.digest = record.computed_digest();
     }
     record
+}
+
+/// That other people may decide than when the card was shown, for the record; so its digest is another one.
+pub fn changed(shown: &ActionRecord, known: &ActionRecord, at: Timestamp) -> AuditDraft {
+    let detail = json!({ "policy": known.policy, "digest": known.digest, "before": shown.digest });
+    known.event(AuditKind::PolicyChanged, at, None, detail)
 }
 
 /// The lines of rules that a change has to satisfy, each with the most exact rule first: one for each of its contexts, and
@@ -186,6 +196,18 @@ pub enum Denied {
     Uncertain,
 }
 
+impl Denied {
+    /// The word for it in the record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NotAnApprover => "not an approver",
+            Self::OwnRequest => "own request",
+            Self::Twice => "twice",
+            Self::Uncertain => "group not looked up",
+        }
+    }
+}
+
 /// What is known about a person at the moment of their decision.
 #[derive(Clone, Debug, Default)]
 pub struct Person {
@@ -227,6 +249,11 @@ pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result
     }
 }
 
+/// Whether `by` may say that a change was done whose outcome is not known: whoever may approve it.
+pub fn may_settle(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
+    may_approve(record, by, person).or_else(|why| if why == Denied::Twice { Ok(()) } else { Err(why) })
+}
+
 /// Whether `by` may withdraw: only the person who asked, or edited.
 pub fn may_withdraw(record: &ActionRecord, by: &UserId) -> Result<(), Denied> {
     if record.is_request_of(by) { Ok(()) } else { Err(Denied::NotAnApprover) }
@@ -249,7 +276,6 @@ fn is_approver(record: &ActionRecord, by: &UserId, person: &Person) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        clock::Timestamp,
         config::{Approvals, Config},
         graph::action::Scope,
     };

@@ -38,10 +38,28 @@ pub fn out_of_time() -> Reply {
         .hint("If it is still wanted, ask again in the thread.")
 }
 
+/// The person may not say what became of a change whose outcome is not known.
+pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denied) -> Reply {
+    let text = match why {
+        Denied::OwnRequest if record.requested_by == *by => {
+            "You asked for this, so another person has to say that it was done."
+        }
+        Denied::OwnRequest => "You edited this, so another person has to say that it was done.",
+        Denied::NotAnApprover | Denied::Twice => "You cannot settle this. You can press Check again.",
+        Denied::Uncertain => return denied(record, by, in_channel, why),
+    };
+    let deciders = if in_channel { record.deciders() } else { record.deciders_elsewhere() };
+    Reply::text(text).hint(Text::from("Who may settle it: ").join(deciders).plain("."))
+}
+
 /// Somebody was faster, or time was. `newer` is the address of the card that took this one's place.
 pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<String>) -> Reply {
     if record.status.is_open() {
         return out_of_time();
+    }
+    if let Some(settled) = &record.settled {
+        let text = Text::new().person(settled.by.clone()).plain(format!(" settled this {}", ago(now, settled.at)));
+        return Reply::text(text.plain(". The card says how."));
     }
     let Some(last) = record.decisions.last() else {
         return Reply::text("This card is closed.");
@@ -68,7 +86,7 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
         Status::Approved | Status::Intent => "; it is being done now.",
         Status::Done => "; it is done.",
         Status::Failed => "; it was tried and did not work. The card says why.",
-        Status::Unknown => "; whether it worked is not known. The card says more.",
+        Status::Unknown | Status::Settled => "; whether it worked is not known. The card says more.",
         _ => ".",
     };
     let reply = Reply::text(text.plain(then));

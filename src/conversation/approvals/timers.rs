@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::{
     RACES,
-    desk::{Answer, Approvals, moved},
-    replies,
+    desk::{Answer, Approvals, How, moved},
+    policy, replies,
 };
 use crate::{
     graph::{
@@ -29,7 +29,7 @@ impl Approvals {
                 return Ok(Answer::Nothing); // decided
             }
             let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
-            match self.write(&record, &record.digest, decision, Some(seq)).await? {
+            match self.write(&record, decision, How::Time, Some(seq)).await? {
                 Ok(expired) => return Ok(Answer::Counted(expired.thread)),
                 Err(moved_on) => record = moved_on, // one of several approvals, perhaps
             }
@@ -76,7 +76,8 @@ impl Approvals {
 
     async fn escalate(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
         let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
-        let mut record = self.as_of_now(record);
+        let shown = record;
+        let mut record = self.as_of_now(shown.clone());
         if !record.status.is_open() || record.escalated_at.is_some() || record.newcomers().is_empty() {
             return Ok(Answer::Nothing);
         }
@@ -89,6 +90,9 @@ impl Approvals {
         record.escalated_at = Some(now);
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.desk_acks.push(seq);
+        if record.digest != shown.digest {
+            changes.audit.push(policy::changed(&shown, &record, now));
+        }
         let detail = json!({ "escalated_to": record.policy.escalation });
         changes.audit.push(record.event(AuditKind::Reminded, now, None, detail));
         changes.outbox.push(record.redrawn(now));

@@ -29,6 +29,7 @@ pub fn words(record: &ActionRecord) -> String {
         Status::Done => "was done",
         Status::Failed => "did not work",
         Status::Unknown => "has no known outcome",
+        Status::Settled => "is said to be done",
         Status::Rejected => "was rejected",
         Status::Expired => "expired",
         Status::Superseded => "was replaced",

@@ -35,10 +35,11 @@ const LOOKED_AT: usize = 200;
 /// How many channels are looked into for cards that anybody there may decide.
 const CHANNELS: usize = 10;
 
-const CLOSED: [Status; 7] = [
+const CLOSED: [Status; 8] = [
     Status::Done,
     Status::Failed,
     Status::Unknown,
+    Status::Settled,
     Status::Rejected,
     Status::Expired,
     Status::Superseded,

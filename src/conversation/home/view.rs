@@ -162,7 +162,9 @@ fn lately(blocks: &mut Vec<Value>, content: &Content) {
     let lines = content.lately.items.iter().map(|Item { record, link }| {
         let line = Text::new().bold(record.act());
         let line = match record.status {
-            Status::Done | Status::Failed | Status::Unknown => line.plain(format!(" {}", replies::words(record))),
+            Status::Done | Status::Failed | Status::Unknown | Status::Settled => {
+                line.plain(format!(" {}", replies::words(record)))
+            }
             _ => line,
         };
         let line = line.plain(" · ").join(record.decision_line());

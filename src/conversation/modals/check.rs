@@ -64,11 +64,15 @@ pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline:
         Ok(filled) => filled,
         Err(wrong) => return Checked::Wrong(form::errors(&form, wrong)),
     };
-    if form.changed(&entered).next().is_none() {
-        let nothing = [(String::new(), "Nothing is different yet.".to_owned())];
-        return Checked::Wrong(form::errors(&form, nothing.into()));
+    let nothing = || {
+        let place = form.changed(&entered).next().unwrap_or_default().to_owned();
+        Checked::Wrong(form::errors(&form, [(place, "Nothing is different yet.".to_owned())].into()))
+    };
+    if filled == *before {
+        return nothing();
     }
     let error = match deadline.within(LOOKING, kind.prepare(&filled)).await {
+        Some(Ok(proposal)) if same_but_for_its_id(&proposal.parameters, before) => return nothing(),
         Some(Ok(proposal)) => return Checked::Fine(filled, Box::new(proposal)),
         Some(Err(error)) => error,
         None => return Checked::Unchecked(filled),
@@ -81,6 +85,19 @@ pub async fn check(kind: &dyn ActionKind, before: &Value, view: &View, deadline:
         }
     };
     Checked::Wrong(form::errors(&form, wrong::by_field(error, place)))
+}
+
+/// Whether what would be done is what was to be done before. What is created gets a new id each time.
+fn same_but_for_its_id(parameters: &Value, before: &Value) -> bool {
+    let rest = |value: &Value| match value {
+        Value::Object(fields) => {
+            let mut fields = fields.clone();
+            fields.remove("id");
+            Value::Object(fields)
+        }
+        other => other.clone(),
+    };
+    rest(parameters) == rest(before)
 }
 
 /// Keeps the window open with what was entered, and says that checking took too long.

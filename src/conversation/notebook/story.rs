@@ -171,6 +171,17 @@ impl Story<'_> {
             }
             AuditKind::Ran => {}
             AuditKind::Attached => self.attached(event),
+            AuditKind::PolicyChanged if detail["policy"].is_object() => {
+                let digest = |name: &str| inline(detail[name].as_str().unwrap_or("unknown"));
+                let what = format!(
+                    "The policy changed meanwhile: the settings of now say otherwise who may decide about {card}. So its digest \
+                     is `{}` and no longer `{}`. {}",
+                    digest("digest"),
+                    digest("before"),
+                    cards::policy(&detail["policy"], self.people)
+                );
+                self.at(event, &what, None);
+            }
             AuditKind::PolicyChanged => {
                 self.told(event, &format!("Who may decide about {card} was changed in the settings."));
             }
@@ -180,7 +191,15 @@ impl Story<'_> {
             }
             AuditKind::Settled => {
                 let by = if event.by.is_some() { format!("**{who}**") } else { "A later look".to_owned() };
-                self.told(event, &format!("{by} settled what became of {card}."));
+                let Some(summary) = detail["summary"].as_str().map(|summary| self.people.named(summary)) else {
+                    return self.told(event, &format!("{by} settled what became of {card}."));
+                };
+                let what = match detail["status"].as_str() {
+                    Some("settled") => format!("{by} said that {card} was done, and it was read back once more:"),
+                    Some("failed") => format!("{by} gave {card} up:"),
+                    _ => format!("{by} settled what became of {card}:"),
+                };
+                self.at(event, &what, Some(&summary));
             }
             AuditKind::Rated => {
                 let how = if detail["helped"] == true { "helpful" } else { "not helpful" };
@@ -324,6 +343,8 @@ fn why_refused(word: &str) -> String {
         "typed" => "this needs the button, and they typed".to_owned(),
         "not an approver" => "they are not among those who may decide".to_owned(),
         "own request" => "nobody may approve their own request here".to_owned(),
+        "not to be edited" => "they may not edit it".to_owned(),
+        "group not looked up" => "the user groups could not be looked up".to_owned(),
         "twice" => "they had approved before, and each person counts once".to_owned(),
         other => inline(other),
     }

@@ -158,7 +158,7 @@ fn button_of(follow_up: &FollowUp, approval: &ApprovalId) -> serde_json::Value {
     let button = blocks::button(action, label, approval.as_str());
     match follow_up {
         FollowUp::MarkDone => {
-            let asked = "The record will say that you looked and found it done. I will not look again.";
+            let asked = "I read it back once more. If I cannot see it there, the record says that you say so.";
             blocks::confirmed(button, "Mark as done?", asked, label, "Go back")
         }
         _ => button,

@@ -70,9 +70,14 @@ pub enum Probed {
     Happened(Outcome),
     /// It did not happen, and can be sent again.
     DidNotHappen,
-    /// It cannot be told.
-    CannotTell {
+    /// It was read back, and is neither as it was nor as it was to be.
+    Otherwise {
         /// What was read back.
+        evidence: Text,
+    },
+    /// It cannot be told: it could not be read back.
+    CannotTell {
+        /// Why not.
         evidence: Text,
     },
 }

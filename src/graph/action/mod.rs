@@ -29,7 +29,7 @@ pub use self::{
     outcome::{ErrorKind, Outcome},
     portions::{Portion, Portions, Progress},
     reader::Reader,
-    record::{ActionRecord, Edit, Replacement, Undo, digest_of},
+    record::{ActionRecord, Edit, Replacement, Settlement, Undo, digest_of},
     scope::Scope,
     status::{IllegalMove, Status},
     wish::Wish,

@@ -24,6 +24,11 @@ pub enum Outcome {
         /// One sentence for people, saying what to do.
         summary: Text,
     },
+    /// It may have happened, and a person says that it did.
+    Settled {
+        /// Who says so, and what was read back.
+        summary: Text,
+    },
     /// It may have happened.
     Unknown {
         /// What was sent, what was read back, what to do.
@@ -35,7 +40,10 @@ impl Outcome {
     /// The sentence for people.
     pub fn summary(&self) -> &Text {
         match self {
-            Self::Done { summary, .. } | Self::Failed { summary, .. } | Self::Unknown { summary } => summary,
+            Self::Done { summary, .. }
+            | Self::Failed { summary, .. }
+            | Self::Settled { summary }
+            | Self::Unknown { summary } => summary,
         }
     }
 
@@ -44,6 +52,7 @@ impl Outcome {
         match self {
             Self::Done { .. } => Status::Done,
             Self::Failed { .. } => Status::Failed,
+            Self::Settled { .. } => Status::Settled,
             Self::Unknown { .. } => Status::Unknown,
         }
     }

@@ -81,6 +81,9 @@ pub struct ActionRecord {
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// Who settled an outcome that was not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Settlement>,
     /// The action that would put things back, as name and parameters; worked out before execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Undo>,
@@ -138,6 +141,15 @@ pub struct Edit {
     /// The window it was entered in, by Slack's name: the same window sent again changes nothing more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
+}
+
+/// Whose press settled an outcome that was not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settlement {
+    /// Who.
+    pub by: UserId,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// The action that puts things back.

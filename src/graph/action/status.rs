@@ -22,6 +22,8 @@ pub enum Status {
     Failed,
     /// It may have happened; a person has to look.
     Unknown,
+    /// A person says that it happened; it was read back, and could not be seen there.
+    Settled,
     /// A person said no.
     Rejected,
     /// Nobody answered in time.
@@ -34,7 +36,7 @@ pub enum Status {
 
 impl Status {
     /// Every status, in the order of a life.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Proposed,
         Self::Pending,
         Self::Approved,
@@ -42,6 +44,7 @@ impl Status {
         Self::Done,
         Self::Failed,
         Self::Unknown,
+        Self::Settled,
         Self::Rejected,
         Self::Expired,
         Self::Superseded,
@@ -59,8 +62,8 @@ impl Status {
             (Approved, Failed | Cancelled) => true, // refused at execution: changed target, digest, stop
             (Intent, Intent) => true,               // sent again, with evidence that it had not happened
             (Intent, Done | Failed | Unknown) => true,
-            (Unknown, Done | Failed) => true, // a person, or a later look, settled it
-            (Rejected, Rejected) => true,     // the reason was added
+            (Unknown, Done | Failed | Settled) => true, // a person, or a later look, settled it
+            (Rejected, Rejected) => true,               // the reason was added
             _ => false,
         }
     }
@@ -80,6 +83,7 @@ impl Status {
             Self::Done => "done",
             Self::Failed => "failed",
             Self::Unknown => "unknown",
+            Self::Settled => "settled",
             Self::Rejected => "rejected",
             Self::Expired => "expired",
             Self::Superseded => "superseded",
@@ -110,7 +114,8 @@ mod tests {
 
     #[test]
     fn an_ended_action_stays_ended() {
-        for ended in [Status::Done, Status::Failed, Status::Rejected, Status::Expired, Status::Superseded] {
+        use Status::*;
+        for ended in [Done, Failed, Settled, Rejected, Expired, Superseded] {
             for next in Status::ALL {
                 let reason = (ended, next) == (Status::Rejected, Status::Rejected);
                 assert_eq!(ended.may_become(next), reason, "{ended} → {next}");

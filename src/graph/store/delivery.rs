@@ -103,8 +103,12 @@ pub enum News {
     Explained,
     /// Somebody wants it to be looked up once more whether it happened.
     CheckAgain,
-    /// Somebody has looked, and said how it ended; the record has it.
+    /// Somebody says that it happened: it is looked up once more, and what they say is kept.
+    SaidDone,
+    /// Somebody gave it up; the record has it.
     Settled,
+    /// Somebody said that it happened, and somebody else had settled it before.
+    CameLate,
 }
 
 /// A mailbox entry with its position.

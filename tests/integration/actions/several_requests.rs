@@ -55,7 +55,7 @@ async fn to_the_end(bench: &Bench, name: &str, parameters: Value) -> Outcome {
             Performed::NoAnswer { .. } => match bench.action(name).probe(&record).await {
                 Probed::Happened(outcome) => return outcome,
                 Probed::DidNotHappen => {}
-                Probed::CannotTell { evidence } => panic!("{}", evidence.words()),
+                Probed::Otherwise { evidence } | Probed::CannotTell { evidence } => panic!("{}", evidence.words()),
             },
         }
     }

@@ -126,7 +126,7 @@ async fn a_target_that_changed_is_noticed() {
         @"“Math Hints” was changed since the card was shown, so nothing was changed. Ask again for a fresh card."
     );
     let probed = bench.action("update_experiment").probe(&update).await;
-    let Probed::CannotTell { evidence } = probed else { panic!("{probed:?}") };
+    let Probed::Otherwise { evidence } = probed else { panic!("{probed:?}") };
     assert_snapshot!(evidence.words(), @"Reading back “Math Hints”: changed are none; not changed are Conditions.");
 }
 

@@ -161,102 +161,6 @@ async fn a_record_offers_the_way_back() {
     bot.finish().await;
 }
 
-/// It was sent, no answer came, and it cannot be read back.
-async fn unknown(bot: &TestBot) -> Thread<'_> {
-    let mut thread = card(bot).await;
-    bot.upgrade.loses_next_answer();
-    thread.press("bo", "Start experiment").await;
-    eventually("a word about it", || thread.last().contains("No answer")).await;
-    bot.upgrade.is_down(Some(Down::Closed));
-    bot.clock.advance(Duration::from_secs(5));
-    bot.settled().await;
-    thread.heard();
-    thread
-}
-
-async fn impatient() -> TestBot {
-    TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_secs(1)).await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_outcome_is_looked_up_again() {
-    let bot = impatient().await;
-    let mut thread = unknown(&bot).await;
-    thread.clicks("ana", "Check again").await;
-    assert_snapshot!(thread.heard(), @"
-    @ana *Start “Math Hints”*: I looked again, and it still cannot be told. When it was sent, the connection was closed. UpGrade could not be read back (the connection was closed). It may or may not have happened: please look before asking again.
-    Please look at the platform itself, then press Mark as done or Abandon on the card.
-    ");
-    bot.upgrade.is_well();
-    thread.clicks("ana", "Check again").await;
-    assert_snapshot!(thread.heard(), @"
-    *Start “Math Hints”?*
-    *Status*  inactive → *enrolling (running)*
-    *Context*  `assign-prog`
-    *Conditions*  control 50%, variant 50%
-    *Decision points*  SelectSection / absolute_value_plot_equality
-    *Enrolled*  nobody
-    *Same points*  no other live experiment
-    Approved by @bo · ‹time›
-    ✅ Started “Math Hints”: it is enrolling now.
-    Asked by @ana · digest `‹id›`
-    [Undo: stop it again]
-    ---
-    @ana I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
-    ");
-    thread.clicks("cy", "Check again").await;
-    assert_eq!(thread.told("cy").lines().count(), 1, "it is settled");
-    assert_eq!(bot.upgrade.effects().len(), 1, "nothing is sent by looking");
-    bot.finish().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_outcome_is_settled_by_a_person() {
-    for (button, words) in [("Mark as done", "marked as done"), ("Abandon", "given up")] {
-        let bot = impatient().await;
-        let mut thread = unknown(&bot).await;
-        thread.clicks("bo", button).await;
-        let heard = thread.heard();
-        assert!(heard.contains(words), "{heard}");
-        match button {
-            "Abandon" => assert_snapshot!(heard, @"
-            *Start “Math Hints”?*
-            *Status*  inactive → *enrolling (running)*
-            *Context*  `assign-prog`
-            *Conditions*  control 50%, variant 50%
-            *Decision points*  SelectSection / absolute_value_plot_equality
-            *Enrolled*  nobody
-            *Same points*  no other live experiment
-            Approved by @bo · ‹time›
-            ❌ @bo has looked and gave it up. I will not try it again by myself.
-            Asked by @ana · digest `‹id›`
-            [Try again]
-            ---
-            @bo settled *Start “Math Hints”*: it is given up. I will not try it again by myself.
-            "),
-            _ => assert_snapshot!(heard, @"
-            *Start “Math Hints”?*
-            *Status*  inactive → *enrolling (running)*
-            *Context*  `assign-prog`
-            *Conditions*  control 50%, variant 50%
-            *Decision points*  SelectSection / absolute_value_plot_equality
-            *Enrolled*  nobody
-            *Same points*  no other live experiment
-            Approved by @bo · ‹time›
-            ✅ @bo has looked and marked it as done: Started “Math Hints”: it is enrolling now.
-            Asked by @ana · digest `‹id›`
-            [Undo: stop it again]
-            ---
-            @bo settled *Start “Math Hints”*: it is marked as done.
-            "),
-        }
-        thread.clicks("cy", button).await;
-        assert!(thread.told("cy").contains("approved this"), "it is settled");
-        assert_eq!(bot.upgrade.effects().len(), 1);
-        bot.finish().await;
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn what_failed_is_tried_again_with_a_card_of_its_own() {
     let bot = TestBot::start().await;
@@ -300,11 +204,11 @@ async fn a_target_that_changed_since_is_left_alone_and_both_states_are_told() {
     It is inactive in assign-prog.
     Simulated with the platform's own draw. Chance moves each number: 19 times in 20 by at most 29.
     Approved by @bo · ‹time›
-    ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.
+    ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. *Try again* makes a card that shows it as it is now.
     Asked by @ana · digest `‹id›`
     [Try again]
     ---
-    @ana, @bo *Change the weights of “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.
+    @ana, @bo *Change the weights of “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Conditions* control 50%, variant 50% → control 60%, variant 40%; *Last changed* ‹moment› → ‹moment›. *Try again* makes a card that shows it as it is now.
     ");
     assert_eq!(bot.done_to_platform().len(), 1);
     thread.clicks("ana", "again").await;
@@ -332,7 +236,7 @@ async fn a_status_that_changed_since_is_told_on_a_card_about_something_else() {
     thread.clicks("bo", "approve").await;
     let told = without_moments(&thread.heard());
     let line = told.lines().find(|line| line.contains("changed since")).unwrap_or_default();
-    assert_snapshot!(line, @"❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running); *Last changed* ‹moment› → ‹moment›. A fresh card shows it as it is.");
+    assert_snapshot!(line, @"❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running); *Last changed* ‹moment› → ‹moment›. *Try again* makes a card that shows it as it is now.");
     assert_eq!(bot.done_to_platform().len(), 1, "only the start");
     bot.finish().await;
 }

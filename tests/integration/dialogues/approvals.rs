@@ -313,11 +313,11 @@ async fn what_was_changed_since_the_card_was_shown_is_left_alone() {
     *Enrolled*  nobody
     *Same points*  no other live experiment
     Approved by @bo · ‹time›
-    ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). A fresh card shows it as it is.
+    ❌ It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). *Try again* makes a card that shows it as it is now.
     Asked by @ana · digest `‹id›`
     [Try again]
     ---
-    @ana, @bo *Start “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). A fresh card shows it as it is.
+    @ana, @bo *Start “Math Hints”* did not work. It was changed since this card was shown, so nothing was done. On the card, and now: *Status* inactive → enrolling (running). *Try again* makes a card that shows it as it is now.
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
 

@@ -218,6 +218,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         replaced_by: None,
         cut_short: false,
         under: None,
+        settled: None,
     }
 }
 

@@ -214,7 +214,7 @@ impl Field {
             Self::Conditions => view
                 .conditions
                 .iter()
-                .map(|c| json!({ "code": c.condition_code, "weight": summary::two_decimals(c.assignment_weight) }))
+                .map(|c| json!({ "code": c.condition_code, "weight": summary::as_shown(c.assignment_weight) }))
                 .collect(),
             Self::DecisionPoints => view
                 .decision_points
@@ -242,7 +242,7 @@ impl Field {
             Self::Tags => changes.tags.as_ref().map(|tags| json!(tags)),
             Self::Conditions => changes.conditions.as_ref().map(|conditions| {
                 let values = conditions.iter();
-                values.map(|c| json!({ "code": c.code, "weight": summary::two_decimals(c.weight) })).collect()
+                values.map(|c| json!({ "code": c.code, "weight": summary::as_shown(c.weight) })).collect()
             }),
             Self::DecisionPoints => changes
                 .decision_points
@@ -371,7 +371,7 @@ pub(super) fn own_code(code: &str, point: &str) -> GivenPayload {
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
-            (Some(a), Some(b)) => (a - b).abs() < 0.015,
+            (Some(a), Some(b)) => (a - b).abs() < 0.000_05,
             _ => a == b,
         },
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),

@@ -84,7 +84,9 @@ pub(super) async fn ended_badly(action: &dyn ActionKind, record: &ActionRecord, 
         Error::Faulted { reason } => Performed::Ended(match action.probe(record).await {
             Probed::Happened(outcome) => outcome,
             Probed::DidNotHappen => failed(ErrorKind::Api, outcomes::faulted(&reason)),
-            Probed::CannotTell { .. } => Outcome::Unknown { summary: outcomes::faulted_and_open(&reason) },
+            Probed::Otherwise { .. } | Probed::CannotTell { .. } => {
+                Outcome::Unknown { summary: outcomes::faulted_and_open(&reason) }
+            }
         }),
         error => Performed::Ended(failed(access::kind(&error), not_done(&error))),
     }

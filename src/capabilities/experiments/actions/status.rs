@@ -256,9 +256,9 @@ impl ActionKind for UpdateStatus {
         match self.0.single(change.experiment).await {
             Ok(now) if is_there(&now.view) => Probed::Happened(done(record, result(&change))),
             Ok(now) if record.preconditions["status"] == json!(now.view.state) => Probed::DidNotHappen,
-            Ok(now) => Probed::CannotTell { evidence: outcomes::elsewhere(&now.view.name, &now.view.state.display()) },
+            Ok(now) => Probed::Otherwise { evidence: outcomes::elsewhere(&now.view.name, &now.view.state.display()) },
             Err(Error::NotFound { .. }) => {
-                Probed::CannotTell { evidence: outcomes::gone_meanwhile(&change.experiment_name) }
+                Probed::Otherwise { evidence: outcomes::gone_meanwhile(&change.experiment_name) }
             }
             Err(error) => cannot_read_back(&error),
         }

@@ -182,7 +182,7 @@ impl ActionKind for UpdateExperiment {
         let now = match self.0.single(changes.experiment).await {
             Ok(experiment) => experiment.view,
             Err(Error::NotFound { .. }) => {
-                return Probed::CannotTell { evidence: outcomes::gone_meanwhile(&changes.experiment_name) };
+                return Probed::Otherwise { evidence: outcomes::gone_meanwhile(&changes.experiment_name) };
             }
             Err(error) => return cannot_read_back(&error),
         };
@@ -198,7 +198,7 @@ impl ActionKind for UpdateExperiment {
         let labels = |fields: Vec<Field>| fields.into_iter().map(Field::label).collect::<Vec<_>>();
         let there = changes.fields().filter(|field| !lacking.contains(field)).collect();
         let evidence = outcomes::partly(&changes.experiment_name, &labels(there), &labels(lacking));
-        Probed::CannotTell { evidence }
+        Probed::Otherwise { evidence }
     }
 }
 

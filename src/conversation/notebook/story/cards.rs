@@ -93,11 +93,11 @@ impl<'a> Cards<'a> {
         let reason = detail["verdict"]["rejected"]["reason"].as_str();
         let what = match verdict(detail) {
             "approved" if detail["status"] == "pending" => {
-                format!("**{who}** approved {card}; more approvals were needed.")
+                format!("**{who}** approved {card}{}; more approvals were needed.", typed(detail))
             }
-            "approved" => format!("**{who}** approved {card}."),
+            "approved" => format!("**{who}** approved {card}{}.", typed(detail)),
             "rejected" if reason.is_some() => format!("**{who}** rejected {card} and said why:"),
-            "rejected" => format!("**{who}** rejected {card}."),
+            "rejected" => format!("**{who}** rejected {card}{}.", typed(detail)),
             "expired" => match self.told(event).and_then(|told| told.so_far(people)) {
                 None => format!("{} expired: nobody decided in time.", capital(&card)),
                 Some(so_far) => format!("{} expired: {so_far} when the time was over.", capital(&card)),
@@ -105,7 +105,7 @@ impl<'a> Cards<'a> {
             "cancelled" if self.told(event).is_some_and(|told| told.is_of_another(event)) => {
                 format!("**{who}** closed {card}.")
             }
-            "cancelled" => format!("**{who}** withdrew {card}."),
+            "cancelled" => format!("**{who}** withdrew {card}{}.", typed(detail)),
             "superseded" => {
                 let newer = detail["replaced_by"].as_str().and_then(|action| self.number(action));
                 let newer = newer.unwrap_or_else(|| "a newer request".to_owned());
@@ -151,11 +151,19 @@ impl<'a> Cards<'a> {
         let _ = writeln!(out, "#### C{}{title}\n", &number[1..]);
         let _ = writeln!(out, "{} · Countersign showed this card.\n", time(event.at));
         let facts = card["facts"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if !facts.is_empty() {
+        let text = |fact: &Value, name: &str| fact[name].as_str().map_or_else(|| "–".to_owned(), inline);
+        let (changes, others): (Vec<_>, Vec<_>) = facts.iter().partition(|fact| fact["before"].is_string());
+        if !changes.is_empty() {
             out.push_str("| | Before | After |\n| --- | --- | --- |\n");
-            for fact in facts {
-                let text = |name: &str| fact[name].as_str().map_or_else(|| "–".to_owned(), inline);
-                let _ = writeln!(out, "| {} | {} | {} |", text("label"), text("before"), text("after"));
+            for fact in changes {
+                let _ =
+                    writeln!(out, "| {} | {} | {} |", text(fact, "label"), text(fact, "before"), text(fact, "after"));
+            }
+            out.push('\n');
+        }
+        if !others.is_empty() {
+            for fact in others {
+                let _ = writeln!(out, "- {}: {}", text(fact, "label"), text(fact, "after"));
             }
             out.push('\n');
         }
@@ -241,6 +249,7 @@ impl<'a> Told<'a> {
         let stopped = &outcome.detail["stopped"];
         match (outcome.detail["status"].as_str().unwrap_or("settled"), settled_by) {
             ("done", Some(by)) => format!("{decision}; outcome not known; marked as done by {by}"),
+            ("settled", Some(by)) => format!("{decision}; outcome not known; {by} says that it was done"),
             ("failed", Some(by)) => format!("{decision}; outcome not known; given up by {by}"),
             ("done", None) if !stopped.is_null() => format!("{decision}; {}", self::stopped(stopped)),
             ("unknown", _) => format!("{decision}; the outcome is not known"),
@@ -274,6 +283,11 @@ pub(super) fn stopped(detail: &Value) -> String {
     }
 }
 
+/// ` by typing “yes”`, where it was not a button.
+fn typed(detail: &Value) -> String {
+    detail["how"]["typed"].as_str().map(|words| format!(" by typing “{}”", inline(words))).unwrap_or_default()
+}
+
 /// The word of a verdict, which may carry a reason.
 fn verdict(detail: &Value) -> &str {
     match &detail["verdict"] {
@@ -284,7 +298,7 @@ fn verdict(detail: &Value) -> &str {
 }
 
 /// Who could decide, in a sentence.
-fn policy(policy: &Value, people: &People) -> String {
+pub(super) fn policy(policy: &Value, people: &People) -> String {
     let named = |list: &Value| {
         let approvers = list.as_array().into_iter().flatten().map(|approver| match approver {
             Value::String(word) if word == "channel" => "anyone in the channel".to_owned(),

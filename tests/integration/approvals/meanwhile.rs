@@ -1,0 +1,69 @@
+//! The settings say otherwise who may decide while a card is open.
+
+use std::sync::Arc;
+
+use countersign::conversation::notebook::{Notebook, Redaction};
+use insta::assert_snapshot;
+
+use crate::support::{
+    bot::TestBot,
+    thread::{Thread, normalised},
+};
+
+/// The lines of the thread's notebook in which somebody presses, decides, or the policy changes.
+async fn told(bot: &TestBot, thread: &Thread<'_>) -> String {
+    let (team, channel) =
+        bot.slack.look(|world| (world.team.clone(), world.channel("experiments").unwrap().id.clone()));
+    let id = countersign::ids::ThreadId { team, channel, root: thread.root.clone() };
+    let notebook = Notebook::new(bot.store(), Arc::new(bot.clock.clone()), None, Redaction::default());
+    let exported = notebook.export(&id).await.unwrap();
+    let markdown = String::from_utf8(exported.markdown.bytes).unwrap();
+    let of_interest =
+        |line: &&str| ["did not count", "policy changed", "approved card"].iter().any(|w| line.contains(w));
+    let lines = markdown.lines().filter(of_interest).map(|line| line.split_once(" · ").map_or(line, |(_, what)| what));
+    let word = |word: &str| {
+        let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let is_digest = bare.len() == 64 && bare.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_digest { word.replace(bare, "‹digest›") } else { word.to_owned() }
+    };
+    let lines = lines.map(|line| line.split(' ').map(word).collect::<Vec<_>>().join(" "));
+    normalised(&lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_decide_now_is_noted_and_shown_at_the_first_press() {
+    let mut bot = TestBot::decided_by(&["U2"]).await;
+    let root = bot.user("ana").says("start Math Hints").await.root.clone();
+    bot.stop().await;
+    bot.config.approvals.approvers = vec!["U3".to_owned()];
+    bot.run().await;
+    let mut thread = Thread::new(&bot, "experiments", root);
+    thread.heard();
+    thread.clicks("bo", "Start experiment").await;
+    assert_snapshot!(thread.told("bo"), @"
+    You cannot decide about this.
+    Who may decide: @cy.
+    ");
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    Asked by @ana · @cy may decide · until ‹time› · digest `‹id›`
+    [Start experiment] [Don't start] [Edit…] [Show all]
+    ");
+    thread.clicks("bo", "Edit…").await;
+    assert_eq!(thread.heard(), "", "it is noted once");
+    thread.says("cy", "yes").await;
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    assert_snapshot!(told(&bot, &thread).await, @"
+    The policy changed meanwhile: the settings of now say otherwise who may decide about card 1. So its digest is `‹digest›` and no longer `‹digest›`. Who could decide: @U3; one approval was needed.
+    **@U2** tried to decide about card 1, and it did not count: they are not among those who may decide.
+    **@U2** tried to decide about card 1, and it did not count: they may not edit it.
+    **@U3** approved card 1 by typing “yes”.
+    ");
+    bot.finish().await;
+}

@@ -1,0 +1,191 @@
+//! An outcome that is not known: looked up again, or settled by somebody who may.
+
+use std::time::Duration;
+
+use countersign::sandbox::upgrade::faults::{Down, When};
+use insta::assert_snapshot;
+
+use crate::support::{
+    bot::{TestBot, eventually},
+    thread::Thread,
+};
+
+/// It was sent, no answer came, and it cannot be read back.
+async fn unknown(bot: &TestBot) -> Thread<'_> {
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    bot.upgrade.loses_next_answer();
+    thread.press("bo", "Start experiment").await;
+    eventually("a word about it", || thread.last().contains("No answer")).await;
+    bot.upgrade.is_down(Some(Down::Closed));
+    bot.clock.advance(Duration::from_secs(5));
+    bot.settled().await;
+    thread.heard();
+    thread
+}
+
+async fn impatient() -> TestBot {
+    TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_secs(1)).await
+}
+
+/// The last word about it, and its buttons.
+fn end_of_card(heard: &str) -> String {
+    let lines = heard.lines().skip_while(|line| !line.starts_with("Approved by"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_outcome_is_looked_up_again() {
+    let bot = impatient().await;
+    let mut thread = unknown(&bot).await;
+    thread.clicks("ana", "Check again").await;
+    assert_snapshot!(thread.heard(), @"
+    @ana *Start “Math Hints”*: I looked again, and it still cannot be told. UpGrade could not be read back (the connection was closed).
+    Please look at the platform itself, then press Mark as done or Abandon on the card.
+    ");
+    bot.upgrade.is_well();
+    thread.clicks("ana", "Check again").await;
+    assert_snapshot!(thread.heard(), @"
+    *Start “Math Hints”?*
+    *Status*  inactive → *enrolling (running)*
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / absolute_value_plot_equality
+    *Enrolled*  nobody
+    *Same points*  no other live experiment
+    Approved by @bo · ‹time›
+    ✅ Started “Math Hints”: it is enrolling now.
+    Asked by @ana · digest `‹id›`
+    [Undo: stop it again]
+    ---
+    @ana, @bo I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
+    ");
+    thread.clicks("cy", "Check again").await;
+    assert_eq!(thread.told("cy").lines().count(), 1, "it is settled");
+    assert_eq!(bot.upgrade.effects().len(), 1, "nothing is sent by looking");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_to_be_done_and_reads_so_is_done() {
+    let bot = impatient().await;
+    let mut thread = unknown(&bot).await;
+    bot.upgrade.is_well();
+    thread.clicks("bo", "Mark as done").await;
+    assert_snapshot!(end_of_card(&thread.heard()), @"
+    Approved by @bo · ‹time›
+    ✅ Started “Math Hints”: it is enrolling now.
+    Asked by @ana · digest `‹id›`
+    [Undo: stop it again]
+    ---
+    @bo, @ana I looked again, and it happened. *Start “Math Hints”*: Started “Math Hints”: it is enrolling now.
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_to_be_done_and_cannot_be_read_back_is_that_word_alone() {
+    let bot = impatient().await;
+    let mut thread = unknown(&bot).await;
+    thread.clicks("bo", "Mark as done").await;
+    assert_snapshot!(end_of_card(&thread.heard()), @"
+    Approved by @bo · ‹time›
+    ❔ @bo says that it was done. UpGrade could not be read back (the connection was closed).
+    Asked by @ana · digest `‹id›`
+    ---
+    *Start “Math Hints”*: @bo says that it was done. UpGrade could not be read back (the connection was closed).
+    ");
+    thread.clicks("cy", "Abandon").await;
+    assert_snapshot!(thread.told("cy"), @"@bo settled this a moment ago. The card says how.");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_given_up_says_by_whom() {
+    let bot = impatient().await;
+    let mut thread = unknown(&bot).await;
+    thread.clicks("bo", "Abandon").await;
+    assert_snapshot!(end_of_card(&thread.heard()), @"
+    Approved by @bo · ‹time›
+    ❌ @bo gave it up; whether it happened is not known.
+    Asked by @ana · digest `‹id›`
+    [Try again]
+    ---
+    @bo gave up *Start “Math Hints”*; whether it happened is not known. I will not try it again by myself.
+    ");
+    thread.clicks("cy", "Mark as done").await;
+    assert_snapshot!(thread.told("cy"), @"@bo settled this a moment ago. The card says how.");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
+    let bot = TestBot::with_settings(|config| {
+        config.upgrade.timeout = Duration::from_secs(1);
+        config.approvals.approvers = vec!["U1".to_owned(), "U2".to_owned()];
+        config.approvals.own_request = false;
+    })
+    .await;
+    let mut thread = unknown(&bot).await;
+    bot.upgrade.is_well();
+    let elsewhere = bot.user("cy").says("cancel Math Hints").await;
+    elsewhere.clicks("bo", "Cancel experiment").await;
+    for (who, button) in [("ana", "Mark as done"), ("cy", "Mark as done"), ("cy", "Abandon"), ("cy", "Try again")] {
+        thread.clicks(who, button).await;
+    }
+    assert_snapshot!(thread.told("ana"), @"
+    You asked for this, so another person has to say that it was done.
+    Who may settle it: @bo, but not the person who asked.
+    ");
+    assert_snapshot!(thread.told("cy"), @"
+    You cannot settle this. You can press Check again.
+    Who may settle it: @bo, but not the person who asked.
+    ---
+    You cannot settle this. You can press Check again.
+    Who may settle it: @bo, but not the person who asked.
+    ---
+    You cannot settle this. You can press Check again.
+    Who may settle it: @bo, but not the person who asked.
+    ");
+    assert_eq!(thread.heard(), "", "nothing was settled");
+    thread.clicks("cy", "Check again").await;
+    assert_snapshot!(thread.heard(), @"
+    @cy *Start “Math Hints”*: I looked again, and it still cannot be told. Reading back, “*Math Hints*” is cancelled (completed).
+    Please look at the platform itself, then press Mark as done or Abandon on the card.
+    ");
+    thread.clicks("bo", "Mark as done").await;
+    assert_snapshot!(end_of_card(&thread.heard()), @"
+    Approved by @bo · ‹time›
+    ❔ @bo says that it was done, but I read something else. Reading back, “*Math Hints*” is cancelled (completed).
+    Asked by @ana · digest `‹id›`
+    ---
+    *Start “Math Hints”*: @bo says that it was done, but I read something else. Reading back, “*Math Hints*” is cancelled (completed).
+    ");
+    thread.clicks("cy", "Abandon").await;
+    assert_snapshot!(thread.told("cy"), @"@bo settled this a moment ago. The card says how.");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_are_told_that_it_did_not_happen_who_were_told_that_it_is_not_known() {
+    let bot = impatient().await;
+    let mut thread = bot.user("ana").says("start Math Hints").await;
+    bot.upgrade.fails_next(503, When::BeforeEffect, Some("POST /api/experiments/state"));
+    thread.press("bo", "Start experiment").await;
+    eventually("a word about it", || thread.last().contains("No answer")).await;
+    bot.upgrade.is_down(Some(Down::Closed));
+    bot.clock.advance(Duration::from_secs(5));
+    bot.settled().await;
+    thread.heard();
+    bot.upgrade.is_well();
+    thread.clicks("cy", "Check again").await;
+    assert_snapshot!(end_of_card(&thread.heard()), @"
+    Approved by @bo · ‹time›
+    ❌ I looked again: it did not happen. Nothing was changed.
+    Asked by @ana · digest `‹id›`
+    [Try again]
+    ---
+    @cy, @ana, @bo *Start “Math Hints”*: I looked again: it did not happen. Nothing was changed.
+    ");
+    assert!(bot.upgrade.effects().is_empty());
+    bot.finish().await;
+}
