@@ -30,6 +30,8 @@ pub mod log;
 mod mind;
 mod news;
 mod nodes;
+mod numbers;
+mod offered;
 pub mod outcomes;
 pub mod plan;
 pub mod quick;
@@ -39,4 +41,4 @@ pub mod state;
 mod tools;
 mod view;
 
-pub use crate::model::rules::lets_go;
+pub use crate::model::rules::{lets_go, spared};

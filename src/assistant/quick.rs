@@ -12,6 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
+use super::replies;
 use crate::{
     capabilities::{
         Registry, ToolError,
@@ -25,7 +26,7 @@ use crate::{
     clock::{Clock, Timestamp, ago},
     graph::action::{ErrorKind, Reader},
     model::watched::Pulse,
-    reply::{Reply, Text},
+    reply::{Part, Reply, Text},
 };
 
 /// How long somebody waits for the platform.
@@ -124,6 +125,9 @@ impl QuickAnswers {
             Some(status) => Which { status: Some(status.stored().to_owned()), ..Which::default() },
             None => match self.read("get_context_metadata", json!({}), until).await {
                 Ok(contexts) if contexts.answer.get(filter).is_none() => {
+                    if let Some(status) = rules::status_nearly_meant(filter) {
+                        return replies::not_a_list(filter, status);
+                    }
                     let reply = contexts::contexts_reply(&contexts.answer, Some(filter));
                     return self.aged(reply, &contexts);
                 }
@@ -141,7 +145,7 @@ impl QuickAnswers {
     pub async fn show(&self, name: &str) -> Reply {
         match self.read("get_experiment_details", json!({ "experiment_id": name }), deadline()).await {
             Ok(fact) => self.aged(details::details_reply(&fact.answer, Form::Normal), &fact),
-            Err(reply) => reply,
+            Err(reply) => listed(reply),
         }
     }
 
@@ -195,6 +199,16 @@ impl QuickAnswers {
             Some((answer, at)) => Ok(Fact { answer, at, fresh: false }),
             None => Err(failed),
         }
+    }
+}
+
+/// With what can be chosen as words: a private answer has no buttons.
+fn listed(mut reply: Reply) -> Reply {
+    let ids = reply.choices.len() > 1 && reply.choices.iter().all(|choice| choice.label.contains(", id "));
+    let labels = std::mem::take(&mut reply.choices).into_iter().map(|choice| choice.label.into()).collect();
+    match ids {
+        true => reply.and(Part::List(labels)).hint("Ask for one by its id, such as /upgrade show 1a2b3c4d."),
+        false => reply,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
         standing,
     },
     clock::Timestamp,
-    graph::action::{ErrorKind, MissingParameter},
+    graph::action::{ActionRecord, ErrorKind, MissingParameter},
     model::rules::{FIRST_STEPS, situation::Draft},
     reply::{Part, Reply, Text},
 };
@@ -51,6 +51,11 @@ pub fn examples() -> Reply {
         .choice("List experiments", "list experiments")
         .choice("Is UpGrade running?", "is UpGrade running?")
         .choice("What can you do?", "what can you do?")
+}
+
+/// The same, where a card is open: that comes first, and is said behind it.
+pub fn not_understood() -> Reply {
+    Reply::text("I'm not sure what you would like, so I did nothing.").choice("What can you do?", "what can you do?")
 }
 
 /// One question, with what may be meant as buttons.
@@ -177,6 +182,57 @@ pub fn card_is_open(title: &str, approve: &str, reject: &str) -> Reply {
             .bold(reject)
             .plain(" on it."),
     )
+}
+
+/// What was said fits nothing that the change in hand could take.
+pub fn no_part_of_it() -> Reply {
+    Reply::text("I did not understand that as a change of what was asked for, so nothing is different.")
+}
+
+/// Words where only a number will do; `question` is what it is for.
+pub fn needs_a_number(question: Option<&str>) -> Reply {
+    let reply = Reply::text("I need a whole number here, such as 5.").choice("Never mind", "never mind");
+    question.map_or(reply.clone(), |question| reply.and(Part::Text(question.into())))
+}
+
+/// Neither a context nor a status, but nearly the latter.
+pub fn not_a_list(asked: &str, status: &str) -> Reply {
+    Reply::text(
+        Text::from("There is no context or status ")
+            .code(shorten(asked, 60))
+            .plain(". Did you mean ")
+            .code(format!("/upgrade list {status}"))
+            .plain("?"),
+    )
+}
+
+/// With the cards that still wait, and what decides about them. Nothing more where none does.
+pub fn still_open(reply: Reply, open: &[ActionRecord]) -> Reply {
+    match open {
+        [] => reply,
+        [one] => reply
+            .and(Part::Text(
+                Text::new()
+                    .plain("The card is still open as it is: ")
+                    .bold(one.card.title.clone())
+                    .plain(" Its buttons decide."),
+            ))
+            .and(Part::Facts(says_now(one))),
+        several => reply
+            .and(Part::Text("These cards are still open, and their buttons decide:".into()))
+            .and(Part::List(several.iter().rev().map(|open| Text::new().bold(open.card.title.clone())).collect())),
+    }
+}
+
+/// What a card would change, in short.
+fn says_now(open: &ActionRecord) -> Vec<(String, Text)> {
+    let changes = open.card.facts.iter().filter(|fact| fact.before.is_some() || fact.label == "Starts");
+    changes.take(3).map(|fact| (fact.label.clone(), fact.after.clone())).collect()
+}
+
+/// On the card of another change, that an open one stays.
+pub fn stays_open(open: &ActionRecord) -> Text {
+    Text::from("The card that was open before stays open: ").plain(open.act()).plain(".")
 }
 
 /// The draft is gone.

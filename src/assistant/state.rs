@@ -33,7 +33,7 @@ use super::{
     context::ContextData,
     history::{History, shorten},
     log::Log,
-    outcomes,
+    offered, outcomes,
     plan::Plan,
 };
 use crate::{
@@ -49,13 +49,16 @@ use crate::{
         Message,
         rules::situation::{Analysis, Draft, TurnedDown},
     },
-    reply::Reply,
+    reply::{Choice, Part, Reply},
 };
 
 /// The longest message a turn works with, in characters.
 pub const LONGEST_MESSAGE: usize = 4_000;
 /// For how many turns a question about a draft stays open, and what was turned down can be corrected.
 pub const DRAFT_TURNS: u64 = 4;
+
+/// Buttons that answer no question.
+const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "list experiments", "what concepts can you explain?"];
 
 /// One struct with named fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,6 +83,9 @@ pub struct AgentState {
     /// The turn in which that was heard of.
     #[serde(skip_serializing_if = "is_zero")]
     pub turned_down_turn: u64,
+    /// What the last answer asked somebody to choose from; for the next message.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub offered: Vec<Choice>,
     /// The experiment that “it” means.
     pub last_experiment: Option<String>,
     /// Several requests of one message, each plan until its last step.
@@ -112,6 +118,9 @@ pub struct Turn {
     /// Whether that change came as it is, so that no words have to be understood.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub wished: bool,
+    /// Whether that change is what an open card asks for, corrected.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub corrects: bool,
     /// What the change still lacks, as the model sees it.
     pub missing: Vec<String>,
     /// What tools returned, by key, in the order of [`Self::reads`].
@@ -136,9 +145,12 @@ pub struct Turn {
 
 /// Whether the assistant waits in a thread for what a change still lacks.
 pub fn is_drafting(saved: Option<Saved>) -> bool {
-    let saved = saved.and_then(|saved| saved.restore().ok());
-    let checkpoint = saved.and_then(|value| serde_json::from_value::<Checkpoint<AgentState>>(value).ok());
-    checkpoint.is_some_and(|checkpoint| checkpoint.state.draft.is_some())
+    checkpoint(saved).is_some_and(|checkpoint| checkpoint.state.draft.is_some())
+}
+
+/// What is remembered of a thread, if it can be read.
+pub fn checkpoint(saved: Option<Saved>) -> Option<Checkpoint<AgentState>> {
+    serde_json::from_value(saved?.restore().ok()?).ok()
 }
 
 /// What says nothing is not stored.
@@ -195,6 +207,8 @@ impl State for AgentState {
         if self.draft.is_some() && number > self.draft_turn + DRAFT_TURNS {
             self.draft = None;
         }
+        let offered = std::mem::take(&mut self.offered);
+        let text = offered::picked(&offered, &text).map_or(text, |choice| choice.says.clone());
         self.turn = Turn { number, said: text, by: Some(said.by.clone()), at: said.at, ..Turn::default() };
         if let Some(Wish { action, parameters: Value::Object(params) }) = said.wish.clone() {
             self.turn.change = Some(Draft { action, params, asked: None });
@@ -244,6 +258,17 @@ impl AgentState {
         let change = Draft { action: record.name.clone(), params, asked: None };
         self.turned_down = Some(TurnedDown { change, reason: outcomes::reason_of(record).map(str::to_owned) });
         self.turned_down_turn = self.newest_turn();
+    }
+
+    /// Remembers what a question offers, so that it can be picked in words as well.
+    pub(super) fn remember_offer(&mut self, reply: &Reply) {
+        let asks = reply.parts.iter().any(|part| match part {
+            Part::Text(text) => text.words().trim_end().ends_with('?'),
+            _ => false,
+        });
+        let waits = self.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
+        self.offered = if asks && !waits { reply.choices.clone() } else { Vec::new() };
+        self.offered.retain(|choice| !NO_ANSWERS.contains(&choice.says.as_str()));
     }
 
     /// Remembers what a model has to be told that it was told: the words of a reply.

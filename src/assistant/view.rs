@@ -35,7 +35,6 @@ const RESPOND: &str = concat!(include_str!("prompts/persona.md"), include_str!("
 /// What is known now.
 pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
     let turn = &state.turn;
-    let on_card = state.on_card.clone().filter(|draft| context.open.iter().any(|open| open.name == draft.action));
     Situation {
         said: shorten(&turn.said, LONGEST_MESSAGE),
         by: turn.by.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -43,7 +42,7 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
         earlier: state.conversation.summary.clone(),
         analysis: turn.analysis.clone(),
         draft: state.draft.clone(),
-        on_card,
+        on_card: on_card(state, context),
         turned_down: state.turned_down.clone().filter(|_| turn.number <= state.turned_down_turn + DRAFT_TURNS),
         last_experiment: state.last_experiment.clone(),
         open_cards: context.open.iter().rev().take(5).rev().map(open_card).collect(),
@@ -51,6 +50,25 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
         gathered: BTreeMap::new(),
         errors: turn.errors.iter().map(|problem| problem.message.clone()).collect(),
     }
+}
+
+/// The change on the newest open card. Its moments are those that the card shows: “tomorrow” may mean another day by now.
+fn on_card(state: &AgentState, context: &Context) -> Option<Draft> {
+    let mut change = state.on_card.clone()?;
+    let open = corrected(&change.action, context)?;
+    for (key, value) in &mut change.params {
+        if ["start_on", "end_on"].contains(&key.as_str())
+            && let Some(shown) = open.parameters[key.as_str()].as_str()
+        {
+            *value = shown.into();
+        }
+    }
+    Some(change)
+}
+
+/// The open card that a correction of such a change is about: the newest.
+pub(super) fn corrected<'a>(action: &str, context: &'a Context) -> Option<&'a ActionRecord> {
+    context.open.iter().filter(|open| open.name == action).max_by_key(|open| open.requested_at)
 }
 
 fn open_card(open: &ActionRecord) -> OpenCard {

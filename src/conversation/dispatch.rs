@@ -75,8 +75,12 @@ impl Dispatch {
         if !addressed && message.thread_ts.is_none() {
             return Ok(()); // talk in the channel, to somebody else
         }
-        let mentioned = message.mentions_us;
+        let (mentioned, to_another) = (message.mentions_us, message.to_another && !addressed);
         let Message { user: by, text, ts, thread_ts, dedup, .. } = message;
+        if to_another {
+            let to = Destination::Mailbox { thread, addressed, mail: Mail::Overheard { by, ts } };
+            return self.store(to, dedup).await;
+        }
         if let (Some(order), true, true) = (in_thread::meant(&text), addressed, thread_ts.is_some()) {
             let partition = thread.partition();
             let here = Entry::Here(Here { thread, by, text, ts, order, mentioned });

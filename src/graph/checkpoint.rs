@@ -12,7 +12,7 @@ use super::{
     node::State,
     store::{Error, Saved},
 };
-use crate::ids::{ActionId, ApprovalId, RunId, Slot};
+use crate::ids::{ActionId, ApprovalId, MessageTs, RunId, Slot};
 
 /// Where a thread is in its graph, and what it knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct Checkpoint<S: State> {
     /// Where the run in progress speaks.
     #[serde(default)]
     pub voice: Voice,
+    /// When a person said something last, by Slack, to whomever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said_at: Option<MessageTs>,
     /// Questions that are open: each holds the state of the turn that asked, exactly as it was.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub suspended: BTreeMap<ApprovalId, Suspended>,
@@ -50,6 +53,7 @@ impl<S: State> Default for Checkpoint<S> {
             run: None,
             turns: 0,
             voice: Voice::default(),
+            said_at: None,
             suspended: BTreeMap::new(),
             state: S::default(),
         }

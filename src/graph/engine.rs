@@ -16,7 +16,7 @@ use super::{
     checkpoint::{Checkpoint, Cursor, Voice},
     definition::Graph,
     node::{Said, State},
-    session::{Session, outgoing},
+    session::{Session, StepInfo, outgoing},
     standing::StandingApprovals,
     store::{Acquired, AuditDraft, AuditKind, Error, Letter, Mail, Outbound, Store, Then},
 };
@@ -69,6 +69,9 @@ pub struct Settings {
     /// Divides an answer that is too long for one message into several, in order.
     pub portions: fn(Reply) -> Vec<Reply>,
 }
+
+/// The trace's name for what people say among themselves.
+const OVERHEARD: &str = "overheard";
 
 impl Default for Settings {
     fn default() -> Self {
@@ -168,6 +171,10 @@ impl<S: State> Engine<S> {
     /// same write as the first step that it leads to.
     async fn take_up(&self, session: &mut Session<S>, letter: Letter) -> Result<Held, Error> {
         session.acks.push(letter.seq);
+        if let Some(ts) = letter.mail.said_at() {
+            let newest = session.checkpoint.said_at.take().max(Some(ts.clone()));
+            session.checkpoint.said_at = newest;
+        }
         session.input = serde_json::to_value(&letter.mail).ok();
         match letter.mail {
             Mail::Said { by, text, ts: _, addressed: _, wish } => {
@@ -187,6 +194,7 @@ impl<S: State> Engine<S> {
                 session.status_due = None;
                 Ok(Held::Yes)
             }
+            Mail::Overheard { .. } => self.note_overheard(session).await,
             Mail::Decided { action, approval: _, decision: _ } => {
                 self.resume(session, &action).await?;
                 Ok(Held::Yes)
@@ -197,6 +205,15 @@ impl<S: State> Engine<S> {
             }
             Mail::Stop { by, asks } => self.nothing_to_stop(session, letter.seq, &by, asks).await,
         }
+    }
+
+    /// Remembers that people talked among themselves, and says nothing.
+    async fn note_overheard(&self, session: &mut Session<S>) -> Result<Held, Error> {
+        let began = self.clock.now();
+        let (took, usage) = (Duration::ZERO, None);
+        let info = StepInfo { node: OVERHEARD, next: "end", began, took, usage, error: None, pause: false };
+        let extra = session.changes();
+        self.save_step(session, info, extra, None).await
     }
 
     /// Puts the turn that asked back as it was, and goes on where its answer belongs.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    ids::{RunId, ThreadId, UserId},
+    ids::{ActionId, RunId, ThreadId, UserId},
     reply::Reply,
 };
 
@@ -134,6 +134,8 @@ pub struct Ask {
     pub proposal: Proposal,
     /// Who asked for it.
     pub requested_by: UserId,
+    /// The open action of this thread that it takes the place of, even where it is about something else.
+    pub replaces: Option<ActionId>,
     /// The node that receives the end of it, whatever it is.
     pub then: &'static str,
 }

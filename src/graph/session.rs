@@ -148,7 +148,7 @@ impl<S: State> Session<S> {
             let ended = match &letter.mail {
                 Mail::Stop { .. } => true,
                 Mail::Said { .. } => letter.seq < stop,
-                Mail::Decided { .. } | Mail::News { .. } => false,
+                Mail::Overheard { .. } | Mail::Decided { .. } | Mail::News { .. } => false,
             } && letter.seq <= stop;
             if ended {
                 acks.push(letter.seq);
@@ -282,7 +282,7 @@ fn key(letter: &Letter) -> (u8, &str, Seq) {
     match &letter.mail {
         Mail::Stop { .. } => (0, "", letter.seq),
         Mail::Decided { .. } | Mail::News { .. } => (1, "", letter.seq),
-        Mail::Said { ts, .. } => (2, ts.as_str(), letter.seq),
+        Mail::Said { ts, .. } | Mail::Overheard { ts, .. } => (2, ts.as_str(), letter.seq),
     }
 }
 

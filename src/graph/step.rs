@@ -208,7 +208,7 @@ impl<S: State> Engine<S> {
     /// Stores the question with its card; the card is posted after that, from the outbox. Cards of this thread that ask
     /// about the same thing give way. What a standing approval covers is gone on with at once.
     async fn ask(&self, session: &mut Session<S>, changes: &mut Changes, ask: Ask) -> Result<Cursor, Error> {
-        let Ask { action, mut proposal, requested_by, then } = ask;
+        let Ask { action, mut proposal, requested_by, replaces, then } = ask;
         let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
         let thread = session.lease.thread.clone();
         proposal.card.irreversible |= kind.irreversible();
@@ -233,7 +233,7 @@ impl<S: State> Engine<S> {
             times,
         };
         let mut record = request.into_record();
-        self.supersede(session, &mut record).await?;
+        self.supersede(session, &mut record, replaces.as_ref()).await?;
         self.warn_of_others(&mut record).await?;
         match self.standing.spend(&record).await {
             Spent::Under(under) => {
@@ -249,14 +249,20 @@ impl<S: State> Engine<S> {
         Ok(Cursor::Idle)
     }
 
-    /// Open cards of this thread about the same thing give way to this one; a card that was decided meanwhile does not.
-    async fn supersede(&self, session: &mut Session<S>, newer: &mut ActionRecord) -> Result<(), Error> {
-        if session.checkpoint.suspended.is_empty() || newer.scope.targets.is_empty() {
+    /// Open cards of this thread about the same thing give way to this one, and the one that it is to replace; a card that
+    /// was decided meanwhile does not.
+    async fn supersede(
+        &self,
+        session: &mut Session<S>,
+        newer: &mut ActionRecord,
+        replaces: Option<&ActionId>,
+    ) -> Result<(), Error> {
+        if session.checkpoint.suspended.is_empty() || newer.scope.targets.is_empty() && replaces.is_none() {
             return Ok(());
         }
         let filter = ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         for open in self.store.actions(&filter).await? {
-            if !open.scope.shares_target_with(&newer.scope) {
+            if !open.scope.shares_target_with(&newer.scope) && replaces != Some(&open.id) {
                 continue;
             }
             let at = newer.requested_at;

@@ -28,6 +28,8 @@ pub struct Message {
     pub thread_ts: Option<MessageTs>,
     /// Whether it mentions us.
     pub mentions_us: bool,
+    /// Whether it begins with the mention of somebody else, and does not mention us.
+    pub to_another: bool,
     /// How many files hang on it; their contents are not read.
     pub files: usize,
     /// The event, and the message: a mention in a channel comes as two events.
@@ -154,6 +156,7 @@ fn read_message(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
         None => channel.starts_with('D'),
     };
     let wire = text(event, "/text").unwrap_or_default();
+    let mentions_us = text(event, "/type") == Some("app_mention") || plain::mentions(wire, &us.user);
     Ok(Inbound::Message(Message {
         team: team(body)?,
         channel: channel.into(),
@@ -162,7 +165,8 @@ fn read_message(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
         text: plain::plain(plain::without_mentions(wire, &us.user)),
         ts: ts.into(),
         thread_ts: text(event, "/thread_ts").map(MessageTs::from),
-        mentions_us: text(event, "/type") == Some("app_mention") || plain::mentions(wire, &us.user),
+        mentions_us,
+        to_another: !mentions_us && ["<@", "<!subteam^"].iter().any(|sign| wire.trim_start().starts_with(sign)),
         files: event["files"].as_array().map_or(0, Vec::len),
         dedup: vec![event_key(body)?, DedupKey::new(format!("message:{channel}:{ts}"))],
     }))

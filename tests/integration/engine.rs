@@ -124,7 +124,8 @@ impl Node<Notes> for Listen {
             undo: None,
             scope: Scope::default(),
         };
-        let ask = Ask { action: "change".to_owned(), proposal, requested_by: "ana".into(), then: "report" };
+        let ask =
+            Ask { action: "change".to_owned(), proposal, requested_by: "ana".into(), replaces: None, then: "report" };
         Ok(Step::ask(state, ask))
     }
 }

@@ -38,6 +38,7 @@ macro_rules! store_suite {
                     keys_are_remembered_for_a_day,
                     letters_come_in_order_of_arrival,
                     letters_that_came_meanwhile_can_be_asked_for,
+                    letters_can_be_looked_at_without_a_lease,
                     what_is_overheard_wakes_nobody,
                     being_addressed_shows_what_was_overheard,
                     what_was_overheard_is_forgotten_after_two_minutes,

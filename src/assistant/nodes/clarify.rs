@@ -30,15 +30,18 @@ impl Node<AgentState> for Clarify {
         &[]
     }
 
-    async fn run(&self, mut state: AgentState, _context: &Context) -> Result<Step<AgentState>, NodeError> {
+    async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Responding;
         let reply = match (&state.turn.analysis, &state.draft) {
             (Some(analysis), _) if !analysis.question.is_empty() || !analysis.options.is_empty() => {
                 replies::which(&analysis.question, &analysis.options)
             }
             (_, Some(draft)) => replies::still_waiting(draft),
+            _ if !context.open.is_empty() => replies::not_understood(),
             _ => replies::examples(),
         };
+        state.remember_offer(&reply);
+        let reply = replies::still_open(reply, &context.open);
         Ok(close(state, reply, Bill::default()))
     }
 }

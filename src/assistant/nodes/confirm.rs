@@ -11,7 +11,8 @@ use super::{
         mind::Bill,
         plan::WaitsFor,
         replies,
-        state::{AgentState, Phase},
+        state::{AgentState, Phase, Turn},
+        view,
     },
     close::close,
     respond::Respond,
@@ -21,7 +22,8 @@ use crate::{
         action::{ActionRecord, Proposal},
         node::{Ask, Context, Node, NodeError, Step},
     },
-    model::rules::situation::Draft,
+    ids::UserId,
+    model::rules::{self, situation::Draft},
     reply::{Reply, Text},
 };
 
@@ -39,6 +41,31 @@ fn is_same(open: &ActionRecord, action: &str, proposal: &Proposal) -> bool {
     open.name == action
         && open.parameters == proposal.parameters
         && (&open.card.title, &open.card.facts) == (&card.title, &card.facts)
+}
+
+/// What becomes of a card that was open when somebody asked for something else instead.
+enum Replaced<'a> {
+    /// They asked for it themselves: the new one takes its place.
+    Own(&'a ActionRecord),
+    /// Somebody else asked for it, or it is one of several: it stays.
+    Stays(&'a ActionRecord),
+    /// This is no correction.
+    Nothing,
+}
+
+/// The card that “no, Running Test instead” is about.
+fn replaced<'a>(turn: &Turn, change: &Draft, by: &UserId, context: &'a Context) -> Replaced<'a> {
+    let own: Vec<_> = context.open.iter().filter(|open| open.requested_by == *by).collect();
+    match (turn.corrects, own.as_slice(), context.open.as_slice()) {
+        (true, ..) => match view::corrected(&change.action, context) {
+            Some(open) if open.requested_by == *by => Replaced::Own(open),
+            open => open.map_or(Replaced::Nothing, Replaced::Stays),
+        },
+        (false, ..) if !rules::says_no(&turn.said) => Replaced::Nothing,
+        (false, [only], _) => Replaced::Own(only),
+        (false, _, [newest, ..]) => Replaced::Stays(newest),
+        (false, _, []) => Replaced::Nothing,
+    }
 }
 
 /// What this change takes back, if it is what was to undo another one.
@@ -72,6 +99,16 @@ impl Node<AgentState> for Confirm {
             return Ok(close(state, reply, Bill::default()));
         }
         proposal.card.notes.extend(taken_back(&state.log, &change));
+        let replaces = match replaced(&state.turn, &change, &by, context) {
+            Replaced::Own(open) => Some(open.id.clone()),
+            Replaced::Nothing => None,
+            Replaced::Stays(open) => {
+                if !open.scope.shares_target_with(&proposal.scope) {
+                    proposal.card.notes.push(replies::stays_open(open));
+                }
+                None
+            }
+        };
         let turn = &mut state.turn;
         turn.phase = Phase::Confirming;
         if turn.without_model {
@@ -86,7 +123,8 @@ impl Node<AgentState> for Confirm {
             proposal.card.notes.push(replies::of_plan(plan));
         }
         state.conversation.bot_said(turn_number, &format!("(asked on a card: {})", proposal.card.title));
-        let ask = Step::ask(state, Ask { action: change.action, proposal, requested_by: by, then: Respond::NAME });
+        let ask =
+            Step::ask(state, Ask { action: change.action, proposal, requested_by: by, replaces, then: Respond::NAME });
         Ok(match undone.is_empty() {
             true => ask,
             false => ask.say(replies::left_behind(Reply::default(), &undone)),

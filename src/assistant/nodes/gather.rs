@@ -89,6 +89,7 @@ impl Gather {
                 match error {
                     ErrorKind::Validation | ErrorKind::NotFound | ErrorKind::UserInput => {
                         state.keep_draft(change);
+                        state.remember_offer(&reply);
                         ask(state, reply, bill)
                     }
                     _ => {
@@ -156,6 +157,15 @@ impl Node<AgentState> for Gather {
         }
         if heard.dropped {
             return Ok(close(state, replies::dropped(!context.open.is_empty()), bill));
+        }
+        if heard.foreign && stopped {
+            return Ok(close(state, replies::still_open(replies::no_part_of_it(), &context.open), bill));
+        }
+        if heard.no_number && stopped {
+            let question =
+                state.draft.as_ref().and_then(|draft| draft.asked.as_ref()).map(|asked| asked.question.clone());
+            state.draft_turn = state.turn.number;
+            return Ok(ask(state, replies::needs_a_number(question.as_deref()), bill));
         }
         shelf::put_away(&*self.shelf, &mut state).await;
         let complete = heard.parameters && !heard.mistaken && !heard.read;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::super::{
     context::{Fresh, shortened_to},
     exchange::{self, Call},
-    outcomes, replies,
+    numbers, outcomes, replies,
     shelf::{self, Shelf},
     state::{AgentState, Read},
     tools,
@@ -38,6 +38,10 @@ pub(super) struct Heard {
     pub(super) dropped: bool,
     /// A call was refused.
     pub(super) mistaken: bool,
+    /// Something was said of a change that it cannot take.
+    pub(super) foreign: bool,
+    /// Words were given where a number is needed.
+    pub(super) no_number: bool,
 }
 
 /// What has to be done for one call.
@@ -140,7 +144,7 @@ pub(super) fn hear(
                 }
                 Err(mistake) => Err(mistake),
             },
-            None => set(state, specs, asked_for, heard, call),
+            None => set(state, registry, specs, asked_for, heard, call),
         },
     };
     heard.mistaken |= outcome.is_err();
@@ -190,6 +194,7 @@ fn remember_experiment(state: &mut AgentState, arguments: &Value, answer: &Value
 
 fn set(
     state: &mut AgentState,
+    registry: &Registry,
     specs: &[ToolSpec],
     asked_for: Option<&Draft>,
     heard: &mut Heard,
@@ -224,10 +229,26 @@ fn set(
                     Some(draft) => (Some(draft.clone()), state.draft_turn),
                     None => (asked_for.cloned(), state.on_card_turn),
                 };
+                state.turn.corrects = state.draft.is_none() && state.on_card.is_some();
                 state.turn.change = Some(earlier.ok_or("there is no draft; call `set_action_needed` first")?);
                 state.take_up_plan(of_turn);
             }
             if let Some(change) = &mut state.turn.change {
+                if !takes(registry, &change.action, &key) {
+                    heard.foreign = true;
+                    return Err(format!("`{}` has no parameter `{}`", change.action, shorten_name(&key)));
+                }
+                let schema = &schema_of(registry, &change.action)["properties"][key.as_str()];
+                let value = match value.as_str() {
+                    Some(said) if numbers::is_count(schema) => match numbers::count(said) {
+                        Some(number) => number.into(),
+                        None => {
+                            heard.no_number = true;
+                            return Err(format!("`{key}` has to be a whole number"));
+                        }
+                    },
+                    _ => value,
+                };
                 change.params.insert(key, value);
             }
             heard.parameters = true;
@@ -254,6 +275,16 @@ fn set(
         }
         other => Err(format!("there is no tool `{}`", shorten_name(other))),
     }
+}
+
+/// Whether an action has such a parameter. What it has not would be dropped, as if it had been heard.
+fn takes(registry: &Registry, action: &str, key: &str) -> bool {
+    schema_of(registry, action)["properties"].as_object().is_none_or(|known| known.contains_key(key))
+}
+
+/// What an action takes; null if there is no such action.
+fn schema_of(registry: &Registry, action: &str) -> Value {
+    registry.actions.get(action).map(|action| action.schema()).unwrap_or_default()
 }
 
 fn shorten_name(name: &str) -> String {

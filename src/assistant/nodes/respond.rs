@@ -113,6 +113,7 @@ fn ended(state: &mut AgentState, record: &ActionRecord, context: &Context) -> Re
         _ => outcomes::outcome(record),
     };
     state.context.outdated();
+    state.offered.clear(); // something else was said since
     state.log.add(record, outcomes::log_line(record), context.now);
     if let Some(name) = outcomes::experiment_of(record) {
         state.last_experiment = Some(name);
@@ -204,6 +205,7 @@ impl Node<AgentState> for Respond {
             },
         };
         if !state.turn.reads.is_empty() && state.turn.reads.iter().all(|read| read.failed.is_some()) {
+            state.remember_offer(&reply);
             return Ok(close(state, reply, bill)); // what comes next may need what could not be read
         }
         let reply = replies::at_place(reply, state.plan());

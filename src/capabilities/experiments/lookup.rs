@@ -25,10 +25,20 @@ pub fn find(names: &[Named], asked: &str) -> Found {
     let wanted = plain(asked);
     let found = if exact.is_empty() { names.iter().filter(|n| plain(&n.name) == wanted).collect() } else { exact };
     match found.as_slice() {
+        [] if let Some(named) = by_short_id(names, &wanted) => Found::One(named.clone()),
         [] => Found::None(similar(names, &wanted)),
         [one] => Found::One((*one).clone()),
         several => Found::Several(several.iter().copied().cloned().collect()),
     }
+}
+
+/// The one whose id begins like this, as ids are shown in short: at least 8 digits, and nothing that could be a word.
+fn by_short_id<'a>(names: &'a [Named], asked: &str) -> Option<&'a Named> {
+    let short = asked.trim_end_matches('…');
+    let short = short.strip_prefix("id ").unwrap_or(short);
+    let reads = short.len() >= 8 && short.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    let mut found = names.iter().filter(|named| reads && named.id.to_string().starts_with(short));
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// The one of `known` that `asked` means: exactly, or uniquely whatever its case.
@@ -100,6 +110,20 @@ mod tests {
     #[test]
     fn twins_are_not_chosen_between() {
         assert_eq!(found(&["Minimal", "Minimal"], "minimal"), "several: Minimal, Minimal");
+    }
+
+    #[test]
+    fn a_short_id_names_one_if_no_other_begins_like_it() {
+        let at = |id: u128| Named { id: ExperimentId(Uuid::from_u128(id << 92)), name: "Minimal".to_owned() };
+        let all = [at(0x10), at(0x21), at(0x22)];
+        assert_eq!(find(&all, "00000002"), Found::None(Vec::new()), "two begin like this");
+        let all = [at(0x1_0000_0001), at(0x2_0000_0002)];
+        for (asked, place) in [("10000000", 0), ("id 20000000…", 1), ("20000000-2", 1)] {
+            assert_eq!(find(&all, asked), Found::One(all[place].clone()), "{asked}");
+        }
+        for asked in ["1000000", "30000000", "ffffffff"] {
+            assert!(matches!(find(&all, asked), Found::None(_)), "{asked}");
+        }
     }
 
     #[test]

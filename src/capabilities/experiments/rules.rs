@@ -125,6 +125,17 @@ pub fn status_meant(words: &str) -> Option<Status> {
     }
 }
 
+/// The status that was most likely meant by a word with a slip of the finger in it.
+pub fn status_nearly_meant(word: &str) -> Option<&'static str> {
+    const STATUSES: &[&str] =
+        &["running", "enrolling", "inactive", "scheduled", "stopped", "paused", "completed", "cancelled", "archived"];
+    let word = word.trim().to_lowercase();
+    STATUSES
+        .iter()
+        .copied()
+        .find(|status| strsim::damerau_levenshtein(status, &word) <= if word.len() > 6 { 2 } else { 1 })
+}
+
 /// The verb that leads from `from` to `to`, as people say it to the bot.
 pub fn verb(from: Status, to: Status) -> &'static str {
     match (from, to) {

@@ -18,6 +18,7 @@ use crate::{
     capabilities::{Tool, ToolError},
     clock::Clock,
     graph::action::{ErrorKind, PrepareError, Refusal},
+    reply::Reply,
     services::upgrade::client::UpgradeClient,
 };
 
@@ -199,7 +200,10 @@ pub(super) fn as_tool_error(error: PrepareError) -> ToolError {
         }
         PrepareError::Refusal(Refusal::Missing(missing)) => ToolError {
             kind: ErrorKind::UserInput,
-            reply: refusals::unreadable_parameters(missing.first().map_or("something is missing", |m| &m.question)),
+            reply: match missing.first() {
+                Some(missing) => Reply::text(missing.question.as_str()),
+                None => refusals::unreadable_parameters("something is missing"),
+            },
             transient: false,
         },
     }

@@ -79,6 +79,11 @@ impl ActionKind for AllowStanding {
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         let asked: Given = access::parameters(parameters)?;
         let refuse = |reply| access::refused(ErrorKind::Validation, reply);
+        let now = self.2.now();
+        let until = given(asked.until.as_ref()).map(|until| until_when(until, now)).transpose()?;
+        if until.is_some_and(|until| until.since(now) > Duration::from_secs(DAYS.unsigned_abs() * 24 * 3600)) {
+            return Err(refuse(replies::too_long(DAYS)));
+        }
         let mut lacking = Vec::new();
         let what = match given(asked.what.as_ref()) {
             Some(words) => Some(what(words).ok_or_else(|| refuse(replies::not_that(words)))?),
@@ -99,11 +104,11 @@ impl ActionKind for AllowStanding {
             };
             lacking.push(missing("limit", question, Vec::new()));
         }
-        if given(asked.until.as_ref()).is_none() {
+        if until.is_none() {
             lacking.push(missing("until", "Until when? Such as Friday, or 2027-01-15 09:00 (UTC).", Vec::new()));
         }
         let (Some(what), Some(name), Some(limit), Some(until)) =
-            (what, given(asked.within.as_ref()), asked.limit, given(asked.until.as_ref()))
+            (what, given(asked.within.as_ref()), asked.limit, until)
         else {
             return Err(Refusal::Missing(lacking).into());
         };
@@ -111,11 +116,6 @@ impl ActionKind for AllowStanding {
         let Some(limit) = u64::try_from(limit).ok().filter(|limit| (1..=most).contains(limit)) else {
             return Err(refuse(replies::not_so_much(what, limit, most)));
         };
-        let now = self.2.now();
-        let until = until_when(until, now)?;
-        if until.since(now) > Duration::from_secs(DAYS.unsigned_abs() * 24 * 3600) {
-            return Err(refuse(replies::too_long(DAYS)));
-        }
         let (within, view) = self.within(name).await?;
         let enrolled = match &view {
             Some(view) => self.1.enrollment(&[view.id]).await.ok().and_then(|all| all.into_iter().next()),

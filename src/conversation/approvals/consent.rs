@@ -3,7 +3,11 @@
 //! The lists of yes and no are short on purpose: “sounds good to me I guess” is a message for the assistant, not a
 //! decision. What lets go of a request may be said in more ways ([`lets_go`]): nothing happens by it.
 
-use crate::{assistant::lets_go, conversation::entry::Pressed};
+use crate::{
+    assistant::{lets_go, spared},
+    conversation::entry::Pressed,
+    graph::action::ActionRecord,
+};
 
 const YES: &[&str] =
     &["yes", "y", "yes please", "yep", "approve", "approved", "confirm", "confirmed", "go ahead", "do it", "proceed"];
@@ -16,11 +20,20 @@ pub fn typed(text: &str) -> Option<Pressed> {
         Some(Pressed::Approve)
     } else if NO.contains(&words.as_str()) {
         Some(Pressed::Reject)
-    } else if lets_go(text) {
+    } else if lets_go(text) || spared(text).is_some() {
         Some(Pressed::Withdraw)
     } else {
         None
     }
+}
+
+/// Whether words that let go of a request are about this card: “don't delete Math Hints” is not about another one.
+pub fn is_about(text: &str, record: &ActionRecord) -> bool {
+    let title = record.card.title.to_lowercase();
+    spared(text).is_none_or(|spared| {
+        title.split_whitespace().take(2).any(|word| word == spared.verb)
+            && spared.name.is_none_or(|name| title.contains(&name.to_lowercase()))
+    })
 }
 
 #[cfg(test)]
@@ -51,6 +64,15 @@ mod tests {
             "I want to withdraw my request",
             "<@U0BOT> please cancel that",
             "please call it off",
+            "actually don't",
+            "Actually, don’t do it.",
+            "no, do not",
+            "I changed my mind",
+            "withdraw it",
+            "cancel that request",
+            "<@U0BOT> cancel the card please",
+            "no, don't start it",
+            "actually don't delete Math Hints",
         ] {
             assert_eq!(typed(message), Some(Pressed::Withdraw), "{message}");
         }

@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::json;
 
 use super::{
-    RACES,
+    RACES, consent,
     decide::decide,
     policy::{self, Person},
     replies,
 };
 use crate::{
-    assistant::state,
+    assistant::state::{self, AgentState},
     clock::Clock,
     conversation::{
         entry::{Click, Pressed, Typed},
@@ -22,6 +22,7 @@ use crate::{
     },
     graph::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},
+        checkpoint::{Checkpoint, Voice},
         engine::PolicyFor,
         request::Times,
         store::{ActionChange, ActionFilter, AuditKind, Changes, Error, Mail, Seq, Store},
@@ -229,17 +230,29 @@ impl Approvals {
         if !typed.addressed && saved.is_none() {
             return Ok(Answer::Nothing); // two people agreeing about something else
         }
-        let is_drafting = state::is_drafting(saved); // then that is what is let go
+        let before = state::checkpoint(saved);
+        let is_drafting = before.as_ref().is_some_and(|before| before.state.draft.is_some()); // then that is what is let go
+        let is_choosing = before.as_ref().is_some_and(|before| !before.state.offered.is_empty()); // a yes is for that
         let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         let open = self.store.actions(&filter).await?;
+        let is_theirs = |record: &&ActionRecord| {
+            record.requested_by == typed.by && !is_drafting && consent::is_about(&typed.text, record)
+        };
+        let mut own = open.iter().filter(is_theirs);
+        let only = own.next().filter(|_| own.next().is_none());
         let mut record = match open.as_slice() {
             [] => return self.pass_on(typed, seq).await,
-            [own] if typed.means == Pressed::Withdraw && own.requested_by == typed.by && !is_drafting => own.clone(),
+            _ if let (Pressed::Withdraw, Some(only)) = (typed.means, only) => only.clone(),
             _ if typed.means == Pressed::Withdraw => return self.pass_on(typed, seq).await,
             _ if typed.means == Pressed::Reject && is_drafting => return self.pass_on(typed, seq).await,
+            _ if typed.means == Pressed::Approve && is_choosing => return self.pass_on(typed, seq).await,
             [one] => one.clone(),
             several => return Ok(Answer::Refused(replies::which_card(several))),
         };
+        if typed.means != Pressed::Withdraw && !self.answers_us(typed, &record, before.as_ref()).await? {
+            self.refused(&record, &typed.by, "said to somebody else").await?;
+            return Ok(Answer::Refused(replies::not_taken(&record)));
+        }
         if typed.means == Pressed::Approve && !record.policy.typed {
             self.refused(&record, &typed.by, "typed").await?;
             return Ok(Answer::Refused(replies::use_the_button(&record)));
@@ -251,6 +264,35 @@ impl Approvals {
             }
         }
         Ok(Answer::Refused(self.came_after(&record).await))
+    }
+
+    /// Whether a typed yes or no is an answer to us: it was said to us, or the message before it in the thread is ours.
+    async fn answers_us(
+        &self,
+        typed: &Typed,
+        record: &ActionRecord,
+        before: Option<&Checkpoint<AgentState>>,
+    ) -> Result<bool, Error> {
+        if typed.addressed {
+            return Ok(true);
+        }
+        let thread = &typed.thread;
+        let unread = self.store.unread(thread).await?;
+        let unread = unread.iter().filter_map(|letter| letter.mail.said_at()).filter(|said| **said < typed.ts).max();
+        let Some(said) = before.and_then(|before| before.said_at.as_ref()).max(unread) else { return Ok(true) };
+        let mut slots = vec![record.slot.clone()];
+        for voice in
+            before.map(|before| [before.voice.clone(), Voice::of(format!("turn:{}", before.turns))]).iter().flatten()
+        {
+            slots.extend((0..=voice.said).map(|said| Voice { said, ..voice.clone() }.slot()));
+        }
+        for slot in slots {
+            let posted = self.store.posted(thread, &slot).await?;
+            if posted.is_some_and(|posted| posted.ts >= *said && posted.ts < typed.ts) {
+                return Ok(*said < typed.ts);
+            }
+        }
+        Ok(false)
     }
 
     /// Decides, or says why not. `Err`: somebody else moved the action meanwhile; this is how it is now.

@@ -151,6 +151,19 @@ pub fn use_the_button(record: &ActionRecord) -> Reply {
     )
 }
 
+/// A typed yes or no that follows the words of somebody else: it may be an answer to those.
+pub fn not_taken(record: &ActionRecord) -> Reply {
+    Reply::text(
+        Text::from(
+            "I don't take this as an answer to the card, since it follows somebody else's message. Please press ",
+        )
+        .bold(&*record.card.approve)
+        .plain(" or ")
+        .bold(&*record.card.reject)
+        .plain(" on the card."),
+    )
+}
+
 /// A typed yes, with several cards open.
 pub fn which_card(open: &[ActionRecord]) -> Reply {
     let titles = open.iter().map(|record| Text::from(record.card.title.clone())).collect();

@@ -232,10 +232,17 @@ pub fn help(command: &str) -> Reply {
         .hint("For everything else, mention me in a channel or write to me directly, in your own words. In a thread, where Slack allows no commands, mention me with “status” or “cancel”.")
 }
 
+/// How much of an unknown word is said again, in characters.
+const LONGEST_WORD: usize = 40;
+
 /// Why a line is not understood, and what would be.
 pub fn wrong(command: &str, wrong: &Wrong) -> Reply {
     let (text, word) = match wrong {
         Wrong::Unknown { word, nearest } => {
+            let word: String = match word.chars().count() {
+                0..=LONGEST_WORD => word.clone(),
+                _ => word.chars().take(LONGEST_WORD).chain(['…']).collect(),
+            };
             let text = Text::from("I don't know ").code(format!("{command} {word}")).plain(".");
             match nearest {
                 Some(known) => {

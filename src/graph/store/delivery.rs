@@ -67,6 +67,13 @@ pub enum Mail {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wish: Option<Wish>,
     },
+    /// A person said something to another person. What they said is not kept: it is not for us.
+    Overheard {
+        /// Who.
+        by: UserId,
+        /// When, by Slack.
+        ts: MessageTs,
+    },
     /// An action of this thread was decided.
     Decided {
         /// Which.
@@ -109,6 +116,16 @@ pub enum News {
     Settled,
     /// Somebody said that it happened, and somebody else had settled it before.
     CameLate,
+}
+
+impl Mail {
+    /// When a person said it, by Slack, if somebody did.
+    pub fn said_at(&self) -> Option<&MessageTs> {
+        match self {
+            Self::Said { ts, .. } | Self::Overheard { ts, .. } => Some(ts),
+            Self::Decided { .. } | Self::News { .. } | Self::Stop { .. } => None,
+        }
+    }
 }
 
 /// A mailbox entry with its position.

@@ -113,6 +113,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Mailbox entries that came after `after`, in order of arrival. For a worker that goes on with what came meanwhile.
     async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error>;
 
+    /// Mailbox entries of a thread that no step has dealt with yet, in order of arrival, without a lease.
+    async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error>;
+
     /// Writes what a step changed. Returns the new version: `expected + 1` with a step, `expected` without.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     changes::field,
     clauses::{self, clauses},
+    moments,
     situation::{Draft, Situation},
     wish::{Talk, Understood, Wish},
     words::{self, Word, after, lower, skip, text},
@@ -46,6 +47,27 @@ const WITHDRAW: &[&str] = &[
     "take it back",
     "take that back",
     "call it off",
+    "withdraw",
+    "withdraw the card",
+    "withdraw this card",
+    "close the card",
+    "close this card",
+    "i changed my mind",
+    "i've changed my mind",
+    "i have changed my mind",
+    "changed my mind",
+    "we changed our mind",
+    "don't",
+    "dont",
+    "not",
+    "don't do it",
+    "don't do that",
+    "don't do this",
+    "not do it",
+    "not do that",
+    "better not",
+    "rather not",
+    "i'd rather not",
 ];
 
 /// What lets go of a request only after somebody called out to wait: else an experiment is to be stopped.
@@ -79,6 +101,41 @@ pub fn lets_go(said: &str) -> bool {
     let plain = lower(rest);
     let listed = |list: &[&str]| list.contains(&plain.as_str());
     listed(NEVER_MIND) || listed(CANCEL) || listed(WITHDRAW) || waits && listed(STOP)
+}
+
+/// What is not to be done: “don't start it”, “no, do not delete Math Hints”.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spared {
+    /// The verb.
+    pub verb: String,
+    /// The name, where one is said.
+    pub name: Option<String>,
+}
+
+/// What a whole message says is not to be done.
+pub fn spared(said: &str) -> Option<Spared> {
+    const VERBS: &[&str] =
+        &["start", "stop", "pause", "resume", "delete", "archive", "schedule", "create", "change", "rename", "move"];
+    let all = words::words(said);
+    if said.trim_end().ends_with('?') {
+        return None;
+    }
+    let (_, rest) = after_wait(words::polite(&all));
+    let (verb, about) = after(rest, "don't|dont|not|never")?.split_first()?;
+    let about = skip(about, "the experiment|experiment|the");
+    let name = match lower(about).as_str() {
+        "" | "it" | "that" | "this" | "that one" | "this one" => None,
+        _ => Some(text(words::without_last(about, &["experiment"]))),
+    };
+    verb.any(VERBS).then(|| Spared { verb: verb.lower.clone(), name })
+}
+
+/// Whether a message takes back what was asked for before: “no, Running Test”, “actually …”, “… instead”.
+pub fn says_no(said: &str) -> bool {
+    const OPENINGS: &str = "no|nope|actually|oops|oh no|sorry|wait|i meant|i mean|rather|my mistake|hold on|hang on";
+    let all = words::words(said);
+    let words = words::polite(&all);
+    after(words, OPENINGS).is_some() || words.last().is_some_and(|last| last.is("instead"))
 }
 
 /// The words after “hold on” and the like, and whether they were there.
@@ -134,6 +191,9 @@ const FIELDS: &str = "the context|context|the name|name|the weights|weights|the 
 /// “No, use mathstream”: corrects the draft, or what is on the card.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
     let draft = situation.in_hand()?;
+    if let Some(moment) = moments::correction(words, situation) {
+        return Some(moment);
+    }
     let asked = draft.asked.as_ref().map(|asked| asked.parameter.as_str());
     if let (None | Some("weights"), Some(suggested)) = (asked, suggested(words)) {
         return Some(suggested);
@@ -320,6 +380,12 @@ fn retold(words: &[Word], draft: &Draft, asks: bool) -> Option<Understood> {
         && let Some(weights) = clauses::ratio(&one.text)
     {
         return Some(update([("weights".to_owned(), weights.into())]));
+    }
+    let limit = words::without_last(skip(words, "at most|up to|only"), &["please"]);
+    if let ([one], true) = (limit, draft.params.contains_key("limit"))
+        && one.text.parse::<u64>().is_ok()
+    {
+        return Some(update([("limit".to_owned(), one.text.clone().into())]));
     }
     let parts = clauses(words);
     if parts.rest.is_empty() && !parts.params.is_empty() && !asks {

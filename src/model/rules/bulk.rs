@@ -8,7 +8,7 @@ use super::{
     lists,
     situation::Situation,
     wish::{Understood, Wish},
-    words::{Word, after, skip},
+    words::{Word, after, skip, text},
 };
 
 /// `schedule Math Hints for 2027-01-15 09:00`, `move the start of Math Hints to Friday 9:00`, `start it tomorrow`.
@@ -28,7 +28,10 @@ pub(super) fn schedule(words: &[Word], situation: &Situation) -> Option<Understo
     let about = &rest[..place.unwrap_or(rest.len())];
     named(&mut params, skip(about, "the start of"), situation);
     params.insert("status".to_owned(), "scheduled".into());
-    if let Some((moment, _)) = place.and_then(|place| date(skip(&rest[place..], TO))) {
+    if let Some((moment, beyond)) = place.and_then(|place| date(skip(&rest[place..], TO))) {
+        if !beyond.is_empty() {
+            return Some(Understood::all_but(&text(beyond))); // another moment than the one that was said
+        }
         params.insert("start_on".to_owned(), moment.into());
     }
     Some(Wish::change(STATUS, params).into())

@@ -345,6 +345,13 @@ fn update(words: &[Word], situation: &Situation) -> Option<Understood> {
     if about.is_empty() {
         return None;
     }
+    // `change the weights of Math Hints`: to what is asked then.
+    let weights = after(about, "the weights|weights|the weighting|weighting|the split|split");
+    if let Some(whose) = weights.and_then(|of| after(of, "of|for|in")).filter(|_| parts.is_empty()) {
+        let mut params = Map::from_iter([("weights".to_owned(), "".into())]);
+        named(&mut params, whose, situation);
+        return Some(Wish::change(UPDATE, params).into());
+    }
     let mut params = clauses(parts).params;
     named(&mut params, about, situation);
     Some(Wish::change(UPDATE, params).into())

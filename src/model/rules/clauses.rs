@@ -219,8 +219,22 @@ pub(super) fn ratio(text: &str) -> Option<String> {
     if parts.len() == 3 && parts[0].len() == 4 {
         return None; // a date
     }
+    if mark == ':' && is_time(&parts) {
+        return None;
+    }
     let numbers = parts.iter().all(|part| part.parse::<f64>().is_ok_and(f64::is_finite));
     (parts.len() > 1 && numbers).then(|| parts.join("/"))
+}
+
+/// Whether it is rather a time of day than shares: `9:00`, and not `20:80` or `1:2`.
+fn is_time(parts: &[&str]) -> bool {
+    let number = |part: &str| part.parse::<u8>().ok().filter(|_| part.len() <= 2);
+    match parts {
+        [hour, minute] => {
+            number(hour).zip(number(minute)).is_some_and(|(h, m)| minute.len() == 2 && h < 24 && m < 60 && h + m != 100)
+        }
+        _ => false,
+    }
 }
 
 fn number(word: &Word) -> Option<f64> {

@@ -25,6 +25,7 @@ mod grammar;
 mod knowledge;
 mod lists;
 mod membership;
+mod moments;
 mod names;
 mod participants;
 #[cfg(test)]
@@ -43,7 +44,7 @@ mod words;
 use async_trait::async_trait;
 use serde_json::Value;
 
-pub use self::answers::lets_go;
+pub use self::answers::{Spared, lets_go, says_no, spared};
 use self::situation::{Capability, Situation};
 use super::{Error, Model, Request, Response};
 

@@ -53,6 +53,11 @@ pub(super) async fn letters(store: &RedisStore, lease: &Lease, after: Seq) -> Re
     read_letters(answer.ok_or_else(|| Error::Fenced(lease.thread.clone()))?)
 }
 
+/// [`crate::graph::store::Store::unread`].
+pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
+    read_letters(store.link.script(&Call::on_thread(&store.scripts.unread, thread)).await?)
+}
+
 /// [`crate::graph::store::Store::load`].
 pub(super) async fn load(store: &RedisStore, thread: &ThreadId) -> Result<Option<Saved>, Error> {
     let answer: Option<SavedAnswer> = store.link.script(&Call::on_thread(&store.scripts.load, thread)).await?;

@@ -116,6 +116,10 @@ impl Store for RedisStore {
         lease::letters(self, lease, after).await
     }
 
+    async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
+        lease::unread(self, thread).await
+    }
+
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
         commit::commit(self, lease, expected, changes, then).await
     }

@@ -39,6 +39,8 @@ scripts! {
     renew,
     /// Reads the mailbox under a lease.
     letters,
+    /// Reads the mailbox without a lease.
+    unread,
     /// Reads the checkpoint without a lease.
     load,
     /// Writes changes, under a lease or without.

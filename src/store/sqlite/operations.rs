@@ -77,6 +77,15 @@ impl Store for SqliteStore {
         mailbox::read(letters.await?)
     }
 
+    async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
+        let thread = thread.clone();
+        let letters = self.readers.run(move |connection| match ThreadRow::find(connection, &thread)? {
+            Some(row) => mailbox::letters(connection, &row, 0),
+            None => Ok(Vec::new()),
+        });
+        mailbox::read(letters.await?)
+    }
+
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
         debug_assert_eq!(lease.thread, changes.thread, "a lease is good for its own thread");
         let (lease, changes, clock) = (lease.clone(), StoredChanges::from(changes), self.clock.now());

@@ -256,7 +256,7 @@ async fn a_named_person() {
     failed | ana, bo, di, eve, fay | does not | @bo approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo.
     open | bo | counts | Approved by @bo · ‹time›
-    edited by ana | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo, but not whoever asked or edited.
+    edited by ana | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo (but not whoever asked or edited).
     edited by ana | bo | counts | Approved by @bo · ‹time›
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana, di, eve, fay | does not | You cannot decide about this. Who may decide: @bo.
@@ -278,7 +278,7 @@ async fn a_user_group() {
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
     open | di | counts | Approved by @di · ‹time›
-    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`, but not whoever asked or edited.
+    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers` (but not whoever asked or edited).
     edited by ana | di | counts | Approved by @di · ‹time›
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
@@ -325,10 +325,10 @@ async fn two_of_several() {
     bo has approved | bo | does not | Your approval is counted already; another person has to approve as well. Who may decide: @bo, a member of `@approvers` or the person who asked.
     bo has approved | di | counts | Approved by @bo and @di · ‹time›
     bo has approved | eve, fay | does not | You cannot decide about this. Who may decide: @bo, a member of `@approvers` or the person who asked.
-    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `@approvers`, but not whoever asked or edited.
+    edited by ana | ana | does not | You asked for this, and it cannot be undone, so another person has to approve it. Who may decide: @bo or a member of `@approvers` (but not whoever asked or edited).
     edited by ana | bo | counts | 1 of 2: approved by @bo.
     edited by ana | di | counts | 1 of 2: approved by @di.
-    edited by ana | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `@approvers`, but not whoever asked or edited.
+    edited by ana | eve, fay | does not | You cannot decide about this. Who may decide: @bo or a member of `@approvers` (but not whoever asked or edited).
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana | counts | 1 of 2: approved by @ana.
     restarted | bo | counts | 1 of 2: approved by @bo.
@@ -410,7 +410,7 @@ async fn a_rule_for_a_context() {
     failed | ana, bo, di, eve, fay | does not | @di approved this ‹while› ago; it was tried and did not work. The card says why.
     open | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.
     open | di | counts | Approved by @di · ‹time›
-    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`, but not whoever asked or edited.
+    edited by ana | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers` (but not whoever asked or edited).
     edited by ana | di | counts | Approved by @di · ‹time›
     expired | ana, bo, di, eve, fay | does not | This card expired ‹while› ago, so nothing was changed.
     restarted | ana, bo, eve, fay | does not | You cannot decide about this. Who may decide: a member of `@approvers`.

@@ -4,6 +4,7 @@ mod approvals;
 mod cautions;
 mod commands;
 mod consistency;
+mod corrections;
 mod create;
 mod creation;
 mod delete;

@@ -133,6 +133,10 @@ impl Store for CrashingStore {
         self.inner.letters(lease, after).await
     }
 
+    async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
+        self.inner.unread(thread).await
+    }
+
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
         self.certain("commit", self.inner.commit(lease, expected, changes, then)).await
     }

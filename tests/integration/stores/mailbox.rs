@@ -50,6 +50,16 @@ pub(crate) async fn letters_come_in_order_of_arrival(f: impl Fixture) {
     assert!(letters.is_sorted_by(|a, b| a.seq < b.seq));
 }
 
+pub(crate) async fn letters_can_be_looked_at_without_a_lease(f: impl Fixture) {
+    assert_eq!(f.store().unread(&thread(1)).await.unwrap(), []);
+    f.hears(&thread(1), "one").await;
+    f.hears(&thread(2), "elsewhere").await;
+    f.hears(&thread(1), "two").await;
+    let unread = f.store().unread(&thread(1)).await.unwrap();
+    assert_eq!(words(&unread), ["one", "two"]);
+    assert_eq!(f.acquire_only("w1", &thread(1)).await.unwrap().letters, unread, "nothing was taken away");
+}
+
 pub(crate) async fn letters_that_came_meanwhile_can_be_asked_for(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     let seen = acquired.letters[0].seq;

@@ -61,6 +61,9 @@ fn relative(words: &str, now: clock::Timestamp) -> Option<civil::DateTime> {
         ["yesterday", time @ ..] => (-1, time), // so that it is refused as over
         ["today", time @ ..] => (0, time),
         ["tomorrow", time @ ..] => (1, time),
+        [day, time @ ..] if day.parse::<Date>().is_ok() => {
+            return Some(day.parse::<Date>().ok()?.to_datetime(clock_time(time)?));
+        }
         [day, time @ ..] => {
             let weekday = WEEKDAYS.iter().position(|name| name == day || (day.len() == 3 && name.starts_with(day)))?;
             let weekday = Weekday::from_monday_zero_offset(i8::try_from(weekday).ok()?).ok()?;
@@ -110,6 +113,8 @@ mod tests {
             ("2027-01-15", "2027-01-15 00:00 UTC"),
             ("2027-01-15 09:00 UTC", "2027-01-15 09:00 UTC"),
             ("2027-01-15T09:00:00+01:00", "2027-01-15 08:00 UTC"),
+            ("2027-01-15 9:00", "2027-01-15 09:00 UTC"),
+            ("2027-01-15 9pm", "2027-01-15 21:00 UTC"),
             ("Friday 9:00", "2026-11-20 09:00 UTC"),
             ("next fri at 9:30 pm", "2026-11-20 21:30 UTC"),
             ("Wednesday 9:00", "2026-11-25 09:00 UTC"),

@@ -18,7 +18,7 @@ use super::{
     expects::Expects,
     failed,
     fields::{Changes, Field, same},
-    given, lists, not_done, stored,
+    given, lists, missing, not_done, stored,
     surroundings::Reach,
     unread,
     wanted::{self, Given},
@@ -81,6 +81,12 @@ impl ActionKind for UpdateExperiment {
         let experiment = access::experiment(&self.0, name, |name| format!("update {name}")).await?.view;
         if let Some(expects) = &asked.expects {
             expects.check(&experiment, None)?;
+        }
+        if asked.lacks_weights() {
+            let codes: Vec<_> =
+                experiment.conditions.iter().map(|condition| condition.condition_code.as_str()).collect();
+            let question = format!("Which weights, in the order {}? Such as 70/30.", codes.join(", "));
+            return Err(Refusal::Missing(vec![missing("weights", question, Vec::new())]).into());
         }
         let mut changes = wanted::changes(&self.0, self.1.now(), &asked, &experiment).await?;
         if changes.fields().count() == 0 {

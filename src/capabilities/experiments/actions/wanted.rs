@@ -119,6 +119,11 @@ pub(super) struct Given {
 }
 
 impl Given {
+    /// Whether other weights are wanted, and which ones is not said.
+    pub(super) fn lacks_weights(&self) -> bool {
+        matches!(&self.weights, Some(GivenWeights::Words(words)) if words.trim().is_empty())
+    }
+
     /// Whether the context's words are needed to understand it.
     fn needs_context(&self) -> bool {
         let members = [

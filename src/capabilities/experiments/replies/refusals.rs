@@ -163,11 +163,32 @@ pub fn no_time(asked: &str) -> Reply {
 /// Parameters of a form that cannot be read.
 pub fn unreadable_parameters(why: &str) -> Reply {
     let Some(number) = no_count(why) else {
-        return Reply::text(Text::new().plain("I could not make sense of what was asked: ").code(why).plain("."))
-            .hint("Say it again in other words.");
+        let reply = match needed(why) {
+            Some(needed) => {
+                Reply::text(format!("Something I was given has another form than it should: I need {needed} here."))
+            }
+            None => Reply::text("Something I was given has another form than it should, so I could not use it."),
+        };
+        return reply.hint("Say it again in other words.");
     };
     Reply::text(Text::from("I need a whole number here that is not below zero; ").bold(number).plain(" is not one."))
         .hint("Say it again with such a number.")
+}
+
+/// What a value has to be, in words, as far as the error of the reader says so.
+fn needed(why: &str) -> Option<&'static str> {
+    const KINDS: &[(&str, &str)] = &[
+        ("i64", "a whole number"),
+        ("u64", "a whole number"),
+        ("u32", "a whole number"),
+        ("usize", "a whole number"),
+        ("f64", "a number"),
+        ("a boolean", "yes or no"),
+        ("a string", "words"),
+        ("a sequence", "a list"),
+    ];
+    let (_, expected) = why.split_once("expected ")?;
+    KINDS.iter().find(|(kind, _)| expected.starts_with(kind)).map(|(_, words)| *words)
 }
 
 /// The number that stands where something is counted, and cannot be: below zero, or with a fraction.
@@ -507,6 +528,7 @@ mod tests {
             bad_code("default", "it is reserved"),
             not_one_of("assignment unit", "team", &["individual", "group"]),
             unreadable_parameters("weights: not a list"),
+            unreadable_parameters("invalid type: string \"3\", expected i64"),
             unreadable_parameters("invalid value: integer `-5`, expected u64"),
             unreadable_parameters("invalid type: floating point `1.5`, expected u64"),
             bad_user(),
@@ -518,7 +540,9 @@ mod tests {
         assert_snapshot!(all.iter().map(read).collect::<Vec<_>>().join("\n"), @r"
         The condition code “default” cannot be used: it is reserved.
         The assignment unit cannot be “team”, only individual, group.
-        I could not make sense of what was asked: weights: not a list.
+        Something I was given has another form than it should, so I could not use it.
+        Say it again in other words.
+        Something I was given has another form than it should: I need a whole number here.
         Say it again in other words.
         I need a whole number here that is not below zero; -5 is not one.
         Say it again with such a number.

@@ -1,0 +1,144 @@
+//! What the last answer offered as buttons, picked in words: “yes”, “the second one”, “the running one”, “assign-prog”.
+//!
+//! A pick becomes what its button says before anybody reads the message, so every model understands it alike. It holds
+//! for the next message only.
+
+use crate::reply::Choice;
+
+/// The words on the way to a choice that say nothing themselves.
+const SMALL: &[&str] = &[
+    "the",
+    "one",
+    "in",
+    "with",
+    "of",
+    "i",
+    "mean",
+    "meant",
+    "no",
+    "yes",
+    "please",
+    "experiment",
+    "take",
+    "that",
+    "id",
+    "context",
+];
+/// Agreement with the only thing that was offered.
+const YES: &[&str] = &[
+    "yes",
+    "y",
+    "yes please",
+    "yep",
+    "yeah",
+    "that one",
+    "yes that one",
+    "exactly",
+    "correct",
+    "right",
+    "yes i did",
+    "i did",
+];
+const ORDINALS: &[&[&str]] = &[
+    &["first", "1", "1st", "#1"],
+    &["second", "2", "2nd", "#2"],
+    &["third", "3", "3rd", "#3"],
+    &["fourth", "4", "4th", "#4"],
+    &["fifth", "5", "5th", "#5"],
+];
+/// More words than these are a message of their own.
+const MOST_WORDS: usize = 8;
+
+/// The choice that these words pick, if they plainly pick one.
+pub(super) fn picked<'a>(choices: &'a [Choice], said: &str) -> Option<&'a Choice> {
+    let said = said.trim().trim_end_matches(['.', '!', '…']).to_lowercase().replace('’', "'");
+    if choices.is_empty() || said.ends_with('?') {
+        return None;
+    }
+    let all = words_of(&said);
+    if let ([only], true) = (choices, YES.contains(&all.join(" ").as_str())) {
+        return Some(only);
+    }
+    let telling: Vec<&str> = all.iter().map(String::as_str).filter(|word| !SMALL.contains(word)).collect();
+    if telling.is_empty() || all.len() > MOST_WORDS {
+        return None;
+    }
+    if let [word] = telling.as_slice() {
+        if *word == "last" {
+            return choices.last();
+        }
+        if let Some(place) = ORDINALS.iter().position(|names| names.contains(word)) {
+            return choices.get(place);
+        }
+    }
+    let label = |choice: &&Choice| words_of(&choice.label.to_lowercase());
+    let mut same = choices.iter().filter(|choice| label(choice) == telling);
+    let same = same.next().filter(|_| same.next().is_none());
+    same.or_else(|| {
+        let has = |choice: &&Choice| {
+            let label = label(choice);
+            telling.iter().all(|word| label.iter().any(|own| own == word))
+        };
+        let mut fitting = choices.iter().filter(has);
+        fitting.next().filter(|_| fitting.next().is_none())
+    })
+}
+
+/// The words of a text; a hyphen or an underscore joins.
+fn words_of(text: &str) -> Vec<String> {
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '#' | '\'' | '.');
+    let words = text.split(|c: char| !inside(c)).map(|word| word.trim_matches(['\'', '.', '-']));
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(label: &str) -> Choice {
+        Choice { label: label.to_owned(), says: format!("start {label}") }
+    }
+
+    fn pick(labels: &[&str], said: &str) -> Option<usize> {
+        let choices: Vec<_> = labels.iter().map(|label| choice(label)).collect();
+        let found = picked(&choices, said)?;
+        choices.iter().position(|choice| choice == found)
+    }
+
+    #[test]
+    fn one_suggestion_is_taken_with_a_yes() {
+        for said in ["yes", "Yes!", "yes, please", "that one", "yes, Math Hints", "math hints", "“Math Hints”"] {
+            assert_eq!(pick(&["Math Hints"], said), Some(0), "{said}");
+        }
+        for said in ["no", "yes?", "yes but rename it", "start Running Test", "what?", ""] {
+            assert_eq!(pick(&["Math Hints"], said), None, "{said}");
+        }
+    }
+
+    #[test]
+    fn several_are_told_apart_by_place_or_words() {
+        let twins = ["assign-prog, inactive, id 0a0b0c0d…", "mathstream, enrolling (running), id 0a0b0c0e…"];
+        for (said, place) in [
+            ("the first one", Some(0)),
+            ("the second", Some(1)),
+            ("2", Some(1)),
+            ("the last one", Some(1)),
+            ("the running one", Some(1)),
+            ("the one in assign-prog", Some(0)),
+            ("assign-prog", Some(0)),
+            ("0a0b0c0e", Some(1)),
+            ("id 0a0b0c0d…", Some(0)),
+            ("yes", None),
+            ("the third", None),
+            ("the one", None),
+            ("the paused one", None),
+            ("list the running experiments in assign-prog", None),
+        ] {
+            assert_eq!(pick(&twins, said), place, "{said}");
+        }
+        let names = ["Math Hints", "Math Hints v2"];
+        assert_eq!(pick(&names, "Math Hints"), Some(0));
+        assert_eq!(pick(&names, "v2"), Some(1));
+        assert_eq!(pick(&names, "the hints one"), None);
+    }
+}

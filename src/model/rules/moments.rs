@@ -1,0 +1,160 @@
+//! Another moment for what is in hand: `no, at 9:00`, `Tuesday 9:00 instead`, `make it 10:00`, `Saturday`.
+
+use serde_json::Map;
+
+use super::{
+    changes::STATUS,
+    design::date,
+    situation::{Draft, Situation},
+    wish::{Understood, Wish},
+    words::{self, Word, after, without_last},
+};
+
+/// The parameters that are a moment.
+const MOMENTS: [&str; 3] = ["start_on", "end_on", "until"];
+
+/// A day, a time or both, said about a change that has a moment. A time alone keeps the day, a day alone keeps the time.
+pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
+    const SAID_SO: &[&str] =
+        &["no", "nope", "actually", "instead", "rather", "make", "change", "move", "wait", "sorry"];
+    let draft = situation.in_hand().filter(|draft| draft.asked.is_none())?;
+    let said_so = words.iter().any(|word| word.any(SAID_SO));
+    let (key, before) = moment_of(draft, said_so)?;
+    let mut params = Map::new();
+    if before.is_none() {
+        params.insert("status".to_owned(), "scheduled".into());
+    }
+    params.insert(key.to_owned(), moment(words, before)?.into());
+    Some(Wish::Update(params).into())
+}
+
+/// The one moment of a change, and what it is so far; a start at once can become one at a moment, if that is said.
+fn moment_of(draft: &Draft, said_so: bool) -> Option<(&'static str, Option<&str>)> {
+    let mut given = MOMENTS.iter().filter_map(|key| Some((*key, draft.params.get(*key)?.as_str()?)));
+    match (given.next(), given.next()) {
+        (Some((key, before)), None) => Some((key, Some(before))),
+        (None, _) => {
+            let starts = draft.action == STATUS && draft.params.get("status").is_some_and(|status| status == "start");
+            (starts && said_so).then_some(("start_on", None))
+        }
+        _ => None,
+    }
+}
+
+/// The moment that is said, whole, if nothing else is.
+fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
+    const OPENINGS: &str = "no|nope|wait|actually|sorry|oh|oops|,|–|-|make it|make that|use|change it to|change that to|\
+        move it to|rather|i meant|i mean|better|let us say|let us make it|it should be|it should start|should be|then|\
+        instead|how about|what about|start it|start|schedule it|on|for|to|until|till";
+    const ENDINGS: &[&str] = &["instead", "rather", "please", "pls", "utc", "then", "better", "thanks", ","];
+    let mut rest = words;
+    while let Some(left) = after(rest, OPENINGS) {
+        rest = left;
+    }
+    let rest = without_last(rest, ENDINGS);
+    let said = match date(rest) {
+        Some((moment, [])) => moment,
+        Some(_) => return None,
+        None => return Some(format!("{} {}", day_and_time(before?).0, clock(rest)?)),
+    };
+    let time_before = before.and_then(|before| day_and_time(before).1);
+    match (day_and_time(&said), time_before) {
+        ((day, None), Some(time)) => Some(format!("{day} {time}")),
+        _ => Some(said),
+    }
+}
+
+/// `9:00`, `at 9`, `9 am`, `noon`: how the time is written.
+fn clock(words: &[Word]) -> Option<String> {
+    let at = after(words, "at");
+    let (first, half) = match at.unwrap_or(words) {
+        [one] => (one, ""),
+        [one, half] if half.any(&["am", "pm"]) => (one, half.lower.as_str()),
+        _ => return None,
+    };
+    if first.any(&["noon", "midnight"]) {
+        return Some(first.lower.clone());
+    }
+    let digits = first.lower.trim_end_matches("am").trim_end_matches("pm");
+    let (hour, minute) = digits.split_once(':').unwrap_or((digits, "0"));
+    let reads = |part: &str| !part.is_empty() && part.len() <= 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let plainly = at.is_some() || digits.contains(':') || digits.len() < first.lower.len() || !half.is_empty();
+    (plainly && !first.quoted && reads(hour) && reads(minute)).then(|| format!("{}{half}", first.lower))
+}
+
+/// The two parts of a moment that was given in words, or that a card shows.
+fn day_and_time(moment: &str) -> (String, Option<String>) {
+    if let Some((day, time)) = moment.split_once('T').filter(|(day, _)| day.len() == 10) {
+        return (day.to_owned(), Some(time.chars().take(5).collect()));
+    }
+    let all = words::words(moment);
+    let rest = after(&all, "next|this").unwrap_or(&all);
+    let (day, time) = rest.split_at(if rest.first().is_some_and(|word| word.is("in")) { 3 } else { 1 }.min(rest.len()));
+    let time = words::text(after(time, "at|,").unwrap_or(time));
+    (words::text(day), (!time.is_empty()).then_some(time))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{
+        changes::STATUS,
+        situation::{Draft, Situation},
+        tests::{check, open_card, params},
+    };
+
+    fn on_card(change: serde_json::Value) -> Situation {
+        let draft = Draft { action: STATUS.into(), params: params(change), asked: None };
+        Situation {
+            on_card: Some(draft),
+            open_cards: vec![open_card("Schedule “Math Hints”?")],
+            ..Situation::default()
+        }
+    }
+
+    #[test]
+    fn another_moment_is_a_correction() {
+        let scheduled =
+            json!({ "experiment": "Math Hints", "status": "scheduled", "start_on": "2026-11-23T00:00:00.000Z" });
+        let nine = r#"update {"start_on":"2026-11-23 9:00"}"#;
+        check(
+            &on_card(scheduled),
+            &[
+                ("no, at 9:00", nine),
+                ("9:00", nine),
+                ("at 9:00", nine),
+                ("No, 9:00 please", nine),
+                ("start it at 9:00 UTC", nine),
+                ("make it 10:00", r#"update {"start_on":"2026-11-23 10:00"}"#),
+                ("at 9 am", r#"update {"start_on":"2026-11-23 9am"}"#),
+                ("at noon instead", r#"update {"start_on":"2026-11-23 noon"}"#),
+                ("Tuesday 9:00 instead", r#"update {"start_on":"Tuesday 9:00"}"#),
+                ("Saturday", r#"update {"start_on":"Saturday 00:00"}"#),
+                ("no, on Saturday", r#"update {"start_on":"Saturday 00:00"}"#),
+                ("tomorrow at noon", r#"update {"start_on":"tomorrow noon"}"#),
+            ],
+        );
+        let friday =
+            json!({ "experiment": "Math Hints", "status": "scheduled", "start_on": "2027-01-15T09:30:00.000Z" });
+        check(&on_card(friday), &[("make it 2027-01-16", r#"update {"start_on":"2027-01-16 09:30"}"#)]);
+    }
+
+    #[test]
+    fn a_start_at_once_can_become_one_at_a_moment() {
+        let start = json!({ "experiment": "Math Hints", "status": "start" });
+        let scheduled = r#"update {"start_on":"tomorrow 9:00","status":"scheduled"}"#;
+        check(&on_card(start), &[("no, tomorrow at 9:00", scheduled), ("tomorrow 9:00 instead", scheduled)]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_date_is_not_dropped() {
+        check(
+            &Situation::default(),
+            &[
+                ("schedule Math Hints for Monday or Tuesday", "unclear"),
+                ("schedule Math Hints for next monday at dawn", "unclear"),
+            ],
+        );
+    }
+}

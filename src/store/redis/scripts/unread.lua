@@ -1,0 +1,2 @@
+-- Reads the mailbox without a lease.
+return letters_after(0)

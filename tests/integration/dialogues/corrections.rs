@@ -1,0 +1,212 @@
+//! With a card open: what corrects it, what takes it back, and what is said to somebody else.
+
+use crate::support::{bot::TestBot, thread::Thread};
+
+async fn card<'a>(bot: &'a TestBot, request: &str) -> Thread<'a> {
+    let mut thread = bot.user("ana").says(request).await;
+    thread.heard();
+    thread
+}
+
+/// What waits, by the titles of the cards with live buttons.
+fn open_cards(thread: &Thread<'_>) -> Vec<String> {
+    let with_buttons = thread.messages().into_iter().filter(|message| {
+        message.buttons().iter().any(|button| button.action_id == "approve" || button.action_id.starts_with("approve"))
+    });
+    with_buttons.map(|message| message.words().lines().next().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_correction_of_the_time_makes_a_new_card() {
+    let bot = TestBot::start().await;
+    for correction in ["no, at 9:00", "9:00", "at 9:00", "make it 9:00"] {
+        let mut thread = card(&bot, "schedule Math Hints for 2027-01-15").await;
+        thread.says("ana", correction).await;
+        let heard = thread.heard();
+        assert!(heard.contains("*Starts*  2027-01-15 09:00 UTC"), "{correction}: {heard}");
+        assert!(!heard.contains("exactly this"), "{correction}: {heard}");
+        assert_eq!(open_cards(&thread).len(), 1, "{correction}: {heard}");
+        thread.says("ana", "never mind").await;
+    }
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_change_cannot_take_is_not_taken_for_the_same() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "start Math Hints").await;
+    thread.says("ana", "no, 70/30").await;
+    insta::assert_snapshot!(thread.heard(), @"
+    I did not understand that as a change of what was asked for, so nothing is different.
+    The card is still open as it is: *Start “Math Hints”?* Its buttons decide.
+    *Status*
+    enrolling (running)
+    ");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_target_takes_the_place_of_the_card() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "delete Math Hints").await;
+    thread.says("ana", "no, Running Test instead").await;
+    insta::assert_snapshot!(thread.heard(), @"
+    *PERMANENTLY DELETE “Math Hints”?*
+    Replaced by a newer request · ‹time› · ‹the newer card›
+    [Show all]
+    ---
+    *PERMANENTLY DELETE “Running Test”?*
+    *Status*  enrollmentComplete (paused)
+    *Context*  `assign-prog`
+    *Conditions*  control 50%, variant 50%
+    *Decision points*  SelectSection / area_model
+    *Id*  `‹id›`
+    *Enrolled*  24 people
+    *Same points*  no other live experiment
+    ⚠️ This cannot be undone. The enrolments of 24 people go with it.
+    Takes the place of the open card: PERMANENTLY DELETE “Math Hints”.
+    Asked by @ana · anyone in this channel but the person who asked may decide · until ‹time› · digest `‹id›`
+    [Delete for good] [Keep it] [Show all]
+    ");
+    assert_eq!(open_cards(&thread), ["*PERMANENTLY DELETE “Running Test”?*"]);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_else_cannot_take_the_card_back() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "delete Math Hints").await;
+    thread.says("bo", "no, Running Test instead").await;
+    assert!(thread.heard().contains("The card that was open before stays open: "));
+    assert_eq!(open_cards(&thread).len(), 2);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_asked_takes_the_card_back_in_their_words() {
+    let bot = TestBot::start().await;
+    for words in
+        ["actually don't", "no, don't start it", "don’t start Math Hints", "withdraw it", "cancel that request"]
+    {
+        let mut thread = card(&bot, "start Math Hints").await;
+        thread.says("ana", words).await;
+        let heard = thread.heard();
+        assert!(heard.contains("Withdrawn by"), "{words}: {heard}");
+        assert_eq!(open_cards(&thread), [""; 0], "{words}: {heard}");
+    }
+    let mut thread = card(&bot, "start Math Hints").await;
+    for (who, words) in [("ana", "don't start Running Test"), ("bo", "actually don't")] {
+        thread.says(who, words).await;
+        let heard = thread.heard();
+        assert!(heard.contains("A card is open: Start “Math Hints”?"), "{who}: {heard}");
+        assert_eq!(open_cards(&thread).len(), 1);
+    }
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_yes_to_somebody_else_approves_nothing() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "start Math Hints").await;
+    thread.says("cy", "@ana did you talk to the teachers?").await;
+    assert_eq!(thread.heard(), "", "it is between the two of them");
+    for word in ["yes", "no"] {
+        thread.says("ana", word).await;
+        assert_eq!(thread.heard(), "");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(thread.told("ana"), @"I don't take this as an answer to the card, since it follows somebody else's message. Please press *Start experiment* or *Don't start* on the card.");
+        }
+    }
+    assert!(bot.upgrade.effects().is_empty());
+
+    thread.says("cy", "looks good, but wait").await;
+    insta::assert_snapshot!(thread.heard(), @"
+    I'm not sure what you would like, so I did nothing.
+    The card is still open as it is: *Start “Math Hints”?* Its buttons decide.
+    *Status*
+    enrolling (running)
+    [What can you do?]
+    ");
+    thread.says("ana", "yes").await;
+    assert_eq!(bot.upgrade.effects().len(), 1, "now it follows our own words");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mention_of_us_and_another_is_for_us() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "start Math Hints").await;
+    thread.says("cy", "@ana and @countersign please look").await;
+    assert!(thread.heard().contains("The card is still open as it is: *Start “Math Hints”?*"), "{}", thread.last());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unclear_answer_is_told_what_is_open() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "start Math Hints").await;
+    for words in ["yes if Cy agrees", "yes please, on Monday", "yes I saw it", "sounds good, but wait"] {
+        thread.says("ana", words).await;
+        let heard = thread.heard();
+        assert!(heard.contains("Start “Math Hints”?") && heard.contains("open"), "{words}: {heard}");
+        assert_eq!(open_cards(&thread).len(), 1, "{words}: {heard}");
+    }
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_is_asked_for_until_there_is_one() {
+    let bot = TestBot::start().await;
+    for (answer, limit) in [("3", "3"), ("ten", "10"), ("at most 3", "3"), ("up to 5", "5")] {
+        let mut thread = bot.user("ana").says("allow starting and stopping Math Hints until tomorrow").await;
+        assert!(thread.heard().contains("How many starts and stops at most?"));
+        thread.says("ana", "as many as needed").await;
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(thread.heard(), @"
+            I need a whole number here, such as 5.
+            How many starts and stops at most?
+            [Never mind]
+            ");
+        }
+        thread.says("ana", answer).await;
+        let heard = thread.heard();
+        assert!(heard.contains(&format!("{limit} starts and stops")), "{answer}: {heard}");
+    }
+    let mut thread = bot.user("ana").says("allow starting and stopping Math Hints until yesterday").await;
+    assert!(thread.heard().contains("It has to be a moment to come."), "{}", thread.last());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suggestion_is_taken_with_a_yes() {
+    let bot = TestBot::start().await;
+    let mut thread = card(&bot, "stop Running Test").await;
+    thread.says("ana", "start Math Hint").await;
+    assert!(thread.heard().contains("Did you mean"), "{}", thread.last());
+    thread.says("ana", "yes").await;
+    assert!(thread.heard().contains("Start “Math Hints”?"), "{}", thread.last());
+    assert!(bot.upgrade.effects().is_empty(), "the yes was not for the open card");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn weights_are_asked_for_where_none_are_said() {
+    let bot = TestBot::start().await;
+    let mut thread = bot.user("ana").says("change the weights of Math Hints").await;
+    insta::assert_snapshot!(thread.heard(), @"Which weights, in the order control, variant? Such as 70/30.");
+    thread.says("ana", "70/30").await;
+    assert!(thread.heard().contains("control 70%, variant 30%"), "{}", thread.last());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_say_what_was_nearly_meant_and_repeat_little() {
+    let bot = TestBot::start().await;
+    assert_eq!(
+        bot.user("ana").types("/upgrade list runing").await,
+        "There is no context or status `runing`. Did you mean `/upgrade list running`?"
+    );
+    let told = bot.user("ana").types(&format!("/countersign {}", "x".repeat(3000))).await;
+    assert!(told.chars().count() < 200, "{told}");
+    bot.finish().await;
+}
