@@ -145,6 +145,7 @@ fn record(number: usize) -> ActionRecord {
         escalated_at: None,
         sends: 0,
         under: None,
+        settled: None,
         answers: Vec::new(),
         cut_short: false,
         replaced_by: None,
