@@ -135,7 +135,7 @@ async fn creating_refuses_what_the_platform_would_take() {
     The assignment unit cannot be “team”, only individual, group, within-subjects.
     The consistency rule can be “group” only where a group draws the lot together, and here each person does.
     Say which group draws, such as assigned by classId, or choose the rule individual or experiment.
-    I could not make sense of what was asked: data did not match any variant of untagged enum OneOrMany.
+    Something I was given has another form than it should, so I could not use it.
     Say it again in other words.
     ");
     assert_eq!(bench.changes(), 0);
@@ -376,7 +376,7 @@ async fn updating_refuses_what_makes_no_sense() {
     The weights add up to 90; they have to make 100, and each has to be between 0 and 100.
     “Math Hints” has no condition “purple”. It has: control, variant.
     group: Which type of group draws a lot together? []
-    I could not make sense of what was asked: unknown field `color`, expected one of `experiment`, `experiment_name`, `expects`, `new_name`, `description`, `tags`, `weights`, `conditions`, `decision_points`, `exclude_if_reached`, `payloads`, `unit`, `group`, `consistency`, `condition_order`, `algorithm`, `post_rule`, `filter_mode`, `ends_after_users`, `ends_after_groups`, `end_on`, `inclusion`, `add_to_inclusion`, `remove_from_inclusion`, `exclusion`, `add_to_exclusion`, `remove_from_exclusion`.
+    “color” is nothing that I can set here.
     ");
 }
 

@@ -162,6 +162,10 @@ pub fn no_time(asked: &str) -> Reply {
 
 /// Parameters of a form that cannot be read.
 pub fn unreadable_parameters(why: &str) -> Reply {
+    if let Some((unknown, _)) = why.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
+        return Reply::text(Text::from("“").bold(unknown).plain("” is nothing that I can set here."))
+            .hint("Say it again in other words.");
+    }
     let Some(number) = no_count(why) else {
         let reply = match needed(why) {
             Some(needed) => {
