@@ -134,17 +134,17 @@ async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
     }
     assert_snapshot!(thread.told("ana"), @"
     You asked for this, so another person has to say that it was done.
-    Who may settle it: @bo, but not the person who asked.
+    Who may settle it: @bo (but not the person who asked).
     ");
     assert_snapshot!(thread.told("cy"), @"
     You cannot settle this. You can press Check again.
-    Who may settle it: @bo, but not the person who asked.
+    Who may settle it: @bo (but not the person who asked).
     ---
     You cannot settle this. You can press Check again.
-    Who may settle it: @bo, but not the person who asked.
+    Who may settle it: @bo (but not the person who asked).
     ---
     You cannot settle this. You can press Check again.
-    Who may settle it: @bo, but not the person who asked.
+    Who may settle it: @bo (but not the person who asked).
     ");
     assert_eq!(thread.heard(), "", "nothing was settled");
     thread.clicks("cy", "Check again").await;
