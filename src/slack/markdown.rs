@@ -122,8 +122,7 @@ fn without_reference_links(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (nth, piece) in text.split("]:").enumerate() {
         if nth > 0 {
-            let target = piece.split_whitespace().next().unwrap_or_default();
-            out.push_str(if target.contains("//") || target.contains(':') { "] :" } else { "]:" });
+            out.push_str(if piece.contains([':', '/']) { "] :" } else { "]:" }); // there may be an address behind it
         }
         out.push_str(piece);
     }
@@ -204,6 +203,7 @@ mod tests {
             ("see https://e.io/a_b, www.e.io and ana@e.io!", "see `https://e.io/a_b`, `www.e.io` and `ana@e.io`!"),
             ("[a.io][1]\n\n[1]: https://b.io", "[`a.io`][1]\n\n[1] : `https://b.io`"),
             ("array[0]: 1 and [x", "array[0]: 1 and [x"),
+            ("[a]: /b", "[a] : /b"),
             ("[[<]()!everyone>", "[‹!everyone>"),
             ("version 2.5, e.g. 3.1 or assign-prog.v2", "version 2.5, e.g. 3.1 or assign-prog.v2"),
         ] {
