@@ -10,6 +10,7 @@ pub mod desk;
 pub mod envelope;
 mod follow_ups;
 pub mod forms;
+pub mod named_now;
 pub mod policy;
 pub mod replies;
 pub mod telling;

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        approvals::policy::{self, Person},
+        approvals::named_now::Named,
         links::{Links, linked},
     },
     replies,
@@ -13,7 +13,7 @@ use crate::{
     graph::{
         action::{ActionRecord, Label, Status},
         engine::PolicyFor,
-        store::{ActionFilter, Error, Store},
+        store::{Error, Store},
     },
     ids::UserId,
     reply::{Reply, Text},
@@ -21,9 +21,6 @@ use crate::{
 
 /// How many actions are listed; one more is asked for, to know whether that was all.
 const LISTED: usize = 15;
-
-/// How many open cards are looked through for those that name the asker by the policy of now.
-const LOOKED_AT: usize = 200;
 
 /// Reads actions.
 pub struct Records<'a> {
@@ -38,18 +35,11 @@ pub struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// What waits for a decision, as far as the asker may see it. A card is found under whom its policy named when it was
-    /// shown; whom the policy of now names may be somebody new.
+    /// What waits for a decision, as far as the asker may see it.
     pub async fn pending(&self, asker: &Asker) -> Result<Reply, Error> {
-        let mut found = self.store.actions_under(&asker.waiting(), &[Status::Pending], LISTED + 1).await?;
-        let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: LOOKED_AT };
-        let open = if asker.is_named { self.store.actions(&open).await? } else { Vec::new() };
-        for record in open {
-            if !found.iter().any(|known| known.id == record.id) && self.may_decide(asker, &record) {
-                found.push(record);
-            }
-        }
-        found.sort_by_key(|record| std::cmp::Reverse(record.requested_at));
+        let found = self.store.actions_under(&asker.waiting(), &[Status::Pending], LISTED + 1).await?;
+        let asker = Named { user: &asker.by, groups: &asker.groups, is_named: asker.is_named };
+        let mut found = asker.with_those_of_now(self.store, self.policy_for, found).await?;
         found.truncate(LISTED + 1);
         let lines = self.lines(&found, |record| replies::waiting(record, self.now)).await?;
         Ok(replies::pending(lines, found.len() > LISTED, self.now))
@@ -67,13 +57,6 @@ impl Records<'_> {
         let found = self.store.actions_under(&[Label::AskedBy(by.clone())], &[], LISTED + 1).await?;
         let lines = self.lines(&found, replies::own).await?;
         Ok(replies::mine(lines, found.len() > LISTED, self.now))
-    }
-
-    /// Whether the policy of now names the asker as one who may approve.
-    fn may_decide(&self, asker: &Asker, record: &ActionRecord) -> bool {
-        let record = policy::as_of_now(self.policy_for, record.clone());
-        let person = Person { groups: asker.groups.clone(), ..Person::default() };
-        policy::may_approve(&record, &asker.by, &person).is_ok()
     }
 
     async fn lines(&self, records: &[ActionRecord], line: impl Fn(&ActionRecord) -> Text) -> Result<Vec<Text>, Error> {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::{
     clock::Timestamp,
     conversation::{
-        approvals::policy::{self, Person},
+        approvals::{named_now::Named, policy},
         commands::sight::named,
         entry::Pages,
         links::Links,
@@ -18,7 +18,7 @@ use crate::{
     graph::{
         action::{ActionRecord, Approver, Label, Status},
         engine::PolicyFor,
-        store::{ActionFilter, Error, Store},
+        store::{Error, Store},
     },
     ids::{ActionId, ChannelId, UserId},
 };
@@ -126,16 +126,7 @@ impl Reader<'_> {
         let mut labels = named(self.user, &self.groups);
         labels.push(own.clone());
         let mut waiting = self.store.actions_under(&labels, &[Status::Pending], LOOKED_AT).await?;
-        // A card is found under whom its policy named when it was shown. Whom the policy of now names may be somebody new.
-        let open = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: LOOKED_AT };
-        let open = if self.is_named { self.store.actions(&open).await? } else { Vec::new() };
-        for record in open {
-            if !waiting.iter().any(|known| known.id == record.id) {
-                waiting.push(record);
-            }
-        }
-        waiting.sort_by_key(|record| std::cmp::Reverse(record.requested_at));
-        waiting = self.as_of_now(waiting);
+        waiting = self.as_of_now(self.named().with_those_of_now(self.store, self.policy_for, waiting).await?);
         waiting.retain(|record| self.may_decide(record) && self.now < record.expires_at);
         let mut asked = self.as_of_now(self.store.actions_under(&[own], &[Status::Pending], LOOKED_AT).await?);
         let under_way = [Status::Approved, Status::Intent];
@@ -193,8 +184,11 @@ impl Reader<'_> {
 
     /// Whether this person may approve it from here.
     fn may_decide(&self, record: &ActionRecord) -> bool {
-        let person = Person { in_channel: false, groups: self.groups.clone(), is_uncertain: false };
-        policy::may_approve(record, self.user, &person).is_ok()
+        self.named().may_approve(record)
+    }
+
+    fn named(&self) -> Named<'_> {
+        Named { user: self.user, groups: &self.groups, is_named: self.is_named }
     }
 
     async fn page(&self, records: Vec<ActionRecord>, page: u16, size: usize) -> Result<Listed, Error> {
