@@ -10,6 +10,15 @@ use crate::{
     ids::CommitId,
 };
 
+/// How somebody gave a decision.
+#[derive(Clone, Copy, Debug)]
+pub enum How<'a> {
+    /// By a button of the card.
+    Button,
+    /// By these words in the thread.
+    Typed(&'a str),
+}
+
 /// The write that makes `decision` count, and the record after it.
 ///
 /// # Errors
@@ -18,6 +27,7 @@ use crate::{
 pub fn decide(
     record: &ActionRecord,
     decision: Decision,
+    how: Option<How<'_>>,
     desk: Option<Seq>,
 ) -> Result<(ActionRecord, Changes), IllegalMove> {
     let approvals = record.approved_by().len() + usize::from(decision.verdict == Verdict::Approved);
@@ -34,12 +44,13 @@ pub fn decide(
 
     let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
     changes.desk_acks.extend(desk);
-    changes.audit.push(record.event(
-        AuditKind::Decided,
-        decision.at,
-        decision.by.clone(),
-        json!({ "verdict": decision.verdict, "status": to, "digest": record.digest }),
-    ));
+    let mut detail = json!({ "verdict": decision.verdict, "status": to, "digest": record.digest });
+    match how {
+        None => {}
+        Some(How::Button) => detail["how"] = json!("button"),
+        Some(How::Typed(words)) => detail["how"] = json!({ "typed": words.trim() }),
+    }
+    changes.audit.push(record.event(AuditKind::Decided, decision.at, decision.by.clone(), detail));
     changes.outbox.push(decided.redrawn(decision.at));
     if to != Status::Pending {
         changes.outbox.extend(decided.notices(decision.at));
@@ -82,12 +93,12 @@ mod tests {
 
     #[test]
     fn the_last_approval_that_is_needed_sets_it_off() {
-        let (counted, changes) = decide(&open(2, true), decision("ana", Verdict::Approved), None).unwrap();
+        let (counted, changes) = decide(&open(2, true), decision("ana", Verdict::Approved), None, None).unwrap();
         assert_eq!((counted.status, changes.mail.len()), (Status::Pending, 0), "one of two: the thread is left alone");
-        let (approved, changes) = decide(&counted, decision("bo", Verdict::Approved), Some(7)).unwrap();
+        let (approved, changes) = decide(&counted, decision("bo", Verdict::Approved), None, Some(7)).unwrap();
         assert_eq!((approved.status, changes.mail.len(), changes.desk_acks), (Status::Approved, 1, vec![7]));
         assert_eq!(approved.approved_by(), ["ana".into(), "bo".into()] as [UserId; 2]);
-        assert!(decide(&approved, decision("cy", Verdict::Approved), None).is_err(), "it is decided");
+        assert!(decide(&approved, decision("cy", Verdict::Approved), None, None).is_err(), "it is decided");
     }
 
     #[test]
@@ -107,7 +118,7 @@ mod tests {
             |by: &str| Edit { by: by.into(), at: Timestamp(1), from: "a0".into(), changed: Vec::new(), window: None };
         record.edits = vec![edit("bo")];
         let person = Person { in_channel: true, ..Person::default() };
-        let (counted, _) = decide(&record, decision("ana", Verdict::Approved), None).unwrap();
+        let (counted, _) = decide(&record, decision("ana", Verdict::Approved), None, None).unwrap();
         assert_eq!(may_approve(&counted, &"bo".into(), &person), Err(Denied::OwnRequest));
         assert_eq!(may_approve(&counted, &"cy".into(), &person), Ok(()));
     }
@@ -144,7 +155,7 @@ mod tests {
                     continue;
                 }
                 let verdict = if approves { Verdict::Approved } else { Verdict::Rejected { reason: None } };
-                record = decide(&record, decision(people[who], verdict), None).unwrap().0;
+                record = decide(&record, decision(people[who], verdict), None, None).unwrap().0;
                 if approves {
                     prop_assert!(!approved.contains(&who), "counted twice");
                     approved.push(who);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     RACES, consent,
-    decide::decide,
+    decide::{How, decide},
     policy::{self, Person},
     replies,
 };
@@ -59,28 +59,6 @@ impl Answer {
         match self {
             Self::Refused(told) | Self::Redrawn { told, .. } => Some(told),
             Self::Counted(_) | Self::Passed(_) | Self::Nothing => None,
-        }
-    }
-}
-
-/// How a decision was given.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum How<'a> {
-    /// By a button of the card.
-    Button,
-    /// By these words in the thread.
-    Typed(&'a str),
-    /// By nobody: its time was over.
-    Time,
-}
-
-impl How<'_> {
-    /// What the record says of it.
-    fn detail(self) -> Option<serde_json::Value> {
-        match self {
-            Self::Button => Some(json!("button")),
-            Self::Typed(words) => Some(json!({ "typed": words.trim() })),
-            Self::Time => None,
         }
     }
 }
@@ -340,7 +318,7 @@ impl Approvals {
             return Ok(Ok(refused(replies::denied(&record, by, in_channel, why))));
         }
         let decision = Decision { by: Some(by.clone()), at: now, verdict };
-        Ok(match self.write(&record, decision, how, Some(seq)).await? {
+        Ok(match self.write(&record, decision, Some(how), Some(seq)).await? {
             Ok(_) => Ok(Answer::Counted(record.thread)),
             Err(moved_on) => Err(moved_on),
         })
@@ -355,7 +333,7 @@ impl Approvals {
     ) -> Result<Result<Answer, ActionRecord>, Error> {
         let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
         // The entry stays on the desk until the person was told.
-        match self.write(record, decision, How::Time, None).await? {
+        match self.write(record, decision, None, None).await? {
             Ok(expired) => {
                 self.refused(&expired, by, "late").await?;
                 Ok(Ok(Answer::Redrawn { thread: expired.thread, told: replies::out_of_time() }))
@@ -382,14 +360,11 @@ impl Approvals {
         &self,
         record: &ActionRecord,
         decision: Decision,
-        how: How<'_>,
+        how: Option<How<'_>>,
         seq: Option<Seq>,
     ) -> Result<Result<ActionRecord, ActionRecord>, Error> {
-        let (decided, mut changes) = decide(record, decision, seq)
+        let (decided, changes) = decide(record, decision, how, seq)
             .map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
-        if let (Some(how), Some(event)) = (how.detail(), changes.audit.first_mut()) {
-            event.detail["how"] = how;
-        }
         match self.store.apply(&changes).await {
             Ok(()) => Ok(Ok(decided)),
             Err(Error::ActionMoved { current: Some(current), .. }) => Ok(Err(*current)),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     RACES,
-    desk::{Answer, Approvals, How, moved},
+    desk::{Answer, Approvals, moved},
     policy, replies,
 };
 use crate::{
@@ -29,7 +29,7 @@ impl Approvals {
                 return Ok(Answer::Nothing); // decided
             }
             let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
-            match self.write(&record, decision, How::Time, Some(seq)).await? {
+            match self.write(&record, decision, None, Some(seq)).await? {
                 Ok(expired) => return Ok(Answer::Counted(expired.thread)),
                 Err(moved_on) => record = moved_on, // one of several approvals, perhaps
             }

@@ -17,7 +17,7 @@ use crate::{
 /// If the store does not answer.
 pub async fn withdraw(store: &dyn Store, record: &ActionRecord, by: &UserId, at: Timestamp) -> Result<bool, Error> {
     let decision = Decision { by: Some(by.clone()), at, verdict: Verdict::Cancelled };
-    let Ok((_, changes)) = decide(record, decision, None) else { return Ok(false) };
+    let Ok((_, changes)) = decide(record, decision, None, None) else { return Ok(false) };
     match store.apply(&changes).await {
         Ok(()) => Ok(true),
         Err(Error::ActionMoved { .. }) => Ok(false),
