@@ -119,6 +119,17 @@ impl Text {
         self
     }
 
+    /// These in a row, `word` before the last: “a, b and c”.
+    pub fn listed(texts: impl IntoIterator<Item = Self, IntoIter: ExactSizeIterator>, word: &str) -> Self {
+        let texts = texts.into_iter();
+        let last = texts.len().saturating_sub(1);
+        texts.enumerate().fold(Self::new(), |listed, (nth, text)| match nth {
+            0 => text,
+            nth if nth == last => listed.plain(format!(" {word} ")).join(text),
+            _ => listed.plain(", ").join(text),
+        })
+    }
+
     /// The words alone: for notifications, logs of tests and models. People are `@` and their id, user groups are their id.
     pub fn words(&self) -> String {
         self.0

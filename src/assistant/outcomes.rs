@@ -81,22 +81,18 @@ pub fn done_so_far(record: &ActionRecord, plan: &Plan) -> Reply {
 
 /// Who asked and who approved, each once: neither may miss that it went wrong.
 fn everyone(record: &ActionRecord) -> Text {
-    people(Text::new(), "", &concerned(record)).plain(" ")
+    everyone_and(&record.requested_by, record)
 }
 
 /// The same with one more person in front, who had it looked up.
 pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
-    let mut everyone = concerned(record);
-    everyone.retain(|person| person != by);
-    everyone.insert(0, by.clone());
+    let mut everyone = vec![by.clone()];
+    for person in std::iter::once(record.requested_by.clone()).chain(record.approved_by()) {
+        if !everyone.contains(&person) {
+            everyone.push(person);
+        }
+    }
     people(Text::new(), "", &everyone).plain(" ")
-}
-
-fn concerned(record: &ActionRecord) -> Vec<UserId> {
-    let mut concerned = record.approved_by();
-    concerned.retain(|person| *person != record.requested_by);
-    concerned.insert(0, record.requested_by.clone());
-    concerned
 }
 
 /// That it is done, and who approved: the card above says what. An answer of the platform's is told to who asked for it.
@@ -125,13 +121,7 @@ fn approved_by_others(record: &ActionRecord) -> Option<Text> {
     if record.under.is_some() || people.iter().all(|person| *person == record.requested_by) {
         return None;
     }
-    let last = people.len() - 1;
-    let named = people.into_iter().enumerate().fold(Text::new(), |text, (nth, person)| match nth {
-        0 => text.name(person),
-        nth if nth == last => text.plain(" and ").name(person),
-        _ => text.plain(", ").name(person),
-    });
-    Some(named)
+    Some(Text::listed(people.into_iter().map(|person| Text::new().name(person)), "and"))
 }
 
 /// Whether what ended badly says how many it worked for: “1 of 2: …”.

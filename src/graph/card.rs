@@ -327,39 +327,26 @@ fn nobody(apart: Option<&[String]>) -> Text {
         None => Text::from("nobody (no approvers are configured)"),
         Some([]) => Text::from("nobody (the lists of approvers that apply have nobody in common)"),
         Some(contexts) => {
-            let last = contexts.len() - 1;
-            let named = contexts.iter().enumerate().fold(Text::new(), |text, (nth, context)| match nth {
-                0 => text.code(context),
-                nth if nth == last => text.plain(" and ").code(context),
-                _ => text.plain(", ").code(context),
-            });
+            let named = Text::listed(contexts.iter().map(|context| Text::new().code(context)), "and");
             Text::from("nobody (the approvers of ").join(named).plain(" have nobody in common)")
         }
     }
 }
 
 /// `a member of S1, @bo or anyone in this channel`; `within` stands before the channel.
-fn either(mut who: Text, approvers: &[Approver], place: Place<'_>, within: &str) -> Text {
-    let last = approvers.len().saturating_sub(1);
-    for (nth, approver) in approvers.iter().enumerate() {
-        who = match nth {
-            0 => who,
-            nth if nth == last => who.plain(" or "),
-            _ => who.plain(", "),
-        };
-        who = match approver {
-            Approver::Channel => match place {
-                Place::Here => who.plain(format!("{within}this channel")),
-                Place::Directly => who.plain(format!("{within}this conversation")),
-                Place::Elsewhere(channel) if channel.is_direct() => {
-                    who.plain(format!("{within}the conversation of the request"))
-                }
-                Place::Elsewhere(channel) => who.plain(within).channel(channel.clone()),
-            },
-            Approver::Requester => who.plain("the person who asked"),
-            Approver::User(user) => who.person(user.clone()),
-            Approver::Group(group) => who.plain("a member of ").group(group),
-        };
-    }
-    who
+fn either(who: Text, approvers: &[Approver], place: Place<'_>, within: &str) -> Text {
+    let named = |approver: &Approver| match approver {
+        Approver::Channel => match place {
+            Place::Here => Text::from(format!("{within}this channel")),
+            Place::Directly => Text::from(format!("{within}this conversation")),
+            Place::Elsewhere(channel) if channel.is_direct() => {
+                Text::from(format!("{within}the conversation of the request"))
+            }
+            Place::Elsewhere(channel) => Text::from(within).channel(channel.clone()),
+        },
+        Approver::Requester => Text::from("the person who asked"),
+        Approver::User(user) => Text::new().person(user.clone()),
+        Approver::Group(group) => Text::from("a member of ").group(group),
+    };
+    who.join(Text::listed(approvers.iter().map(named), "or"))
 }
