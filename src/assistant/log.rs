@@ -89,7 +89,6 @@ impl Log {
 
     /// What happened: without what was only asked for.
     pub fn done(&self) -> impl Iterator<Item = &Entry> {
-        use Status::{Done, Failed, Settled, Unknown};
-        self.entries.iter().filter(|entry| matches!(entry.status, Done | Failed | Unknown | Settled))
+        self.entries.iter().filter(|entry| entry.status.has_outcome())
     }
 }

@@ -13,10 +13,7 @@ use super::{
     state::{AgentState, DRAFT_TURNS, LONGEST_MESSAGE},
 };
 use crate::{
-    graph::{
-        action::{ActionRecord, Status},
-        node::Context,
-    },
+    graph::{action::ActionRecord, node::Context},
     model::{
         Purpose, Request, ToolChoice, ToolSpec,
         rules::situation::{Draft, OpenCard, RecentChange, Situation},
@@ -86,10 +83,7 @@ fn recent_changes(state: &AgentState) -> Vec<RecentChange> {
         params: parameters.as_object().cloned().unwrap_or_default(),
         asked: None,
     };
-    let told = |entry: &&Entry| {
-        use Status::{Done, Failed, Settled, Unknown};
-        entry.again.is_some() || matches!(entry.status, Done | Failed | Unknown | Settled)
-    };
+    let told = |entry: &&Entry| entry.again.is_some() || entry.status.has_outcome();
     let entries: Vec<_> = state.log.entries.iter().filter(told).collect();
     let newest = entries.iter().skip(entries.len().saturating_sub(RECENT_CHANGES));
     newest

@@ -16,7 +16,6 @@ use crate::{
         names::Called,
         render::{self, WITHDRAW},
     },
-    graph::action::Status,
     ids::ChannelId,
     reply::{CardState, Part, Reply, Text},
     slack::{
@@ -161,11 +160,9 @@ fn lately(blocks: &mut Vec<Value>, content: &Content) {
     blocks.push(blocks::header("Lately"));
     let lines = content.lately.items.iter().map(|Item { record, link }| {
         let line = Text::new().bold(record.act());
-        let line = match record.status {
-            Status::Done | Status::Failed | Status::Unknown | Status::Settled => {
-                line.plain(format!(" {}", replies::words(record)))
-            }
-            _ => line,
+        let line = match record.status.has_outcome() {
+            true => line.plain(format!(" {}", replies::words(record))),
+            false => line,
         };
         let line = line.plain(" · ").join(record.decision_line());
         linked(line, link.clone(), "open the card")

@@ -35,6 +35,11 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether it was tried, and there is something to tell of how it ended.
+    pub fn has_outcome(self) -> bool {
+        matches!(self, Self::Done | Self::Failed | Self::Unknown | Self::Settled)
+    }
+
     /// Every status, in the order of a life.
     pub const ALL: [Self; 12] = [
         Self::Proposed,
