@@ -100,13 +100,12 @@ impl Approvals {
         let record = self.as_of_now(shown.clone());
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
         if let Err(Shut { told, .. }) = self.may_open(&record, &click.by, in_channel, callback).await {
-            let noticed = record.digest != shown.digest && shown.status.is_open();
-            if noticed && self.by_settings_of_now(&shown).await?.is_ok() {
-                self.refused(&record, &click.by, "not to be edited").await?;
-                return Ok(Answer::Redrawn { thread: record.thread, told });
-            }
+            let is_redrawn = shown.status.is_open() && matches!(self.by_settings_of_now(&shown).await?, Ok((_, true)));
             self.refused(&record, &click.by, "not to be edited").await?;
-            return Ok(Answer::Refused(told));
+            return Ok(match is_redrawn {
+                true => Answer::Redrawn { thread: record.thread, told },
+                false => Answer::Refused(told),
+            });
         }
         let (Some(trigger), Some(kind)) = (&click.trigger_id, self.actions.get(record.name.as_str())) else {
             return Ok(Answer::Refused(replies::not_opened()));

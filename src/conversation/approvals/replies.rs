@@ -48,8 +48,12 @@ pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why:
         Denied::NotAnApprover | Denied::Twice => "You cannot settle this. You can press Check again.",
         Denied::Uncertain => return denied(record, by, in_channel, why),
     };
-    let deciders = if in_channel { record.deciders() } else { record.deciders_elsewhere() };
-    Reply::text(text).hint(Text::from("Who may settle it: ").join(deciders).plain("."))
+    Reply::text(text).hint(Text::from("Who may settle it: ").join(deciders(record, in_channel)).plain("."))
+}
+
+/// Who may decide, for somebody who reads it in the channel of the request or elsewhere.
+fn deciders(record: &ActionRecord, in_channel: bool) -> Text {
+    if in_channel { record.deciders() } else { record.deciders_elsewhere() }
 }
 
 /// Somebody was faster, or time was. `newer` is the address of the card that took this one's place.
@@ -117,10 +121,7 @@ pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denied)
             reply.hint("Nobody else can read this conversation. Ask me in a channel, where somebody can approve it.")
         }
         Denied::OwnRequest | Denied::Twice if anyone => reply,
-        _ => {
-            let deciders = if in_channel { record.deciders() } else { record.deciders_elsewhere() };
-            reply.hint(Text::from("Who may decide: ").join(deciders).plain("."))
-        }
+        _ => reply.hint(Text::from("Who may decide: ").join(deciders(record, in_channel)).plain(".")),
     }
 }
 

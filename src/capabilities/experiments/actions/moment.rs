@@ -61,9 +61,7 @@ fn relative(words: &str, now: clock::Timestamp) -> Option<civil::DateTime> {
         ["yesterday", time @ ..] => (-1, time), // so that it is refused as over
         ["today", time @ ..] => (0, time),
         ["tomorrow", time @ ..] => (1, time),
-        [day, time @ ..] if day.parse::<Date>().is_ok() => {
-            return Some(day.parse::<Date>().ok()?.to_datetime(clock_time(time)?));
-        }
+        [day, time @ ..] if let Ok(date) = day.parse::<Date>() => return Some(date.to_datetime(clock_time(time)?)),
         [day, time @ ..] => {
             let weekday = WEEKDAYS.iter().position(|name| name == day || (day.len() == 3 && name.starts_with(day)))?;
             let weekday = Weekday::from_monday_zero_offset(i8::try_from(weekday).ok()?).ok()?;
