@@ -28,7 +28,7 @@ mod post;
 pub mod refusal;
 pub mod sink;
 pub mod socket_health;
-mod socket_intake;
+pub mod socket_intake;
 
 use crate::ids::{DedupKey, UserId};
 

@@ -22,16 +22,30 @@ use super::{
     sink::{Retry, Sink, Transport, Verdict, deliver},
 };
 
-/// What a connection tells its supervisor.
+/// A change of a connection, for its supervisor.
 #[derive(Debug, PartialEq)]
-pub(super) enum Notice {
+pub enum Notice {
+    /// Slack is ready to send.
     Hello,
+    /// Slack is about to close the connection, for this reason.
     Disconnect(String),
+    /// The connection is closed.
     Closed,
 }
 
+/// The consequence of one frame.
+#[derive(Debug, PartialEq)]
+pub enum Heard {
+    /// The connection changed.
+    Notice(Notice),
+    /// The envelope was stored; this is its acknowledgement.
+    Acknowledge(String),
+    /// There is nothing to send back.
+    Nothing,
+}
+
 /// Takes envelopes, whichever connection they come by.
-pub(super) struct Intake {
+pub struct Intake {
     sink: Arc<dyn Sink>,
     us: Identity,
     in_hand: AtomicUsize,
@@ -39,7 +53,8 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    pub(super) fn new(sink: Arc<dyn Sink>, us: Identity) -> Self {
+    /// An intake that stores in `sink`.
+    pub fn new(sink: Arc<dyn Sink>, us: Identity) -> Self {
         Self { sink, us, in_hand: AtomicUsize::new(0), stop: CancellationToken::new() }
     }
 
@@ -56,6 +71,22 @@ impl Intake {
     /// Whether envelopes are being stored.
     pub(super) fn is_busy(&self) -> bool {
         self.in_hand.load(Ordering::SeqCst) > 0
+    }
+
+    /// Reads one text frame. A frame that is not JSON is counted and dropped.
+    pub async fn on_frame(&self, frame: &str) -> Heard {
+        let Ok(frame) = serde_json::from_str::<Value>(frame) else {
+            metrics::counter!("countersign_slack_unreadable_total", "transport" => "socket").increment(1);
+            warn!(payload_bytes = frame.len(), "Dropped a Socket Mode frame that is not JSON");
+            return Heard::Nothing;
+        };
+        match field::text(&frame, "/type") {
+            Some("hello") => Heard::Notice(Notice::Hello),
+            Some("disconnect") => {
+                Heard::Notice(Notice::Disconnect(field::text(&frame, "/reason").unwrap_or("unknown").to_owned()))
+            }
+            _ => self.on_envelope(&frame).await.map_or(Heard::Nothing, Heard::Acknowledge),
+        }
     }
 
     /// Stores an envelope; its acknowledgement, if it is to be acknowledged.
@@ -109,17 +140,10 @@ impl Listener {
 #[async_trait]
 impl SlackSocketModeClientListener for Listener {
     async fn on_message(&self, _: &SlackSocketModeWssClientId, frame: String) -> Option<String> {
-        let Ok(frame) = serde_json::from_str::<Value>(&frame) else {
-            metrics::counter!("countersign_slack_unreadable_total", "transport" => "socket").increment(1);
-            warn!(payload_bytes = frame.len(), "Dropped a Socket Mode frame that is not JSON");
-            return None;
-        };
-        match field::text(&frame, "/type") {
-            Some("hello") => self.tell(Notice::Hello),
-            Some("disconnect") => {
-                self.tell(Notice::Disconnect(field::text(&frame, "/reason").unwrap_or("unknown").to_owned()));
-            }
-            _ => return self.intake.on_envelope(&frame).await,
+        match self.intake.on_frame(&frame).await {
+            Heard::Notice(notice) => self.tell(notice),
+            Heard::Acknowledge(answer) => return Some(answer),
+            Heard::Nothing => {}
         }
         None
     }

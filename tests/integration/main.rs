@@ -13,6 +13,7 @@ mod evaluation;
 mod manners;
 mod notebook;
 mod page;
+mod parsers;
 mod stores;
 mod support;
 mod tidy;

@@ -15,7 +15,7 @@ const LONGEST_ODD: usize = 300;
 
 /// Why an answer that had begun does not end.
 #[derive(Debug, PartialEq)]
-pub(super) enum Broken {
+pub enum Broken {
     /// The API says so in the middle of it.
     Reported {
         /// Such as `overloaded_error`.
@@ -29,7 +29,7 @@ pub(super) enum Broken {
 
 /// An answer as far as it was heard.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub struct Answer {
     model: String,
     pieces: BTreeMap<u64, Piece>,
     stop_reason: Option<String>,
@@ -120,7 +120,7 @@ impl Answer {
     /// # Errors
     ///
     /// [`Broken`], if there will be no answer.
-    pub(super) fn hear(&mut self, event: &str) -> Result<bool, Broken> {
+    pub fn hear(&mut self, event: &str) -> Result<bool, Broken> {
         match serde_json::from_str(event).map_err(|error| Broken::Unreadable(unreadable(&error)))? {
             Event::MessageStart { message } => {
                 self.model = message.model;
@@ -149,7 +149,7 @@ impl Answer {
     /// # Errors
     ///
     /// [`Broken::Unreadable`], if it does not say why it ended.
-    pub(super) fn finish(self) -> Result<Response, Broken> {
+    pub fn finish(self) -> Result<Response, Broken> {
         let Self { model, pieces, stop_reason, tokens } = self;
         let stop_reason = stop_reason.ok_or_else(|| Broken::Unreadable("it ends without a reason".to_owned()))?;
         let content = pieces.into_values().map(Piece::finish).collect();

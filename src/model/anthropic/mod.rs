@@ -10,7 +10,7 @@
 //! The design not taken: a library for the API. The conversation is stored by us and goes back unchanged, blocks of
 //! kinds that are not known yet included, and that is most of what there is to do.
 
-mod answer;
+pub mod answer;
 mod client;
 mod pairing;
 mod request;
