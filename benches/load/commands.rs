@@ -1,7 +1,7 @@
 //! How long commands take where there is much to look through: a store with thousands of threads, and no model.
 //!
 //! The store is filled before the bot starts, as the bot itself fills it: an action with its card in each thread, every
-//! tenth of them still open, asked for by fifty people in twenty channels. Then somebody types each command, again and
+//! tenth of them still open (or all of them), asked for by fifty people in twenty channels. Then somebody types each command, again and
 //! again; what counts is the time from typing to the answer.
 
 use std::{
@@ -15,6 +15,7 @@ use countersign::{
     clock::{Clock as _, SystemClock},
     graph::{
         action::{ActionRecord, Approver, Decision, Policy, Status, Verdict, digest_of},
+        request::Times,
         store::{ActionChange, AuditKind, Changes, Store},
     },
     ids::{ApprovalId, CommitId, ThreadId, UserId},
@@ -41,6 +42,9 @@ const BOUND: Duration = Duration::from_secs(30);
 /// How many actions are written at a time.
 const WRITERS: usize = 64;
 
+/// How long a card stays open.
+const OPEN_FOR: Duration = Duration::from_secs(86_400);
+
 /// Who types. One in fifty actions is theirs, one in twenty is in their channel.
 const ASKER: &str = "U1";
 const CHANNEL: &str = "C1";
@@ -59,8 +63,8 @@ const LINES: [&str; 11] = [
     "/countersign help",
 ];
 
-/// Fills the store that the bot will open.
-pub(crate) async fn fill(folder: &Path, redis_url: Option<&str>, threads: usize) -> anyhow::Result<()> {
+/// Fills the store that the bot will open. With `all_open` every thread has an open card, and the timers that go with it.
+pub(crate) async fn fill(folder: &Path, redis_url: Option<&str>, threads: usize, all_open: bool) -> anyhow::Result<()> {
     let clock = Arc::new(SystemClock);
     let store: Arc<dyn Store> = match redis_url {
         Some(url) => Arc::new(RedisStore::open(url, false).await?),
@@ -71,7 +75,7 @@ pub(crate) async fn fill(folder: &Path, redis_url: Option<&str>, threads: usize)
         let store = store.clone();
         writers.spawn(async move {
             for number in (writer..threads).step_by(WRITERS) {
-                store.apply(&changes(record(number))).await?;
+                store.apply(&changes(record(number, all_open))).await?;
             }
             anyhow::Ok(())
         });
@@ -84,6 +88,11 @@ pub(crate) async fn fill(folder: &Path, redis_url: Option<&str>, threads: usize)
 
 fn changes(record: ActionRecord) -> Changes {
     let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+    if record.status == Status::Pending {
+        record.put_out(&mut changes, &Times { open_for: OPEN_FOR, remind_before: OPEN_FOR / 12 });
+        changes.outbox.clear(); // the card was posted long ago
+        return changes;
+    }
     let shown = json!({ "digest": record.digest, "parameters": record.parameters });
     changes.audit.push(record.event(AuditKind::Shown, record.requested_at, None, shown));
     changes.actions.push(ActionChange { expected: None, record });
@@ -91,7 +100,7 @@ fn changes(record: ActionRecord) -> Changes {
 }
 
 /// The action of the thread with this number.
-fn record(number: usize) -> ActionRecord {
+fn record(number: usize, all_open: bool) -> ActionRecord {
     let thread = ThreadId {
         team: "T1".into(),
         channel: format!("C{}", number % 20 + 1).as_str().into(),
@@ -105,6 +114,7 @@ fn record(number: usize) -> ActionRecord {
         Policy { approvers: vec![Approver::Channel], own_request: true, needed: 1, typed: true, ..Policy::default() };
     let now = SystemClock.now();
     let status = match number % 10 {
+        _ if all_open => Status::Pending,
         0 => Status::Pending,
         1 => Status::Rejected,
         2 => Status::Failed,
@@ -130,7 +140,7 @@ fn record(number: usize) -> ActionRecord {
         slot: "card:1".into(),
         requested_by: by(number / 20),
         requested_at: now,
-        expires_at: now + Duration::from_secs(86_400),
+        expires_at: now + OPEN_FOR,
         decisions: if status == Status::Pending { Vec::new() } else { vec![decision] },
         intent_at: None,
         progress: None,

@@ -13,6 +13,7 @@
 //! | `--rounds N` | round trips at each number in flight, 1000 if not said |
 //! | `--turns N` | the last turn of the long threads, 500 if not said; 0 leaves them out |
 //! | `--threads N` | only commands and the Home tab, on a store that holds so many threads before the bot starts |
+//! | `--all-open` | with `--threads`: each of those threads has an open card |
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
@@ -76,6 +77,8 @@ struct Options {
     turns: usize,
     #[arg(long)]
     threads: Option<usize>,
+    #[arg(long, requires = "threads")]
+    all_open: bool,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
     /// What `cargo bench` adds.
@@ -105,7 +108,9 @@ async fn run(options: Options) -> anyhow::Result<Table> {
     let redis_url = redis.as_ref().map(Redis::url);
     if let Some(threads) = options.threads {
         upgrade.has_anew(&experiment(0), "inactive");
-        commands::fill(folder.path(), redis_url.as_deref(), threads).await.context("filling the store")?;
+        commands::fill(folder.path(), redis_url.as_deref(), threads, options.all_open)
+            .await
+            .context("filling the store")?;
     }
     let mut bot = Bot::start(&Surroundings {
         slack_url: &slack.api_url(),
@@ -119,7 +124,11 @@ async fn run(options: Options) -> anyhow::Result<Table> {
 
     let person = first_contact(&slack, &mut bot, options.socket, &mut table).await?;
     if let Some(threads) = options.threads {
+        sleep(IDLE).await;
+        table.row("memory, idle", "RSS", format!("{:.1} MiB", bot.memory()?.now));
         commands::measure(&person, threads, &mut table).await?;
+        let memory = bot.memory()?;
+        table.row("memory, after the load", "RSS · most", format!("{:.1} · {:.1} MiB", memory.now, memory.most));
         bot.stop()?;
         return Ok(table);
     }
