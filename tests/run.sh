@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Passes all tests: formatting, lints, documentation, and every test against real stand-ins.
+# Passes all tests: formatting, lints, documentation, the dependencies' licences and known weaknesses, and every test against real stand-ins.
 # Installs what is missing where it may, and says plainly what is missing where it may not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -30,6 +30,8 @@ step "lints"
 cargo clippy --locked --all-targets --quiet -- -D warnings
 step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --quiet --document-private-items
+step "dependencies"
+tests/dependencies.sh
 step "tests"
 # The property tests try the same cases every time here; `cargo test` alone draws new ones.
 PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" cargo test --locked --quiet

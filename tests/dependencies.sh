@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Checks the crates this project is built from: known weaknesses, licences, bans, sources (.deny.toml).
+# The list of known weaknesses is fetched from github.com; where it cannot be had, that is said and the rest is checked.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+version=0.20.2
+tools=target/tools
+deny=$tools/bin/cargo-deny
+if [ "$("$deny" --version 2>/dev/null)" != "cargo-deny $version" ]; then
+  if command -v cargo-deny >/dev/null && [ "$(cargo-deny --version)" = "cargo-deny $version" ]; then
+    deny=$(command -v cargo-deny)
+  else
+    echo "Installing cargo-deny $version into $tools …"
+    if ! cargo install --quiet --locked --version "$version" --no-default-features --profile dev --root "$tools" cargo-deny; then
+      echo "NOT CHECKED: the dependencies. cargo-deny $version cannot be installed; try: cargo install --locked cargo-deny" >&2
+      exit 0
+    fi
+  fi
+fi
+
+checks=(bans licenses sources)
+if timeout 60 "$deny" --config .deny.toml fetch db >/dev/null 2>&1; then
+  checks+=(advisories)
+else
+  echo "NOT CHECKED: known weaknesses of the dependencies. The advisory database cannot be fetched from github.com." >&2
+fi
+"$deny" --log-level error --offline --config .deny.toml check --hide-inclusion-graph "${checks[@]}"
