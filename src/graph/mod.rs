@@ -12,6 +12,7 @@
 //! engines commonly do. Whatever such a node did before it paused happens twice.
 
 pub mod action;
+mod ask;
 pub mod card;
 pub mod checkpoint;
 pub mod definition;
