@@ -15,6 +15,7 @@ use countersign::{
     clock::{Clock as _, SystemClock},
     graph::{
         action::{ActionRecord, Approver, Decision, Policy, Status, Verdict, digest_of},
+        keyring::Proof,
         store::{ActionChange, AuditKind, Changes, Store},
     },
     ids::{ApprovalId, CommitId, ThreadId, UserId},
@@ -121,6 +122,9 @@ fn record(number: usize) -> ActionRecord {
         run: "bench".into(),
         name: "update_experiment_status".to_owned(),
         action_version: 1,
+        keyed: None,
+        seal: None,
+        proof: Proof::Ours,
         parameters,
         preconditions,
         policy,

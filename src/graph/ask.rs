@@ -80,6 +80,7 @@ impl<S: State> Engine<S> {
             policy,
             slot: session.checkpoint.voice.slot(),
             times: self.times(),
+            keys: &self.keys,
         };
         request.into_record()
     }

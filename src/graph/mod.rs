@@ -19,6 +19,7 @@ pub mod definition;
 mod delta;
 pub mod digest;
 pub mod engine;
+pub mod keyring;
 mod news;
 pub mod node;
 mod perform;
