@@ -15,6 +15,7 @@ use countersign::{
     clock::{Clock as _, SystemClock},
     graph::{
         action::{ActionRecord, Approver, Decision, Policy, Status, Verdict, digest_of},
+        keyring::Proof,
         request::Times,
         store::{ActionChange, AuditKind, Changes, Store},
     },
@@ -131,6 +132,9 @@ fn record(number: usize, all_open: bool) -> ActionRecord {
         run: "bench".into(),
         name: "update_experiment_status".to_owned(),
         action_version: 1,
+        keyed: None,
+        seal: None,
+        proof: Proof::Ours,
         parameters,
         preconditions,
         policy,

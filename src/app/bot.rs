@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{http, parts};
+use super::{http, keys, parts};
 use crate::{
     assistant::{graph::chat_graph, quick::QuickAnswers},
     capabilities::standing::book::Book,
@@ -98,6 +98,9 @@ impl Bot {
         let listener = tokio::net::TcpListener::bind((config.server.address, config.server.port))
             .await
             .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
+        let keys = keys::open(config)?;
+        let store = keys::sealed(store, &keys, config).await?;
+        let keys = keys.ring;
         let slack = parts::slack(config)?;
         let names = Names::new(slack.clone(), clock.clone());
         let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named());
@@ -123,6 +126,7 @@ impl Bot {
             clock: clock.clone(),
             policy_for: policy_for.clone(),
             standing: book,
+            keys: keys.clone(),
             settings: Settings {
                 approval_ttl: config.approvals.expires_after,
                 remind_before: config.approvals.remind_before,
@@ -190,6 +194,7 @@ impl Bot {
                 links: links.clone(),
                 actions,
                 policy_for: policy_for.clone(),
+                keys,
                 times: Times {
                     open_for: config.approvals.expires_after,
                     remind_before: config.approvals.remind_before,

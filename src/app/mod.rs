@@ -9,6 +9,7 @@ mod check_approvers;
 mod check_scopes;
 pub mod evaluate;
 pub mod http;
+pub mod keys;
 pub mod notebook;
 pub mod parts;
 pub mod playground;

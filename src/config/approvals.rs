@@ -1,7 +1,8 @@
 //! `[approvals]`: who may decide.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
+use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::Envelope;
@@ -30,6 +31,16 @@ pub struct Approvals {
     /// How long after the request that is, such as `"4h"`.
     #[serde(with = "humantime_serde")]
     pub escalate_after: Duration,
+    /// The file with the keys that digests are made with, one on each line, the newest first. Left out:
+    /// `countersign.key` beside [`super::Store::path`]. Made at the first start.
+    pub digest_key_file: Option<PathBuf>,
+    /// Whether to start with a new key although the one that the store was used with is missing; the cards that are open
+    /// are void then.
+    #[serde(default)]
+    pub new_digest_key: bool,
+    /// `COUNTERSIGN_DIGEST_KEYS`: the keys themselves, with commas between them, in place of a file.
+    #[serde(skip)]
+    pub digest_keys: Option<SecretString>,
     /// `[approvals.actions.<name>]`: the same for one action.
     #[serde(default)]
     pub actions: BTreeMap<String, Rule>,

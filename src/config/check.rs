@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{Approvals, Config, Problem, Rule};
+use secrecy::ExposeSecret as _;
+
+use super::{Approvals, Config, Problem, Rule, digest_key};
 
 /// Everything that is wrong with the values, in the order of the sections.
 pub(super) fn problems(config: &Config) -> Vec<Problem> {
@@ -59,6 +61,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         expect(keep >= Duration::from_secs(24 * 3600), "record.keep", format!("found {}; {right}", words(keep)));
     }
     sign_in(config, &mut expect);
+    digest_keys(config, &mut expect);
     approvals(config, &mut expect);
     envelopes(&config.approvals, &mut expect);
     found
@@ -67,6 +70,16 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
 /// A time as it is written in the settings.
 fn words(time: Duration) -> String {
     humantime_serde::re::humantime::format_duration(time).to_string()
+}
+
+/// Each digest key is one. The keys themselves are not told.
+fn digest_keys(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
+    let Some(keys) = &config.approvals.digest_keys else { return };
+    for (n, key) in keys.expose_secret().split(',').enumerate() {
+        if let Err(what) = digest_key(key.trim()) {
+            expect(false, "COUNTERSIGN_DIGEST_KEYS", format!("key {}: {what}", n + 1));
+        }
+    }
 }
 
 /// There is one way to sign in to the platform.

@@ -31,6 +31,7 @@ const SECRETS: &[(&str, &str)] = &[
     ("store.redis_url", "REDIS_URL"),
     ("model.api_key", "ANTHROPIC_API_KEY"),
     ("upgrade.auth_token", "UPGRADE_AUTH_TOKEN"),
+    ("approvals.digest_keys", "COUNTERSIGN_DIGEST_KEYS"),
 ];
 
 /// The environment of the process.
@@ -84,6 +85,7 @@ impl Config {
         self.store.redis_url = secret("store.redis_url");
         self.model.api_key = secret("model.api_key");
         self.upgrade.auth_token = secret("upgrade.auth_token");
+        self.approvals.digest_keys = secret("approvals.digest_keys");
     }
 
     /// How events come in, chosen by what is set if it is not said.

@@ -6,6 +6,7 @@
 
 mod approvals;
 mod check;
+mod digest_keys;
 mod envelopes;
 mod load;
 mod model;
@@ -19,6 +20,7 @@ mod workers;
 
 pub use self::{
     approvals::{Approvals, ContextRule, Rule},
+    digest_keys::digest_key,
     envelopes::{Envelope, moment as envelope_moment},
     load::environment,
     model::Model,

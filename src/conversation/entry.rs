@@ -7,6 +7,11 @@ use crate::{
     ids::{ApprovalId, ChannelId, MessageTs, Nonce, RunId, TeamId, ThreadId, UserId},
 };
 
+/// Whether a desk entry decides nothing, whoever wrote it: the timers of a card, which only close it or speak of it.
+pub fn decides_nothing(entry: &serde_json::Value) -> bool {
+    matches!(entry["kind"].as_str(), Some("expire" | "remind" | "tell"))
+}
+
 /// One thing to handle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]

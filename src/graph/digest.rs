@@ -1,10 +1,11 @@
 //! The fingerprint of a change: what runs is what was shown.
 //!
-//! SHA-256 over an injective encoding: every value is written with its kind and its length, object keys in order, so
+//! SHA-256, for changes HMAC-SHA-256 with a key that is not in the store ([`super::keyring`]), over an injective encoding: every value is written with its kind and its length, object keys in order, so
 //! two different changes cannot be written alike, and the same change is written alike whatever the order of its keys.
 
 use std::fmt;
 
+use hmac::{Hmac, Mac as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -17,11 +18,20 @@ pub struct Digest(String);
 impl Digest {
     /// The digest of the values, in this order.
     pub fn of(values: &[&Value]) -> Self {
-        let mut bytes = Vec::with_capacity(512);
-        for value in values {
-            encode(value, &mut bytes);
-        }
-        Self(hex::encode(Sha256::digest(&bytes)))
+        Self(hex::encode(Sha256::digest(encoded(values))))
+    }
+
+    /// The digest that only who has the key can make.
+    pub fn keyed(key: &[u8], values: &[&Value]) -> Self {
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length will do");
+        mac.update(&encoded(values));
+        Self(hex::encode(mac.finalize().into_bytes()))
+    }
+
+    /// Whether it is the same, in a time that does not tell where it differs.
+    pub fn is(&self, other: &Self) -> bool {
+        let (ours, theirs) = (self.0.as_bytes(), other.0.as_bytes());
+        ours.len() == theirs.len() && ours.iter().zip(theirs).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
     }
 
     /// All 64 characters.
@@ -39,6 +49,14 @@ impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+fn encoded(values: &[&Value]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(512);
+    for value in values {
+        encode(value, &mut bytes);
+    }
+    bytes
 }
 
 /// Kind, length, content; containers count their members.

@@ -15,6 +15,7 @@ use super::{
     action::{ActionKind, ActionRecord, Policy, Scope},
     checkpoint::{Checkpoint, Cursor, Voice},
     definition::Graph,
+    keyring::Keyring,
     node::{Said, State},
     session::{Session, StepInfo, outgoing},
     standing::StandingApprovals,
@@ -97,6 +98,7 @@ pub struct Engine<S: State> {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) policy_for: PolicyFor,
     pub(super) standing: Arc<dyn StandingApprovals>,
+    pub(super) keys: Arc<Keyring>,
     pub(super) settings: Settings,
     pub(super) stopping: CancellationToken,
 }
@@ -121,6 +123,8 @@ pub struct Parts<S: State> {
     pub policy_for: PolicyFor,
     /// What need not wait for a person.
     pub standing: Arc<dyn StandingApprovals>,
+    /// The keys that digests are made with.
+    pub keys: Arc<Keyring>,
     /// The rest.
     pub settings: Settings,
     /// Cancelled when the process is to end: what takes long is handed over.
@@ -130,8 +134,8 @@ pub struct Parts<S: State> {
 impl<S: State> Engine<S> {
     /// Puts the parts together.
     pub fn new(parts: Parts<S>) -> Self {
-        let Parts { graph, actions, store, clock, policy_for, standing, settings, stopping } = parts;
-        Self { graph, actions, store, clock, policy_for, standing, settings, stopping }
+        let Parts { graph, actions, store, clock, policy_for, standing, keys, settings, stopping } = parts;
+        Self { graph, actions, store, clock, policy_for, standing, keys, settings, stopping }
     }
 
     /// Goes on with a leased thread until nothing is left to do, and lets go of it.

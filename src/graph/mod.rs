@@ -12,12 +12,14 @@
 //! engines commonly do. Whatever such a node did before it paused happens twice.
 
 pub mod action;
+mod ask;
 pub mod card;
 pub mod checkpoint;
 pub mod definition;
 mod delta;
 pub mod digest;
 pub mod engine;
+pub mod keyring;
 mod news;
 pub mod node;
 mod perform;

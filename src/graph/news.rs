@@ -46,16 +46,19 @@ impl<S: State> Engine<S> {
         let Some((record, news)) = taken else {
             return self.save(session, session.changes(), Then::Keep).await;
         };
+        let before = session.checkpoint.clone();
         self.tell_news(session, &mut changes, &record, by, news, began).await?;
-        match self.save(session, changes, Then::Keep).await {
-            Err(Error::ActionMoved { current: Some(current), .. }) if news == News::SaidDone => {
-                let mut changes = session.changes();
-                self.tell_news(session, &mut changes, &current, by, News::CameLate, began).await?;
-                self.save(session, changes, Then::Keep).await
-            }
-            Err(Error::ActionMoved { .. }) => self.save(session, session.changes(), Then::Keep).await,
-            saved => saved,
+        let lost = match self.save(session, changes, Then::Keep).await {
+            Err(Error::ActionMoved { current, .. }) => current,
+            saved => return saved,
+        };
+        // Somebody settled it in between: what was to be told is not so, and the agent has not heard of it.
+        session.checkpoint = before;
+        let mut changes = session.changes();
+        if let Some(current) = lost.filter(|_| news == News::SaidDone) {
+            self.tell_news(session, &mut changes, &current, by, News::CameLate, began).await?;
         }
+        self.save(session, changes, Then::Keep).await
     }
 
     /// Has the assistant say what there is to say, as a step of its own.

@@ -44,6 +44,16 @@ impl<S: State> Engine<S> {
             let summary = Text::from("This kind of change is no longer offered, so nothing was done.");
             return self.close(session, &record, Attempt { node, began }, failed(ErrorKind::Execution, summary)).await;
         };
+        // Also what was sent before: what it says now is not what somebody approved, so it is not looked up by that either.
+        if let (Some(objection), Status::Approved | Status::Intent) = (record.proof.objection(), record.status) {
+            tracing::error!(action.id = %record.id, proof = ?record.proof, "The stored action is not the one that was shown");
+            let summary = Text::from(objection);
+            let outcome = match record.status {
+                Status::Intent => unknown(summary.plain(" Before that it may have been sent.")),
+                _ => failed(ErrorKind::Execution, summary),
+            };
+            return self.close(session, &record, Attempt { node, began }, outcome).await;
+        }
         match record.status {
             Status::Approved => match self.refusal(&*kind, &record).await {
                 Some(refused) => self.close(session, &record, Attempt { node, began }, refused).await,
@@ -62,11 +72,6 @@ impl<S: State> Engine<S> {
 
     /// Why an approved action must not be carried out after all.
     async fn refusal(&self, kind: &dyn ActionKind, record: &ActionRecord) -> Option<Outcome> {
-        if record.computed_digest() != record.digest {
-            tracing::error!(action.id = %record.id, "The stored action is not the one that was shown");
-            let summary = Text::from("What is stored is not what was shown on the card, so nothing was done.");
-            return Some(failed(ErrorKind::Execution, summary.plain(" Please tell whoever runs me.")));
-        }
         if record.action_version != kind.version() {
             let summary = Text::from("I was updated since this card was made, so nothing was done. Please ask again.");
             return Some(failed(ErrorKind::Execution, summary));
@@ -98,7 +103,12 @@ impl<S: State> Engine<S> {
         intent.intent_at = Some(now);
         intent.sends += 1;
         let mut changes = session.changes();
-        changes.audit.push(intent.event(AuditKind::Executed, now, None, json!({ "digest": intent.digest })));
+        changes.audit.push(intent.event(
+            AuditKind::Executed,
+            now,
+            None,
+            json!({ "digest": intent.digest, "keyed": intent.keyed }),
+        ));
         changes.timers.push(TimerChange::Clear { key: intent.expiry_timer() });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: intent.clone() });
         let info = info("intent", EXECUTE, attempt.began, now);

@@ -9,6 +9,7 @@ use super::{
         ActionKind, ActionRecord, Decision, Edit, IllegalMove, Policy, Proposal, Replacement, Status, Verdict,
         digest_of,
     },
+    keyring::{Keyring, Proof},
     store::{ActionChange, AuditKind, Changes, Outbound, Outgoing, TimerChange},
 };
 use crate::{
@@ -47,12 +48,14 @@ pub struct Request<'a> {
     pub slot: Slot,
     /// How long it is open.
     pub times: Times,
+    /// The keys that its digest is made with.
+    pub keys: &'a Keyring,
 }
 
 impl Request<'_> {
     /// The record, waiting for a decision under a fresh key.
     pub fn into_record(self) -> ActionRecord {
-        let Self { thread, run, kind, proposal, requested_by, at, policy, slot, times } = self;
+        let Self { thread, run, kind, proposal, requested_by, at, policy, slot, times, keys } = self;
         let Proposal { parameters, preconditions, mut card, undo, scope } = proposal;
         card.irreversible |= kind.irreversible();
         card.editable = kind.is_editable(&parameters);
@@ -65,6 +68,9 @@ impl Request<'_> {
             name: kind.name().to_owned(),
             action_version: kind.version(),
             digest: digest_of(kind.name(), kind.version(), &parameters, &preconditions, &policy),
+            keyed: None,
+            seal: None,
+            proof: Proof::Ours,
             parameters,
             preconditions,
             policy,
@@ -94,6 +100,7 @@ impl Request<'_> {
             under: None,
             settled: None,
         };
+        keys.sign(&mut record);
         if record.is_out_of_reach() {
             record.card.warnings.push(Text::from(
                 "Another person has to approve this, and nobody else can read a direct message. Ask me in a channel.",

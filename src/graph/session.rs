@@ -48,8 +48,10 @@ pub(super) struct Session<S: State> {
     /// The decided action that is being dealt with. Once it is decided, nobody but the holder of the thread moves it.
     decided: Option<ActionRecord>,
     version: Version,
-    /// The checkpoint as it is in the store.
+    /// The checkpoint as it is in the store. A difference is always made against this.
     saved: Value,
+    /// The checkpoint as it will be in the store once the step that was made last is saved.
+    staged: Value,
     snapshot_version: Version,
     /// Whether the next step must keep the whole checkpoint, since what is saved cannot be built upon.
     anew: bool,
@@ -95,6 +97,7 @@ impl<S: State> Session<S> {
             decided: None,
             version,
             saved,
+            staged: Value::Null,
             snapshot_version,
             anew,
             heard,
@@ -177,7 +180,8 @@ impl<S: State> Session<S> {
         changes
     }
 
-    /// A write with a step: the difference between what is saved and the checkpoint as it is now.
+    /// A write with a step: the difference between what is saved and the checkpoint as it is now. Nothing counts as saved
+    /// before the store has it ([`Engine::save`]): a step that was not stored leaves no trace in the next difference.
     pub(super) fn step(&mut self, step: StepInfo<'_>) -> Changes {
         let now = serde_json::to_value(&self.checkpoint).expect("a checkpoint is plain data");
         let delta = delta::between(&self.saved, &now);
@@ -187,7 +191,7 @@ impl<S: State> Session<S> {
             format: StepRecord::FORMAT,
             run: self.checkpoint.run.clone().unwrap_or_else(|| "none".into()),
             node: step.node.to_owned(),
-            input: self.input.take(),
+            input: self.input.clone(),
             delta: serde_json::to_value(&delta).expect("a patch is plain data"),
             next: step.next.to_owned(),
             at: step.began,
@@ -195,11 +199,26 @@ impl<S: State> Session<S> {
             usage: step.usage,
             error: step.error,
         });
-        if step.pause || std::mem::take(&mut self.anew) || version - self.snapshot_version >= SNAPSHOT_EVERY {
+        if step.pause || self.anew || version - self.snapshot_version >= SNAPSHOT_EVERY {
             changes.snapshot = Some(now.clone());
         }
-        self.saved = now;
+        self.staged = now;
         changes
+    }
+
+    /// Remembers what the store has now.
+    fn stored(&mut self, changes: &Changes, version: Version) {
+        self.version = version;
+        if changes.step.is_some() {
+            self.saved = std::mem::take(&mut self.staged);
+            self.input = None;
+            self.anew = false;
+        }
+        if changes.snapshot.is_some() {
+            self.snapshot_version = version;
+        }
+        self.acks.clear();
+        self.noted.retain(|event| !changes.audit.contains(event));
     }
 }
 
@@ -223,6 +242,11 @@ pub(super) fn outgoing(slot: Slot, at: Timestamp, body: Outbound) -> Outgoing {
 
 impl<S: State> Engine<S> {
     /// Writes, repeating the same write while the store does not answer.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was written, and the session still knows what is stored. The checkpoint is as the caller has made it: who
+    /// goes on after an error puts it back first.
     pub(super) async fn save(&self, session: &mut Session<S>, changes: Changes, then: Then) -> Result<(), Error> {
         let mut attempt = 0;
         let version = loop {
@@ -236,12 +260,7 @@ impl<S: State> Engine<S> {
                 Err(error) => return Err(error),
             }
         };
-        session.version = version;
-        if changes.snapshot.is_some() {
-            session.snapshot_version = version;
-        }
-        session.acks.clear();
-        session.noted.retain(|event| !changes.audit.contains(event));
+        session.stored(&changes, version);
         session.released = then != Then::Keep;
         let mut written = changes.actions.into_iter().map(|change| change.record);
         session.decided = written.rfind(|record| record.status != Status::Pending).or(session.decided.take());

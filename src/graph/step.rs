@@ -5,25 +5,19 @@ use std::pin::pin;
 use serde_json::json;
 
 use super::{
-    action::{ActionRecord, Label, Replacement, Status},
-    checkpoint::{Cursor, Suspended},
-    engine::{Engine, Held, Matter},
-    node::{Ask, Context, Next, NodeError, State, Step},
-    perform::illegal,
-    request::{Request, Times},
+    action::Status,
+    checkpoint::Cursor,
+    engine::{Engine, Held},
+    node::{Context, Next, NodeError, State, Step},
     session::{Session, StepInfo, outgoing},
-    standing::Spent,
     store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, Usage},
 };
 use crate::{
     clock::Timestamp,
-    ids::{ActionId, CommitId},
-    reply::{Attachment, Reply, Text},
+    ids::ActionId,
+    reply::{Attachment, Reply},
     status_line,
 };
-
-/// How many other open requests about the same thing a card tells of.
-const OTHERS: usize = 3;
 
 impl<S: State> Engine<S> {
     /// Runs the node at the cursor and saves what it decided.
@@ -138,10 +132,7 @@ impl<S: State> Engine<S> {
                 session.checkpoint.cursor = Cursor::At { node: target.to_owned(), attempt: 0, ended: None };
                 target
             }
-            Next::Ask(ask) => {
-                session.checkpoint.cursor = self.ask(session, &mut extra, *ask).await?;
-                if session.checkpoint.is_idle() { "await" } else { "execute" }
-            }
+            Next::Ask(ask) => return self.keep_question(session, (node, began), extra, *ask, usage).await,
             Next::End => {
                 if session.checkpoint.voice.said == 0 {
                     extra.outbox.push(outgoing(session.checkpoint.voice.slot(), now, Outbound::Remove));
@@ -150,8 +141,7 @@ impl<S: State> Engine<S> {
                 "end"
             }
         };
-        let pause = word == "await";
-        let info = StepInfo { node, next: word, began, took: now.since(began), usage, error: None, pause };
+        let info = StepInfo { node, next: word, began, took: now.since(began), usage, error: None, pause: false };
         self.save_step(session, info, extra, None).await
     }
 
@@ -201,110 +191,6 @@ impl<S: State> Engine<S> {
             changes.audit.push(AuditDraft::new(AuditKind::Attached, now, None, detail));
             let file = outgoing(session.checkpoint.voice.slot(), now, Outbound::File { name, title, hash });
             changes.outbox.push(Outgoing { slot: None, ..file });
-        }
-        Ok(())
-    }
-
-    /// Stores the question with its card; the card is posted after that, from the outbox. Cards of this thread that ask
-    /// about the same thing give way. What a standing approval covers is gone on with at once.
-    async fn ask(&self, session: &mut Session<S>, changes: &mut Changes, ask: Ask) -> Result<Cursor, Error> {
-        let Ask { action, mut proposal, requested_by, replaces, then } = ask;
-        let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
-        let thread = session.lease.thread.clone();
-        proposal.card.irreversible |= kind.irreversible();
-        let policy = (self.policy_for)(&Matter {
-            action: kind.name(),
-            irreversible: proposal.card.irreversible,
-            scope: &proposal.scope,
-        });
-        let run = session.checkpoint.run.clone().unwrap_or_else(|| "none".into());
-        let slot = session.checkpoint.voice.slot();
-        session.checkpoint.voice.said += 1;
-        let times = Times { open_for: self.settings.approval_ttl, remind_before: self.settings.remind_before };
-        let request = Request {
-            thread: &thread,
-            run: run.clone(),
-            kind: kind.as_ref(),
-            proposal,
-            requested_by,
-            at: self.clock.now(),
-            policy,
-            slot,
-            times,
-        };
-        let mut record = request.into_record();
-        self.supersede(session, &mut record, replaces.as_ref()).await?;
-        self.warn_of_others(&mut record).await?;
-        match self.standing.spend(&record).await {
-            Spent::Under(under) => {
-                let record = record.put_out_under(under, changes, &times, self.clock.now());
-                return Ok(Cursor::Performing { action: record.id, node: then.to_owned() });
-            }
-            Spent::Nothing { why } => record.card.notes.extend(why),
-        }
-        let turn = session.checkpoint.state.suspend();
-        let suspended = Suspended { action: record.id.clone(), run, node: then.to_owned(), turn };
-        session.checkpoint.suspended.insert(record.approval.clone(), suspended);
-        record.put_out(changes, &times);
-        Ok(Cursor::Idle)
-    }
-
-    /// Open cards of this thread about the same thing give way to this one, and the one that it is to replace; a card that
-    /// was decided meanwhile does not.
-    async fn supersede(
-        &self,
-        session: &mut Session<S>,
-        newer: &mut ActionRecord,
-        replaces: Option<&ActionId>,
-    ) -> Result<(), Error> {
-        if session.checkpoint.suspended.is_empty() || newer.scope.targets.is_empty() && replaces.is_none() {
-            return Ok(());
-        }
-        let filter = ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
-        for open in self.store.actions(&filter).await? {
-            if !open.scope.shares_target_with(&newer.scope) && replaces != Some(&open.id) {
-                continue;
-            }
-            let at = newer.requested_at;
-            let mut changes = Changes::new(CommitId::fresh(), newer.thread.clone());
-            let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone(), edited: false };
-            let by = Some(newer.requested_by.clone());
-            let older = open.give_way(&mut changes, to, by, at).map_err(illegal)?;
-            match self.store.apply(&changes).await {
-                Ok(()) => {
-                    session.checkpoint.suspended.remove(older.question());
-                    session.checkpoint.state.superseded(&older, at);
-                    newer
-                        .card
-                        .notes
-                        .push(Text::from("Takes the place of the open card: ").plain(older.act()).plain("."));
-                }
-                Err(Error::ActionMoved { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
-    /// Says on the card that the same thing is being decided elsewhere: what is done there may make this one void.
-    async fn warn_of_others(&self, newer: &mut ActionRecord) -> Result<(), Error> {
-        let about: Vec<_> = newer.scope.targets.iter().cloned().map(Label::About).collect();
-        if about.is_empty() {
-            return Ok(());
-        }
-        let open = self.store.actions_under(&about, &[Status::Pending], OTHERS).await?;
-        for other in open.iter().filter(|other| other.thread != newer.thread) {
-            let text = Text::from("Another request about this is open");
-            let warning = match other.thread.channel == newer.thread.channel {
-                true => {
-                    let text = text.plain(" in this channel: ").plain(other.act()).plain(", asked for by ");
-                    text.person(other.requested_by.clone()).plain(".")
-                }
-                false => text.plain(" in another conversation."), // which may be private
-            };
-            if !newer.card.warnings.contains(&warning) {
-                newer.card.warnings.push(warning);
-            }
         }
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! The engine by itself, on a small graph: what is saved, what is asked, what is sent, and what is not.
 
+mod races;
+mod sealed;
+
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
@@ -16,16 +19,22 @@ use countersign::{
         },
         definition::Graph,
         engine::{Engine, Parts, Settings},
+        keyring::Keyring,
         node::{Ask, Context, Node, NodeError, Said, State, Step},
         standing::{Spent, StandingApprovals, Under},
         store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, Mail, News, Store},
     },
     ids::{CommitId, ThreadId, UserId, WorkerId},
     reply::{Card, Reply, Text},
-    store::sqlite::SqliteStore,
+    store::{
+        sealed::{Scope as Sealing, SealedStore},
+        sqlite::SqliteStore,
+    },
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::support::raced_store::RacedStore;
 
 /// What the small graph remembers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -33,6 +42,9 @@ struct Notes {
     heard: Vec<String>,
     asked: Option<String>,
     ended: Vec<Status>,
+    /// What became of actions after their end, as it was told.
+    #[serde(default)]
+    news: Vec<String>,
 }
 
 impl State for Notes {
@@ -54,7 +66,8 @@ impl State for Notes {
         self.ended.push(older.status);
     }
 
-    fn heard(&mut self, _: &ActionRecord, _: News, _: &UserId, _: Timestamp) -> Reply {
+    fn heard(&mut self, record: &ActionRecord, news: News, _: &UserId, _: Timestamp) -> Reply {
+        self.news.push(format!("{news:?} {}", record.status));
         Reply::text("Noted.")
     }
 }
@@ -95,7 +108,7 @@ impl Node<Notes> for Listen {
         &["report"]
     }
 
-    async fn run(&self, mut state: Notes, _: &Context) -> Result<Step<Notes>, NodeError> {
+    async fn run(&self, mut state: Notes, context: &Context) -> Result<Step<Notes>, NodeError> {
         let mut failures = self.failures.lock().unwrap();
         if *failures > 0 {
             *failures -= 1;
@@ -124,8 +137,8 @@ impl Node<Notes> for Listen {
             undo: None,
             scope: Scope::default(),
         };
-        let ask =
-            Ask { action: "change".to_owned(), proposal, requested_by: "ana".into(), replaces: None, then: "report" };
+        let replaces = context.open.first().filter(|_| said.starts_with("instead")).map(|open| open.id.clone());
+        let ask = Ask { action: "change".to_owned(), proposal, requested_by: "ana".into(), replaces, then: "report" };
         Ok(Step::ask(state, ask))
     }
 }
@@ -206,7 +219,9 @@ fn no_answer() -> Performed {
 
 /// An engine with its store and its script.
 struct Bench {
-    store: Arc<SqliteStore>,
+    store: Arc<RacedStore>,
+    /// The same without seals: what somebody has who can write into the file.
+    raw: Arc<dyn Store>,
     engine: Engine<Notes>,
     change: Arc<Change>,
     failures: Arc<Mutex<u32>>,
@@ -222,7 +237,11 @@ impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = ManualClock::default();
-        let store = Arc::new(SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap());
+        let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap();
+        let keys = Arc::new(Keyring::new(vec![vec![7; 32]]).unwrap());
+        let scope = Sealing { harmless: |_| false, registers: &[] };
+        let raw: Arc<dyn Store> = Arc::new(store);
+        let store = Arc::new(RacedStore::new(Arc::new(SealedStore::new(raw.clone(), keys.clone(), scope))));
         let (change, failures) = (Arc::new(Change::default()), Arc::new(Mutex::new(0)));
         let graph = Graph::builder("small", "listen").node(Listen { failures: failures.clone() }).node(Report).build();
         let engine = Engine::new(Parts {
@@ -230,6 +249,7 @@ impl Bench {
             actions: [("change", change.clone() as Arc<dyn ActionKind>)].into(),
             store: store.clone(),
             clock: Arc::new(clock.clone()),
+            keys,
             standing: Arc::new(Covers("what is covered", Mutex::default())),
             policy_for: Arc::new(|_| Policy {
                 approvers: vec![Approver::Channel],
@@ -241,7 +261,7 @@ impl Bench {
             settings: Settings::default(),
             stopping: tokio_util::sync::CancellationToken::new(),
         });
-        Self { store, engine, change, failures, clock, _folder: folder }
+        Self { store, raw, engine, change, failures, clock, _folder: folder }
     }
 
     async fn hears(&self, text: &str) {
@@ -271,15 +291,7 @@ impl Bench {
     }
 
     async fn decides(&self, verdict: Verdict, alter: impl FnOnce(&mut ActionRecord)) {
-        let record = self.action().await;
-        let to = if verdict == Verdict::Approved { Status::Approved } else { Status::Rejected };
-        let mut decided = record.moved(to).unwrap();
-        let decision = Decision { by: Some("bo".into()), at: self.clock.now(), verdict };
-        decided.decisions.push(decision.clone());
-        alter(&mut decided);
-        let mut changes = Changes::new(CommitId::fresh(), thread());
-        changes.mail.push(Mail::Decided { action: record.id.clone(), approval: record.approval.clone(), decision });
-        changes.actions.push(ActionChange { expected: Some(record.revision), record: decided });
+        let changes = decided(&self.action().await, verdict, self.clock.now(), alter);
         self.store.apply(&changes).await.unwrap();
         self.advances().await;
     }
@@ -288,10 +300,28 @@ impl Bench {
         self.change.sent.lock().unwrap().len()
     }
 
+    /// What is remembered of the thread.
+    async fn saved(&self) -> Value {
+        self.store.load(&thread()).await.unwrap().unwrap().restore().unwrap()
+    }
+
     async fn audited(&self) -> Vec<AuditKind> {
         let record = self.store.audit(&thread()).await.unwrap();
         record.iter().filter(|entry| entry.event.action.is_some()).map(|entry| entry.event.kind).collect()
     }
+}
+
+/// Bo's decision, as the desk writes it.
+fn decided(record: &ActionRecord, verdict: Verdict, at: Timestamp, alter: impl FnOnce(&mut ActionRecord)) -> Changes {
+    let to = if verdict == Verdict::Approved { Status::Approved } else { Status::Rejected };
+    let mut decided = record.moved(to).unwrap();
+    let decision = Decision { by: Some("bo".into()), at, verdict };
+    decided.decisions.push(decision.clone());
+    alter(&mut decided);
+    let mut changes = Changes::new(CommitId::fresh(), thread());
+    changes.mail.push(Mail::Decided { action: record.id.clone(), approval: record.approval.clone(), decision });
+    changes.actions.push(ActionChange { expected: Some(record.revision), record: decided });
+    changes
 }
 
 #[tokio::test]
@@ -352,7 +382,10 @@ async fn a_rejected_change_is_never_sent() {
 async fn what_is_not_what_was_shown_is_refused() {
     let bench = Bench::new();
     bench.hears("x").await;
-    bench.decides(Verdict::Approved, |record| record.parameters["also"] = json!("another")).await;
+    let alter = |record: &mut ActionRecord| record.parameters["also"] = json!("another");
+    let changes = decided(&bench.action().await, Verdict::Approved, bench.clock.now(), alter);
+    bench.raw.apply(&changes).await.unwrap();
+    bench.advances().await;
     let action = bench.action().await;
     assert_eq!((action.status, bench.sent()), (Status::Failed, 0));
 }

@@ -15,6 +15,7 @@ use crate::{
     graph::{
         action::*,
         definition::Graph,
+        keyring::Proof,
         node::{Ask, Context, Next, Said, State},
         store,
     },
@@ -360,6 +361,9 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         name: ask.action.clone(),
         action_version: 1,
         digest: digest_of(&ask.action, 1, &parameters, &preconditions, &policy),
+        keyed: None,
+        seal: None,
+        proof: Proof::Ours,
         parameters,
         preconditions,
         policy,

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The register.
-const KEY: &str = "standing approvals";
+pub const KEY: &str = "standing approvals";
 
 /// How often a change is tried when others change the book at the same moment.
 const TRIES: u32 = 20;

@@ -24,6 +24,7 @@ use crate::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},
         checkpoint::{Checkpoint, Voice},
         engine::PolicyFor,
+        keyring::Keyring,
         request::Times,
         store::{ActionChange, ActionFilter, AuditKind, Changes, Error, Mail, Seq, Store},
     },
@@ -72,6 +73,7 @@ pub struct Approvals {
     pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     pub(super) times: Times,
     pub(super) policy_for: PolicyFor,
+    pub(super) keys: Arc<Keyring>,
     pub(super) groups: Groups,
     pub(super) names: Names,
     links: Links,
@@ -95,6 +97,8 @@ pub struct Parts {
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     /// Who may decide.
     pub policy_for: PolicyFor,
+    /// The keys that digests are made with.
+    pub keys: Arc<Keyring>,
     /// How long a card is open.
     pub times: Times,
 }
@@ -102,8 +106,8 @@ pub struct Parts {
 impl Approvals {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, clock, slack, groups, names, links, actions, policy_for, times } = parts;
-        Self { store, clock, slack, actions, times, policy_for, groups, names, links }
+        let Parts { store, clock, slack, groups, names, links, actions, policy_for, keys, times } = parts;
+        Self { store, clock, slack, actions, times, policy_for, keys, groups, names, links }
     }
 
     /// Somebody pressed a button of a card.
@@ -169,7 +173,12 @@ impl Approvals {
 
     /// The record with who may decide as configured now. What is not what was shown stays as it is: it will be refused.
     pub(super) fn as_of_now(&self, record: ActionRecord) -> ActionRecord {
-        policy::as_of_now(&self.policy_for, record)
+        let shown = record.policy.clone();
+        let mut known = policy::as_of_now(&self.policy_for, record);
+        if known.policy != shown {
+            self.keys.sign(&mut known);
+        }
+        known
     }
 
     /// An open record with who may decide as configured now, and whether that was noticed just now: then it is kept and
@@ -298,10 +307,10 @@ impl Approvals {
             true => Answer::Redrawn { thread: record.thread.clone(), told },
             false => Answer::Refused(told),
         };
-        if pressed == Pressed::Approve && record.computed_digest() != record.digest {
-            tracing::error!(action.id = %record.id, "The stored action is not the one that was shown");
+        if pressed == Pressed::Approve && !record.proof.holds() {
+            tracing::error!(action.id = %record.id, proof = ?record.proof, "The stored action is not the one that was shown");
             self.refused(&record, by, "not what was shown").await?;
-            return Ok(Ok(refused(replies::not_what_was_shown())));
+            return Ok(Ok(refused(replies::not_what_was_shown(&record.proof))));
         }
         let person = self.person(&record, by, in_channel).await;
         let (allowed, verdict) = match pressed {

@@ -145,6 +145,9 @@ impl Approvals {
         if !record.status.is_open() || self.clock.now() >= record.expires_at {
             return Err(self.came_after(record).await.into());
         }
+        if !record.proof.holds() {
+            return Err(replies::not_what_was_shown(&record.proof).into()); // a new version would be taken for ours
+        }
         let person = self.person(record, by, in_channel).await;
         policy::may_reject(record, by, &person).map_err(|why| Shut {
             told: replies::denied(record, by, in_channel, why),
@@ -268,6 +271,7 @@ impl Approvals {
             policy,
             slot: Slot::new("card"),
             times: self.times,
+            keys: &self.keys,
         };
         let mut newer = request.into_record();
         newer.slot = Slot::new(format!("card:{}", newer.id));

@@ -57,12 +57,12 @@ pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
     envelope::stricter(usual, &settings.envelopes, matter.scope)
 }
 
-/// The record with who may decide as configured now. What is not what was shown stays as it is: it will be refused.
+/// The record with who may decide as configured now, and still with the digest of what was shown. What is not what was
+/// shown stays as it is: it will be refused.
 pub fn as_of_now(policy_for: &PolicyFor, mut record: ActionRecord) -> ActionRecord {
     let policy = policy_for(&Matter::of(&record));
-    if policy != record.policy && record.computed_digest() == record.digest {
+    if record.proof.holds() {
         record.policy = policy;
-        record.digest = record.computed_digest();
     }
     record
 }

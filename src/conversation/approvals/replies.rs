@@ -3,7 +3,10 @@
 use super::policy::Denied;
 use crate::{
     clock::Timestamp,
-    graph::action::{ActionRecord, Approver, Policy, Status, Verdict},
+    graph::{
+        action::{ActionRecord, Approver, Policy, Status, Verdict},
+        keyring::Proof,
+    },
     ids::UserId,
     reply::{Part, Reply, Text},
     slack::mrkdwn::Mrkdwn,
@@ -27,9 +30,24 @@ pub fn copied() -> Reply {
 }
 
 /// What is stored is not what its card shows: nobody can approve that.
-pub fn not_what_was_shown() -> Reply {
-    Reply::text("What is stored is not what was shown on this card, so your approval does not count.")
-        .hint("Ask again in the thread for a fresh card, and please tell whoever runs me.")
+pub fn not_what_was_shown(proof: &Proof) -> Reply {
+    let (text, hint) = match proof {
+        Proof::Ours | Proof::Altered => (
+            "What is stored is not what was shown on this card, so your approval does not count.".to_owned(),
+            "Ask again in the thread for a fresh card, and please tell whoever runs me.",
+        ),
+        Proof::KeyMissing(key) => (
+            format!("I no longer have digest key {key}, which this card was made with, so your approval does not count."),
+            "Ask again in the thread for a fresh card. Whoever runs me can put the key back, and then this card works again.",
+        ),
+        Proof::Unsealed => (
+            "This card has no seal: it was made by an earlier version of me, or written by something else. So your approval \
+             does not count."
+                .to_owned(),
+            "Ask again in the thread for a fresh card.",
+        ),
+    };
+    Reply::text(text).hint(hint)
 }
 
 /// The card's time was over before the person decided.

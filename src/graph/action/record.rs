@@ -8,6 +8,7 @@ use crate::{
     clock::Timestamp,
     graph::{
         digest::Digest,
+        keyring::{Keyed, Proof, RowSeal},
         standing::Under,
         store::{AuditDraft, AuditKind},
     },
@@ -38,8 +39,18 @@ pub struct ActionRecord {
     pub preconditions: Value,
     /// Who may decide.
     pub policy: Policy,
-    /// The fingerprint of name, version, parameters, preconditions and policy.
+    /// The fingerprint of the change: of name, version, parameters, preconditions and policy, and since version 2 also of
+    /// this action, its thread and who asked.
     pub digest: Digest,
+    /// The key that the digest was made with; none in records of the first version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyed: Option<Keyed>,
+    /// The seal of the whole record, made anew with each write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<RowSeal>,
+    /// What is known of where the record is from.
+    #[serde(skip)]
+    pub proof: Proof,
     /// Where it stands.
     pub status: Status,
     /// Counts the moves; each move names the one before it.
@@ -167,7 +178,7 @@ impl ActionRecord {
     /// The version of the stored shape.
     pub const FORMAT: u32 = 1;
 
-    /// The digest of what the record says now; differs from [`Self::digest`] if anything was changed.
+    /// The digest of the first version, without a key, of what the record says now.
     pub fn computed_digest(&self) -> Digest {
         digest_of(&self.name, self.action_version, &self.parameters, &self.preconditions, &self.policy)
     }
@@ -254,7 +265,7 @@ impl ActionRecord {
         });
         let detail = json!({
             "action": self.name, "edition": self.edition(), "digest": self.digest, "parameters": self.parameters, "expires_at": self.expires_at,
-            "preconditions": self.preconditions, "policy": self.policy, "undo": self.undo, "card": card,
+            "preconditions": self.preconditions, "policy": self.policy, "undo": self.undo, "card": card, "keyed": self.keyed,
         });
         self.event(AuditKind::Shown, at, None, detail)
     }
@@ -287,7 +298,7 @@ impl ActionRecord {
     }
 }
 
-/// The digest of a change and of who may allow it.
+/// The digest of the first version: of a change and of who may allow it, without a key.
 pub fn digest_of(name: &str, version: u32, parameters: &Value, preconditions: &Value, policy: &Policy) -> Digest {
     let policy = serde_json::to_value(policy).expect("a policy is plain data");
     Digest::of(&[&json!(1), &json!(name), &json!(version), parameters, preconditions, &policy])

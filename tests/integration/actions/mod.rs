@@ -24,6 +24,7 @@ use countersign::{
     clock::{SystemClock, Timestamp},
     graph::{
         action::{ActionKind, ActionRecord, Outcome, Performed, Policy, PrepareError, Proposal, Refusal, Status},
+        keyring::Keyring,
         request::{Request, Times},
     },
     ids::ThreadId,
@@ -127,6 +128,7 @@ fn record(action: &dyn ActionKind, proposal: Proposal) -> ActionRecord {
         policy,
         slot: "card:A1".into(),
         times: Times { open_for: Duration::ZERO, remind_before: Duration::ZERO },
+        keys: &Keyring::new(vec![vec![7; 32]]).unwrap(),
     };
     ActionRecord { id: "A1".into(), status: Status::Intent, revision: 3, ..request.into_record() }
 }

@@ -9,6 +9,7 @@ mod policies;
 mod race;
 mod racer;
 mod same;
+mod sealed;
 mod settling;
 mod stored;
 mod turned_down;

@@ -73,7 +73,7 @@ async fn on_sqlite_one_of_two_presses_counts() {
     let mut won: HashMap<Press, u32> = HashMap::new();
     tokio::time::timeout(LIMIT, async {
         for round in 0..ROUNDS {
-            racer::put_out(&*store, round).await;
+            racer::put_out(store.clone(), round).await;
             let start = Arc::new(Barrier::new(2));
             let presses = Press::of_round(round);
             let [one, other] = [0, 1].map(|side| {
@@ -96,9 +96,9 @@ async fn on_sqlite_one_of_two_presses_counts() {
 async fn on_redis_one_of_two_processes_counts() {
     // Nothing crashes here, so nothing has to wait for the disk.
     let server = RedisServer::start_with(&["--appendfsync", "everysec"]).await;
-    let store = RedisStore::open(&server.url(), true).await.unwrap();
+    let store: Arc<dyn Store> = Arc::new(RedisStore::open(&server.url(), true).await.unwrap());
     for round in 0..ROUNDS {
-        racer::put_out(&store, round).await;
+        racer::put_out(store.clone(), round).await;
     }
     let folder = tempfile::tempdir().unwrap();
     let files = ["one", "other"].map(|name| folder.path().join(name));
@@ -120,7 +120,7 @@ async fn on_redis_one_of_two_processes_counts() {
     assert_eq!([one.len(), other.len()], [ROUNDS as usize; 2]);
     let mut won: HashMap<Press, u32> = HashMap::new();
     for (round, heard) in (0..ROUNDS).zip(one.into_iter().zip(other)) {
-        *won.entry(judge(&store, round, &heard.into()).await).or_default() += 1;
+        *won.entry(judge(&*store, round, &heard.into()).await).or_default() += 1;
     }
     both_won(&won);
 }

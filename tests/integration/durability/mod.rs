@@ -4,6 +4,7 @@ mod crash_matrix;
 mod crashing_bot;
 mod crashing_store;
 mod deliveries;
+mod dialogues;
 mod exports;
 mod gate;
 mod lease_loss;

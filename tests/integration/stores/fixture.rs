@@ -6,6 +6,7 @@ use countersign::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Approver, Policy, Scope, Status, digest_of},
+        keyring::Proof,
         store::{
             Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Ingested, Letter,
             Mail, Outbound, Outgoing, StepRecord, Store,
@@ -194,6 +195,9 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         preconditions,
         policy,
         digest,
+        keyed: None,
+        seal: None,
+        proof: Proof::Ours,
         status: Status::Pending,
         revision: 1,
         card: card(name),

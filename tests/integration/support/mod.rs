@@ -3,5 +3,6 @@
 pub(crate) mod bot;
 pub(crate) mod ports;
 pub(crate) mod proxy;
+pub(crate) mod raced_store;
 pub(crate) mod redis;
 pub(crate) mod thread;

@@ -1,0 +1,220 @@
+//! The digest keys of this installation: from the environment, or from a file that is made at the first start.
+//!
+//! Several processes need the same keys. Where they share a Redis server, the name of the newest key is kept there, and a
+//! process that does not have it does not start: each of its cards would be refused by the others.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{ErrorKind, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, bail};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+
+use crate::{
+    capabilities::standing::book,
+    config::{Config, StoreKind, digest_key},
+    conversation::entry,
+    graph::{
+        keyring::{KeyId, Keyring},
+        store::Store,
+    },
+    store::sealed::{Scope, SealedStore},
+};
+
+/// The name of the key file beside the SQLite file.
+const FILE: &str = "countersign.key";
+
+/// The first line of a key file.
+const HEAD: &str = "# Countersign signs what is on its cards with the first of these keys, and accepts all of them. Keep this \
+                    file secret, keep a copy,\n# and keep it apart from the store. A new key goes above the others: \
+                    openssl rand -hex 32\n";
+
+/// The register that names the newest key.
+const REGISTER: &str = "digest key";
+
+/// How many bytes a key has that is made here.
+const BYTES: usize = 32;
+
+/// What is sealed in the store besides records.
+const SCOPE: Scope = Scope { harmless: entry::decides_nothing, registers: &[book::KEY] };
+
+/// Keys, and where they are from.
+#[derive(Debug)]
+pub struct Keys {
+    /// The keys.
+    pub ring: Arc<Keyring>,
+    /// The file, if they are from one.
+    pub file: Option<PathBuf>,
+    /// Whether the file was made just now.
+    pub is_new: bool,
+}
+
+/// Where the key file is, if the settings name no keys themselves.
+pub fn file_of(config: &Config) -> PathBuf {
+    config.approvals.digest_key_file.clone().unwrap_or_else(|| config.store.path.with_file_name(FILE))
+}
+
+/// The keys that the settings name; a key file that is not there is made.
+///
+/// # Errors
+///
+/// What is wrong with the keys, and what would be right.
+pub fn open(config: &Config) -> anyhow::Result<Keys> {
+    if let Some(keys) = from_settings(config)? {
+        return Ok(keys);
+    }
+    let path = file_of(config);
+    match read(&path) {
+        Ok(ring) => Ok(Keys { ring: Arc::new(ring), file: Some(path), is_new: false }),
+        Err(error) if is_missing(&error) => {
+            let is_new = make(&path).with_context(|| {
+                format!(
+                    "cannot make the digest key file {}; the setting approvals.digest_key_file says where it is",
+                    path.display()
+                )
+            })?;
+            // The file that is there now counts, whoever made it.
+            Ok(Keys { ring: Arc::new(read(&path)?), file: Some(path), is_new })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The keys of the environment, if there are any.
+fn from_settings(config: &Config) -> anyhow::Result<Option<Keys>> {
+    let Some(secret) = &config.approvals.digest_keys else { return Ok(None) };
+    let keys = secret.expose_secret().split(',').map(|key| digest_key(key.trim()));
+    let keys =
+        keys.collect::<Result<Vec<_>, _>>().map_err(|what| anyhow::anyhow!("COUNTERSIGN_DIGEST_KEYS: {what}"))?;
+    let ring = Keyring::new(keys).context("COUNTERSIGN_DIGEST_KEYS")?;
+    Ok(Some(Keys { ring: Arc::new(ring), file: None, is_new: false }))
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+/// The keys of a file: one on each line, the one that signs first.
+fn read(path: &Path) -> anyhow::Result<Keyring> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read the digest key file {}", path.display()))?;
+    let lines = text.lines().enumerate().map(|(n, line)| (n + 1, line.trim()));
+    let keys = lines
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+        .map(|(n, line)| digest_key(line).map_err(|what| anyhow::anyhow!("{}, line {n}: {what}", path.display())));
+    Keyring::new(keys.collect::<Result<_, _>>()?).with_context(|| format!("the digest key file {}", path.display()))
+}
+
+/// Makes a key file that only its owner may read. Of several processes that do so at once one wins, and the file is there
+/// whole or not at all. Returns whether it was this one.
+fn make(path: &Path) -> std::io::Result<bool> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)?;
+    }
+    let made = path.with_extension(format!("key.{}", uuid::Uuid::new_v4().simple()));
+    let key = hex::encode(rand::random::<[u8; BYTES]>());
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;
+        write!(file, "{HEAD}{key}\n")?;
+        file.sync_all()?;
+        match fs::hard_link(&made, path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    })();
+    fs::remove_file(&made).ok();
+    if let (Ok(true), Some(folder)) = (&written, path.parent().filter(|folder| !folder.as_os_str().is_empty())) {
+        File::open(folder)?.sync_all()?;
+    }
+    written
+}
+
+/// The store behind seals, once it is certain that the keys are the right ones for it.
+///
+/// # Errors
+///
+/// If other processes on this store use a newer key, or the store does not answer.
+pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyhow::Result<Arc<dyn Store>> {
+    agree(&*store, keys, config).await?;
+    let sealed = SealedStore::new(store, keys.ring.clone(), SCOPE);
+    if keys.is_new {
+        let adopted = sealed.adopt().await.context("cannot seal the open cards of an earlier version")?;
+        tracing::info!(key = %keys.ring.newest(), adopted, "Made a digest key; open cards of an earlier version are sealed");
+    }
+    Ok(Arc::new(sealed))
+}
+
+/// Whether the keys are those that the store was used with last; the newest is noted there.
+async fn agree(store: &dyn Store, keys: &Keys, config: &Config) -> anyhow::Result<()> {
+    let noted = store.register(REGISTER).await.context("the store does not tell which digest key it is used with")?;
+    let named: Option<KeyId> = serde_json::from_value(noted.value.get("newest").cloned().unwrap_or(Value::Null)).ok();
+    let newest = keys.ring.newest();
+    match named {
+        Some(named) if named == *newest => return Ok(()),
+        Some(named) if !keys.ring.has(&named) => {
+            let here =
+                keys.file.as_ref().map_or("COUNTERSIGN_DIGEST_KEYS".to_owned(), |file| file.display().to_string());
+            if config.store_kind() == StoreKind::Redis && !config.approvals.new_digest_key {
+                if let (true, Some(file)) = (keys.is_new, &keys.file) {
+                    fs::remove_file(file).ok(); // nothing was signed with it
+                }
+                bail!(
+                    "this store is used with digest key {named}, and {here} has no such key. Copy the key file of the \
+                     process that has it to {} here, or set COUNTERSIGN_DIGEST_KEYS in all of them. If that key is lost, \
+                     start once with approvals.new_digest_key = true: open cards then have to be asked for again",
+                    file_of(config).display(),
+                );
+            }
+            tracing::error!(key = %named, found = %newest, "The digest key of earlier cards is gone; what they ask for will not run");
+        }
+        Some(named) => tracing::info!(key = %named, newest = %newest, "A new digest key signs from now on"),
+        None => {}
+    }
+    // If another process was faster, what it noted was compared as well: with this or with the key before.
+    store
+        .set_register(REGISTER, noted.revision, &json!({ "newest": newest }))
+        .await
+        .context("the digest key is not noted")?;
+    Ok(())
+}
+
+/// Which key is used, for `countersign check`. None is made.
+///
+/// # Errors
+///
+/// What is wrong with the keys or the rights of their file.
+pub fn told(config: &Config) -> Result<String, String> {
+    let told = super::stdout::told;
+    if let Some(keys) = from_settings(config).map_err(|error| told(&error))? {
+        return Ok(format!("{}, from COUNTERSIGN_DIGEST_KEYS", named(&keys.ring)));
+    }
+    let path = file_of(config);
+    let rights = match fs::metadata(&path) {
+        Ok(file) => file.permissions().mode() & 0o777,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Ok(format!("none yet; one will be made at {}", path.display()));
+        }
+        Err(error) => return Err(format!("cannot look at {}: {error}", path.display())),
+    };
+    let ring = read(&path).map_err(|error| told(&error))?;
+    let at = format!("{}, from {}, rights {rights:o}", named(&ring), path.display());
+    match rights & 0o077 {
+        0 => Ok(at),
+        _ => Err(format!("{at}: others on this machine can read it; right would be `chmod 600 {}`", path.display())),
+    }
+}
+
+/// The newest key, and how many older ones there are.
+fn named(ring: &Keyring) -> String {
+    match ring.older().count() {
+        0 => format!("key {}", ring.newest()),
+        1 => format!("key {}, and 1 older key", ring.newest()),
+        older => format!("key {}, and {older} older keys", ring.newest()),
+    }
+}

@@ -1,0 +1,174 @@
+//! A step that ends with a question: its card, and the older cards that give way to it, in one atomic write.
+//!
+//! Older cards are decided without the lease of the thread, so one of them may be decided between reading and writing.
+//! The store then refuses the whole write, and it is made again from what is so now: neither the step nor the decision is
+//! lost, and no card ever says that another one took its place which was never stored.
+
+use super::{
+    action::{ActionRecord, Label, Replacement, Status},
+    checkpoint::{Cursor, Suspended},
+    engine::{Engine, Held, Matter},
+    node::{Ask, State},
+    perform::illegal,
+    request::{Request, Times},
+    session::{Session, StepInfo},
+    standing::Spent,
+    store::{ActionFilter, Changes, Error, Usage},
+};
+use crate::{
+    clock::Timestamp,
+    ids::{ActionId, CommitId},
+    reply::Text,
+};
+
+/// How many other open requests about the same thing a card tells of.
+const OTHERS: usize = 3;
+
+/// How often the write is made again when older cards are decided meanwhile. Each time at least one approval was counted.
+const RACES: u32 = 16;
+
+impl<S: State> Engine<S> {
+    /// Saves a step that asks a person. `extra` is what it says besides.
+    pub(super) async fn keep_question(
+        &self,
+        session: &mut Session<S>,
+        (node, began): (&str, Timestamp),
+        extra: Changes,
+        ask: Ask,
+        usage: Option<Usage>,
+    ) -> Result<Held, Error> {
+        let Ask { replaces, then, .. } = &ask;
+        let (replaces, then) = (replaces.clone(), *then);
+        let record = self.record_of(session, ask);
+        let before = session.checkpoint.clone();
+        let mut race = 0;
+        loop {
+            let mut changes = Changes { commit: CommitId::fresh(), ..extra.clone() };
+            let older = self.ask(session, &mut changes, record.clone(), replaces.as_ref(), then).await?;
+            let pause = session.checkpoint.is_idle();
+            let next = if pause { "await" } else { "execute" };
+            let took = self.clock.now().since(began);
+            let info = StepInfo { node, next, began, took, usage: usage.clone(), error: None, pause };
+            match self.save_step(session, info, changes, None).await {
+                Err(Error::ActionMoved { id, .. }) if older.contains(&id) && race < RACES => {
+                    race += 1;
+                    tracing::info!(action.id = %id, race, "An older card was decided meanwhile; the question is written anew");
+                    session.checkpoint = before.clone();
+                }
+                saved => return saved,
+            }
+        }
+    }
+
+    /// The record of a question, before it is compared with other cards.
+    fn record_of(&self, session: &Session<S>, ask: Ask) -> ActionRecord {
+        let Ask { action, mut proposal, requested_by, replaces: _, then: _ } = ask;
+        let kind = self.actions.get(action.as_str()).expect("a node asks only for actions that are registered");
+        proposal.card.irreversible |= kind.irreversible();
+        let policy = (self.policy_for)(&Matter {
+            action: kind.name(),
+            irreversible: proposal.card.irreversible,
+            scope: &proposal.scope,
+        });
+        let request = Request {
+            thread: &session.lease.thread,
+            run: session.checkpoint.run.clone().unwrap_or_else(|| "none".into()),
+            kind: kind.as_ref(),
+            proposal,
+            requested_by,
+            at: self.clock.now(),
+            policy,
+            slot: session.checkpoint.voice.slot(),
+            times: self.times(),
+            keys: &self.keys,
+        };
+        request.into_record()
+    }
+
+    fn times(&self) -> Times {
+        Times { open_for: self.settings.approval_ttl, remind_before: self.settings.remind_before }
+    }
+
+    /// Adds the question with its card to a write; the card is posted after that, from the outbox. What a standing approval
+    /// covers is gone on with at once. Returns the older cards that give way in the same write.
+    async fn ask(
+        &self,
+        session: &mut Session<S>,
+        changes: &mut Changes,
+        mut record: ActionRecord,
+        replaces: Option<&ActionId>,
+        then: &'static str,
+    ) -> Result<Vec<ActionId>, Error> {
+        session.checkpoint.voice.said += 1;
+        let older = self.supersede(session, changes, &mut record, replaces).await?;
+        self.warn_of_others(&mut record).await?;
+        match self.standing.spend(&record).await {
+            Spent::Under(under) => {
+                let record = record.put_out_under(under, changes, &self.times(), self.clock.now());
+                session.checkpoint.cursor = Cursor::Performing { action: record.id, node: then.to_owned() };
+                return Ok(older);
+            }
+            Spent::Nothing { why } => record.card.notes.extend(why),
+        }
+        let turn = session.checkpoint.state.suspend();
+        let (action, run) = (record.id.clone(), record.run.clone());
+        let suspended = Suspended { action, run, node: then.to_owned(), turn };
+        session.checkpoint.suspended.insert(record.approval.clone(), suspended);
+        record.put_out(changes, &self.times());
+        session.checkpoint.cursor = Cursor::Idle;
+        Ok(older)
+    }
+
+    /// Open cards of this thread about the same thing give way to this one, and the one that it is to replace; a card that
+    /// was decided meanwhile does not. Returns which.
+    async fn supersede(
+        &self,
+        session: &mut Session<S>,
+        changes: &mut Changes,
+        newer: &mut ActionRecord,
+        replaces: Option<&ActionId>,
+    ) -> Result<Vec<ActionId>, Error> {
+        let mut given_way = Vec::new();
+        if session.checkpoint.suspended.is_empty() || newer.scope.targets.is_empty() && replaces.is_none() {
+            return Ok(given_way);
+        }
+        let filter = ActionFilter { thread: Some(newer.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
+        for open in self.store.actions(&filter).await? {
+            if !open.scope.shares_target_with(&newer.scope) && replaces != Some(&open.id) {
+                continue;
+            }
+            let at = newer.requested_at;
+            let to = Replacement { action: newer.id.clone(), slot: newer.slot.clone(), edited: false };
+            let older = open.give_way(changes, to, Some(newer.requested_by.clone()), at).map_err(illegal)?;
+            session.checkpoint.suspended.remove(older.question());
+            session.checkpoint.state.superseded(&older, at);
+            let note = Text::from("Takes the place of the open card: ").plain(older.act()).plain(".");
+            newer.card.notes.push(note);
+            given_way.push(older.id);
+        }
+        Ok(given_way)
+    }
+
+    /// Says on the card that the same thing is being decided elsewhere: what is done there may make this one void.
+    async fn warn_of_others(&self, newer: &mut ActionRecord) -> Result<(), Error> {
+        let about: Vec<_> = newer.scope.targets.iter().cloned().map(Label::About).collect();
+        if about.is_empty() {
+            return Ok(());
+        }
+        let open = self.store.actions_under(&about, &[Status::Pending], OTHERS).await?;
+        for other in open.iter().filter(|other| other.thread != newer.thread) {
+            let text = Text::from("Another request about this is open");
+            let warning = match other.thread.channel == newer.thread.channel {
+                true => {
+                    let text = text.plain(" in this channel: ").plain(other.act()).plain(", asked for by ");
+                    text.person(other.requested_by.clone()).plain(".")
+                }
+                false => text.plain(" in another conversation."), // which may be private
+            };
+            if !newer.card.warnings.contains(&warning) {
+                newer.card.warnings.push(warning);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,270 @@
+//! The keys that digests and seals are made with. They are kept outside of the store.
+//!
+//! Who can write into the store and has no key can make neither a digest for other parameters nor a record of a decision
+//! that nobody made: both are HMAC-SHA-256 over an injective encoding ([`super::digest`]). The first key of a
+//! [`Keyring`] signs, all of them verify; so a new key is put first, and cards that were made with the one before stay
+//! valid for as long as it stays in the list.
+//!
+//! Three things are bound:
+//!
+//! - the *digest* of a change: its action, thread, who asked, parameters, preconditions and policy. It is on the card;
+//! - the *seal* of a record: every field of it, so also its status, its decisions and the card itself. It is made anew
+//!   with each write ([`crate::store::sealed`]);
+//! - what else leads to a change by itself: clicks that wait to be handled, and standing approvals.
+//!
+//! What remains possible to who can write into the store: to delete, and to put back a whole earlier state of it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::{action::ActionRecord, digest::Digest};
+
+/// The version of what a digest and a seal cover.
+const VERSION: u32 = 2;
+
+/// The shortest key, in bytes: as long as what it makes.
+pub const SHORTEST_KEY: usize = 32;
+
+/// The name of a key: the first 8 hexadecimal digits of a hash of it. No secret.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KeyId(String);
+
+impl KeyId {
+    /// As it is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Which key made a digest or a seal, and of which version it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keyed {
+    /// The version of what is covered.
+    pub version: u32,
+    /// The key.
+    pub key: KeyId,
+}
+
+/// A seal: nothing that it is on was changed by anybody without the key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowSeal {
+    /// How it was made.
+    #[serde(flatten)]
+    pub by: Keyed,
+    /// HMAC-SHA-256, in hexadecimal.
+    pub mac: Digest,
+}
+
+/// What is known of a record's origin. It is no part of the record: it is never stored, and two records are equal
+/// whatever is known about them.
+#[derive(Clone, Debug, Default, Eq)]
+pub enum Proof {
+    /// Made by this process, or read with a seal and a digest that hold.
+    Ours,
+    /// Sealed, and not as it was when it was sealed.
+    Altered,
+    /// Sealed with a key that this process does not have.
+    KeyMissing(KeyId),
+    /// Not sealed: written by an earlier version, or by somebody else.
+    #[default]
+    Unsealed,
+}
+
+impl PartialEq for Proof {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Proof {
+    /// Whether what the record says may be carried out.
+    pub fn holds(&self) -> bool {
+        matches!(self, Self::Ours)
+    }
+
+    /// What is wrong, and what it means, in two sentences for people; nothing if nothing is.
+    pub fn objection(&self) -> Option<String> {
+        match self {
+            Self::Ours => None,
+            Self::Altered => Some("What is stored is not what was shown on the card, so nothing was done.".to_owned()),
+            Self::KeyMissing(key) => Some(format!(
+                "This card was made with digest key {key}, which I no longer have, so nothing was done. Ask for a fresh \
+                 card, or have the key put back.",
+            )),
+            Self::Unsealed => Some(
+                "This card has no seal: it was made by an earlier version of me, or written by something else. So nothing \
+                 was done. Ask for a fresh card."
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// One key.
+#[derive(Clone)]
+struct Key {
+    id: KeyId,
+    secret: Vec<u8>,
+}
+
+/// Keys, of which the first signs and all verify.
+#[derive(Clone)]
+pub struct Keyring(Vec<Key>);
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|key| key.id.as_str())).finish()
+    }
+}
+
+/// Why there is no such keyring.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum KeyringError {
+    /// There is no key.
+    #[error("there is no digest key")]
+    Empty,
+    /// A key is too short to be one.
+    #[error("digest key {nth} has {bytes} bytes; right would be at least {SHORTEST_KEY}")]
+    Short {
+        /// Which, counted from 1.
+        nth: usize,
+        /// How long it is.
+        bytes: usize,
+    },
+}
+
+impl Keyring {
+    /// A keyring of these secrets, the one that signs first.
+    ///
+    /// # Errors
+    ///
+    /// If there are none, or one is shorter than [`SHORTEST_KEY`].
+    pub fn new(secrets: Vec<Vec<u8>>) -> Result<Self, KeyringError> {
+        if secrets.is_empty() {
+            return Err(KeyringError::Empty);
+        }
+        let keys = secrets.into_iter().enumerate().map(|(n, secret)| {
+            if secret.len() < SHORTEST_KEY {
+                return Err(KeyringError::Short { nth: n + 1, bytes: secret.len() });
+            }
+            let hash = Sha256::new().chain_update(b"countersign digest key").chain_update(&secret).finalize();
+            Ok(Key { id: KeyId(hex::encode(&hash[..4])), secret })
+        });
+        keys.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The key that signs.
+    pub fn newest(&self) -> &KeyId {
+        &self.signing().id
+    }
+
+    /// The other keys, which only verify.
+    pub fn older(&self) -> impl Iterator<Item = &KeyId> {
+        self.0.iter().skip(1).map(|key| &key.id)
+    }
+
+    /// Whether it has this key.
+    pub fn has(&self, id: &KeyId) -> bool {
+        self.find(id).is_some()
+    }
+
+    fn signing(&self) -> &Key {
+        self.0.first().expect("a keyring has a key")
+    }
+
+    fn find(&self, id: &KeyId) -> Option<&Key> {
+        self.0.iter().find(|key| key.id == *id)
+    }
+
+    /// Gives a change its digest.
+    pub fn sign(&self, record: &mut ActionRecord) {
+        let key = self.signing();
+        record.digest = digest(key, record);
+        record.keyed = Some(Keyed { version: VERSION, key: key.id.clone() });
+    }
+
+    /// Whether the digest of a record is that of what it says. A record of an earlier version has one without a key.
+    pub fn digest_holds(&self, record: &ActionRecord) -> bool {
+        match &record.keyed {
+            None => record.computed_digest() == record.digest,
+            Some(Keyed { version: VERSION, key }) => {
+                self.find(key).is_some_and(|key| digest(key, record).is(&record.digest))
+            }
+            Some(_) => false,
+        }
+    }
+
+    /// Seals a value for a purpose: what is sealed for one is not for another.
+    pub fn seal(&self, purpose: &str, value: &Value) -> RowSeal {
+        let key = self.signing();
+        RowSeal { by: Keyed { version: VERSION, key: key.id.clone() }, mac: mac(key, purpose, value) }
+    }
+
+    /// Whether a seal holds.
+    pub fn proof(&self, purpose: &str, value: &Value, seal: Option<&RowSeal>) -> Proof {
+        let Some(RowSeal { by, mac: sealed }) = seal else { return Proof::Unsealed };
+        match self.find(&by.key) {
+            None => Proof::KeyMissing(by.key.clone()),
+            Some(key) if by.version == VERSION && mac(key, purpose, value).is(sealed) => Proof::Ours,
+            Some(_) => Proof::Altered,
+        }
+    }
+}
+
+fn digest(key: &Key, record: &ActionRecord) -> Digest {
+    let ActionRecord { id, thread, name, action_version, parameters, preconditions, policy, requested_by, .. } = record;
+    let policy = serde_json::to_value(policy).expect("a policy is plain data");
+    let (id, thread, by) = (json!(id), json!(thread.to_string()), json!(requested_by));
+    let (name, version) = (json!(name), json!(action_version));
+    let purpose = json!(["digest", VERSION]);
+    Digest::keyed(&key.secret, &[&purpose, &id, &thread, &by, &name, &version, parameters, preconditions, &policy])
+}
+
+fn mac(key: &Key, purpose: &str, value: &Value) -> Digest {
+    Digest::keyed(&key.secret, &[&json!(["seal", VERSION, purpose]), value])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ring(keys: &[u8]) -> Keyring {
+        Keyring::new(keys.iter().map(|byte| vec![*byte; 32]).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_seal_holds_for_what_it_was_made_for_and_nothing_else() {
+        let keys = ring(&[1]);
+        let (value, other) = (json!({ "a": 1 }), json!({ "a": 2 }));
+        let seal = keys.seal("action", &value);
+        let proof = |keys: &Keyring, purpose, value, seal| keys.proof(purpose, value, seal);
+        assert!(proof(&keys, "action", &value, Some(&seal)).holds());
+        assert!(matches!(proof(&keys, "action", &other, Some(&seal)), Proof::Altered));
+        assert!(matches!(proof(&keys, "desk", &value, Some(&seal)), Proof::Altered));
+        assert!(matches!(proof(&keys, "action", &value, None), Proof::Unsealed));
+        assert!(
+            matches!(proof(&ring(&[2]), "action", &value, Some(&seal)), Proof::KeyMissing(key) if key == seal.by.key)
+        );
+        assert!(proof(&ring(&[2, 1]), "action", &value, Some(&seal)).holds(), "a new key was put first");
+    }
+
+    #[test]
+    fn a_keyring_tells_its_keys_by_name_only() {
+        let keys = ring(&[1, 2]);
+        assert_eq!(keys.older().count(), 1);
+        let shown = format!("{keys:?}");
+        assert!(shown.contains(keys.newest().as_str()) && !shown.contains("0101"), "{shown}");
+        assert_eq!(Keyring::new(Vec::new()).unwrap_err(), KeyringError::Empty);
+        assert_eq!(Keyring::new(vec![vec![0; 31]]).unwrap_err(), KeyringError::Short { nth: 1, bytes: 31 });
+    }
+}

@@ -1,0 +1,364 @@
+//! Seals what leads to a change, around any store: who can write into the store and has no key cannot forge it.
+//!
+//! Every record of an action is sealed as a whole with each write, and looked at with each read; what was found is in
+//! [`ActionRecord::proof`], and whoever carries something out goes by it. Clicks that wait on the desk and the registers
+//! named here are sealed as well: each of them leads to a change by itself.
+//!
+//! *Architecture Invariant:* a record that was read with a seal that does not hold is never sealed anew. It is written
+//! with the seal that it has, so what was altered stays altered, whatever happens to it afterwards.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use crate::{
+    clock::Timestamp,
+    graph::{
+        action::{ActionRecord, Label, Status},
+        keyring::{Keyring, Proof, RowSeal},
+        store::{
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Destination,
+            Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store,
+            Then, ThreadSummary, TimerChange, Version,
+        },
+    },
+    ids::{ActionId, ApprovalId, CommitId, Partition, Slot, ThreadId, WorkerId},
+};
+
+/// How many open records of an earlier version are taken over.
+const ADOPTED: usize = 10_000;
+
+/// What else is sealed than the records of actions.
+#[derive(Clone, Copy)]
+pub struct Scope {
+    /// Whether a desk entry without a seal may be handled: it decides nothing, such as the timer of a card. An earlier
+    /// version has set such timers.
+    pub harmless: fn(&Value) -> bool,
+    /// The registers that are sealed.
+    pub registers: &'static [&'static str],
+}
+
+/// A store whose content is sealed.
+pub struct SealedStore {
+    inner: Arc<dyn Store>,
+    keys: Arc<Keyring>,
+    scope: Scope,
+}
+
+impl fmt::Debug for SealedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SealedStore").field("inner", &self.inner).field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
+impl SealedStore {
+    /// Seals what goes into `inner`, and looks at the seals of what comes out.
+    pub fn new(inner: Arc<dyn Store>, keys: Arc<Keyring>, scope: Scope) -> Self {
+        Self { inner, keys, scope }
+    }
+
+    /// Seals what an earlier version has left open: cards that wait, changes on their way, registers. Right once, when
+    /// the first key is made; afterwards what has no seal is from somebody else. Returns how many records there were.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn adopt(&self) -> Result<usize, Error> {
+        let statuses = vec![Status::Pending, Status::Intent];
+        let open = self.inner.actions(&ActionFilter { thread: None, statuses, limit: ADOPTED }).await?;
+        let mut adopted = 0;
+        for record in open.into_iter().filter(|record| record.seal.is_none() && self.keys.digest_holds(record)) {
+            let Ok(mut sealed) = record.moved(record.status) else { continue };
+            sealed.proof = Proof::Ours;
+            let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+            changes.actions.push(crate::graph::store::ActionChange { expected: Some(record.revision), record: sealed });
+            match self.apply(&changes).await {
+                Ok(()) => adopted += 1,
+                Err(Error::ActionMoved { .. }) => {} // decided meanwhile
+                Err(error) => return Err(error),
+            }
+        }
+        for key in self.scope.registers {
+            let found = self.inner.register(key).await?;
+            if !found.value.is_null() && opened(&found.value).is_none() {
+                self.set_register(key, found.revision, &found.value).await?;
+            }
+        }
+        Ok(adopted)
+    }
+
+    /// A record as it is written.
+    fn sealed(&self, record: &ActionRecord) -> ActionRecord {
+        let mut record = record.clone();
+        if record.proof.holds() {
+            record.seal = Some(self.keys.seal(ACTION, &content(&record)));
+        }
+        record
+    }
+
+    /// A record as it was read, with what its seal tells.
+    fn looked_at(&self, mut record: ActionRecord) -> ActionRecord {
+        record.proof = self.keys.proof(ACTION, &content(&record), record.seal.as_ref());
+        if record.proof.holds() && !self.keys.digest_holds(&record) {
+            record.proof = match &record.keyed {
+                Some(by) if !self.keys.has(&by.key) => Proof::KeyMissing(by.key.clone()),
+                _ => Proof::Altered,
+            };
+        }
+        record
+    }
+
+    /// The same where only a record of this name can be: another one, as whole as it may be, was put there.
+    fn in_its_place(&self, record: ActionRecord, is_it: impl Fn(&ActionRecord) -> bool) -> ActionRecord {
+        let mut record = self.looked_at(record);
+        if !is_it(&record) {
+            record.proof = Proof::Altered;
+        }
+        record
+    }
+
+    fn all_looked_at(&self, records: Vec<ActionRecord>) -> Vec<ActionRecord> {
+        records.into_iter().map(|record| self.looked_at(record)).collect()
+    }
+
+    fn sealed_changes(&self, changes: &Changes) -> Changes {
+        let mut changes = changes.clone();
+        for change in &mut changes.actions {
+            change.record = self.sealed(&change.record);
+        }
+        for timer in &mut changes.timers {
+            if let TimerChange::Set { entry, .. } = timer {
+                *entry = self.enclosed(DESK, entry);
+            }
+        }
+        changes
+    }
+
+    /// An error with the record in it looked at.
+    fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.map_err(|error| match error {
+            Error::ActionMoved { id, current: Some(current) } => {
+                Error::ActionMoved { id, current: Some(Box::new(self.looked_at(*current))) }
+            }
+            error => error,
+        })
+    }
+
+    /// A value with a seal around it.
+    fn enclosed(&self, purpose: &str, value: &Value) -> Value {
+        json!({ SEALED: self.keys.seal(purpose, &as_read(value)), "value": value })
+    }
+
+    /// What is in the seal. `Err`: it does not hold; nothing, where there is none.
+    fn disclosed(&self, purpose: &str, value: &Value) -> Result<Option<Value>, Proof> {
+        let Some((seal, content)) = opened(value) else { return Ok(None) };
+        let proof = self.keys.proof(purpose, content, Some(&seal));
+        if proof.holds() { Ok(Some(content.clone())) } else { Err(proof) }
+    }
+}
+
+/// What records, desk entries and registers are sealed for.
+const ACTION: &str = "action";
+const DESK: &str = "desk";
+
+/// The name of the seal beside a sealed value.
+const SEALED: &str = "sealed";
+
+/// What a record's seal covers: all of it but the seal.
+fn content(record: &ActionRecord) -> Value {
+    let mut value = serde_json::to_value(record).expect("a record is plain data");
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("seal");
+    }
+    as_read(&value)
+}
+
+/// A value as it is after it was written and read: a number may come back as its nearest neighbor.
+fn as_read(value: &Value) -> Value {
+    serde_json::from_str(&value.to_string()).expect("JSON that was just written")
+}
+
+/// A sealed value: its seal, and what is in it.
+fn opened(value: &Value) -> Option<(RowSeal, &Value)> {
+    let seal = value.get(SEALED)?;
+    Some((serde_json::from_value(seal.clone()).ok()?, value.get("value")?))
+}
+
+#[async_trait]
+impl Store for SealedStore {
+    async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
+        let mut delivery = delivery.clone();
+        if let Destination::Desk { entry, .. } = &mut delivery.to {
+            *entry = self.enclosed(DESK, entry);
+        }
+        self.inner.ingest(&delivery).await
+    }
+
+    async fn acquire(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        now: Timestamp,
+        only: Option<&ThreadId>,
+    ) -> Result<Option<Acquired>, Error> {
+        self.inner.acquire(worker, ttl, now, only).await
+    }
+
+    async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
+        self.inner.renew(lease, ttl).await
+    }
+
+    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
+        self.inner.letters(lease, after).await
+    }
+
+    async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
+        self.inner.unread(thread).await
+    }
+
+    async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
+        self.told(self.inner.commit(lease, expected, &self.sealed_changes(changes), then).await)
+    }
+
+    async fn apply(&self, changes: &Changes) -> Result<(), Error> {
+        self.told(self.inner.apply(&self.sealed_changes(changes)).await)
+    }
+
+    async fn claim_desk(&self, worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
+        let mut claimed = self.inner.claim_desk(worker, ttl, limit).await?;
+        for desk in &mut claimed {
+            desk.entry = match self.disclosed(DESK, &desk.entry) {
+                Ok(Some(entry)) => entry,
+                Ok(None) if (self.scope.harmless)(&desk.entry) => continue,
+                // It cannot be read then, and is dropped.
+                refused => {
+                    tracing::error!(desk.seq = desk.seq, proof = ?refused.err(), "A desk entry is not one of ours");
+                    Value::Null
+                }
+            };
+        }
+        Ok(claimed)
+    }
+
+    async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
+        self.inner.finish_desk(partition, seq).await
+    }
+
+    async fn claim_outbox(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        now: Timestamp,
+        limit: usize,
+        only: Option<&ThreadId>,
+    ) -> Result<Vec<Claimed>, Error> {
+        self.inner.claim_outbox(worker, ttl, now, limit, only).await
+    }
+
+    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
+        self.inner.finish_outbox(thread, seq, sent).await
+    }
+
+    async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {
+        self.inner.fire_timers(now).await
+    }
+
+    async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
+        self.inner.sweep(now).await
+    }
+
+    async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
+        self.inner.finished(before, limit).await
+    }
+
+    async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
+        self.inner.forget(forget).await
+    }
+
+    async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
+        let found = self.inner.action_by_approval(approval).await?;
+        Ok(found.map(|record| self.in_its_place(record, |record| record.approval == *approval)))
+    }
+
+    async fn action(&self, thread: &ThreadId, id: &ActionId) -> Result<Option<ActionRecord>, Error> {
+        let found = self.inner.action(thread, id).await?;
+        Ok(found.map(|record| self.in_its_place(record, |record| record.id == *id && record.thread == *thread)))
+    }
+
+    async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
+        Ok(self.all_looked_at(self.inner.actions(filter).await?))
+    }
+
+    async fn actions_under(
+        &self,
+        labels: &[Label],
+        statuses: &[Status],
+        limit: usize,
+    ) -> Result<Vec<ActionRecord>, Error> {
+        Ok(self.all_looked_at(self.inner.actions_under(labels, statuses, limit).await?))
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
+        self.inner.load(thread).await
+    }
+
+    async fn steps(
+        &self,
+        thread: &ThreadId,
+        after: Version,
+        limit: usize,
+    ) -> Result<Vec<(Version, StepRecord)>, Error> {
+        self.inner.steps(thread, after, limit).await
+    }
+
+    async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
+        self.inner.audit(thread).await
+    }
+
+    async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {
+        self.inner.posted(thread, slot).await
+    }
+
+    async fn threads(&self, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
+        self.inner.threads(limit).await
+    }
+
+    async fn backlog(&self) -> Result<Backlog, Error> {
+        self.inner.backlog().await
+    }
+
+    async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
+        self.inner.put_blob(bytes, keep).await
+    }
+
+    async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
+        self.inner.put_file(thread, bytes).await
+    }
+
+    async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
+        self.inner.get_blob(hash).await
+    }
+
+    async fn register(&self, key: &str) -> Result<Register, Error> {
+        let mut found = self.inner.register(key).await?;
+        if self.scope.registers.contains(&key) && !found.value.is_null() {
+            found.value = self.disclosed(key, &found.value).unwrap_or_default().unwrap_or_else(|| {
+                tracing::error!(register = key, "A register is not sealed with a key of ours and counts as empty");
+                Value::Null
+            });
+        }
+        Ok(found)
+    }
+
+    async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
+        if self.scope.registers.contains(&key) {
+            return self.inner.set_register(key, expected, &self.enclosed(key, value)).await;
+        }
+        self.inner.set_register(key, expected, value).await
+    }
+
+    async fn durability(&self) -> Result<Durability, Error> {
+        self.inner.durability().await
+    }
+}
