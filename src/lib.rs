@@ -23,6 +23,7 @@
 //! | room | what it is | start at |
 //! | --- | --- | --- |
 //! | [`ids`], [`clock`], [`reply`], [`status_line`], [`exchanges`], [`glossary`] | the leaves: names, time, what is said before anybody decides how it looks, and meanwhile, what is sent, what words mean | |
+//! | [`permit`], [`wire`], [`this_machine`] | leaves too: until when a change may leave, connections that hold to it and to the longest answer, requests of this machine only | [`permit::Permit`] |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes | [`graph::store`] |
@@ -82,6 +83,7 @@ pub mod glossary;
 pub mod graph;
 pub mod ids;
 pub mod model;
+pub mod permit;
 pub mod playground;
 pub mod reply;
 pub mod sandbox;
@@ -89,3 +91,5 @@ pub mod services;
 pub mod slack;
 pub mod status_line;
 pub mod store;
+pub mod this_machine;
+pub mod wire;

@@ -25,7 +25,10 @@ use axum::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::{Clock, SystemClock, Timestamp};
+use crate::{
+    clock::{Clock, SystemClock, Timestamp},
+    this_machine,
+};
 
 /// The one account there is.
 pub const ACCOUNT: &str = "countersign@sandbox.iam.gserviceaccount.com";
@@ -122,7 +125,7 @@ impl SandboxGoogle {
             conduct: Mutex::new((Duration::from_secs(3599), Mood::Well)),
             stop: stop.clone(),
         });
-        let router = Router::new().route("/token", post(token)).with_state(shared.clone());
+        let router = this_machine::only(Router::new().route("/token", post(token)).with_state(shared.clone()));
         tokio::spawn(async move {
             let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
             if let Err(error) = served {

@@ -210,6 +210,11 @@ impl SandboxUpgrade {
         self.shared.faults().slow_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
     }
 
+    /// From now on connections end after each error, although the answer says that they are kept.
+    pub fn ends_connections_after_errors(&self) {
+        self.shared.faults().ends_connections = true;
+    }
+
     /// Switches all faults off.
     pub fn is_well(&self) {
         *self.shared.faults() = Faults::default();

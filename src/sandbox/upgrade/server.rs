@@ -30,6 +30,7 @@ use super::{
     seed,
     world::{World, fresh_id},
 };
+use crate::{sandbox::flood, this_machine};
 
 /// No body is larger.
 const BODY_LIMIT: usize = 5 * 1024 * 1024;
@@ -141,11 +142,12 @@ pub(crate) async fn bind(port: u16) -> std::io::Result<(Door, SocketAddr)> {
 }
 
 fn router(shared: Arc<Shared>) -> Router {
-    Router::new()
+    let routes = Router::new()
         .route("/sandbox/ledger", axum::routing::get(ledger))
         .route("/sandbox/faults", axum::routing::get(faults).post(add_faults).delete(clear_faults))
         .fallback(answer)
-        .with_state(shared)
+        .with_state(shared);
+    this_machine::only(routes)
 }
 
 async fn ledger(State(shared): State<Arc<Shared>>) -> axum::Json<Vec<Entry>> {
@@ -161,6 +163,7 @@ async fn add_faults(State(shared): State<Arc<Shared>>, axum::Json(new): axum::Js
     faults.once.extend(new.once);
     faults.down = new.down;
     faults.slow_ms = new.slow_ms;
+    faults.ends_connections = new.ends_connections;
     axum::Json(faults.clone())
 }
 
@@ -176,6 +179,11 @@ async fn answer(
 ) -> Response {
     let (head, body) = request.into_parts();
     let (method, path) = (head.method.to_string(), head.uri.path().to_owned());
+    if switch.is_spent() {
+        // The connection ended with the answer before; whoever goes on with it learns so now.
+        switch.cut();
+        return page(500);
+    }
     let Ok(bytes) = to_bytes(body, BODY_LIMIT).await else { return page(413) };
 
     let (slow, down) = {
@@ -224,13 +232,19 @@ async fn answer(
     };
     match late {
         Some(kind) => spoil(&shared, &switch, kind).await,
-        None => response,
+        None => {
+            let refused = response.status().is_client_error() || response.status().is_server_error();
+            if refused && shared.faults().ends_connections {
+                switch.spend();
+            }
+            response
+        }
     }
 }
 
 fn status_of(kind: &Kind) -> Option<u16> {
     match kind {
-        Kind::Fail(status) | Kind::Answer { status, .. } => Some(*status),
+        Kind::Fail(status) | Kind::Answer { status, .. } | Kind::Flood { status, .. } => Some(*status),
         Kind::Lose | Kind::Hang => None,
     }
 }
@@ -240,6 +254,10 @@ async fn spoil(shared: &Shared, switch: &Switch, kind: Kind) -> Response {
     match kind {
         Kind::Fail(status) => return page(status),
         Kind::Answer { status, body } => return (status_code(status), Json(body)).into_response(),
+        Kind::Flood { status, pause_ms } => {
+            let flood = flood::body(Duration::from_millis(pause_ms), shared.stop.clone());
+            return (status_code(status), [(header::CONTENT_TYPE, "application/json")], flood).into_response();
+        }
         Kind::Hang => shared.stop.cancelled().await,
         Kind::Lose => {}
     }
