@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, SystemClock, Timestamp},
+    sandbox::flood,
     this_machine,
 };
 
@@ -83,6 +84,8 @@ pub enum Mood {
     Silent,
     /// Something before it answers with a web page.
     Away,
+    /// Its answer does not end.
+    Floods,
 }
 
 #[derive(Debug)]
@@ -188,6 +191,10 @@ async fn token(State(shared): State<Arc<Shared>>, Form(form): Form<HashMap<Strin
         Mood::Well => {}
         Mood::Refuses(error, words) => return no(error, words),
         Mood::Silent => shared.stop.cancelled().await,
+        Mood::Floods => {
+            let flood = flood::body(Duration::from_millis(1), shared.stop.clone());
+            return ([("content-type", "application/json")], flood).into_response();
+        }
         Mood::Away => return (StatusCode::BAD_GATEWAY, "<html>Bad Gateway</html>").into_response(),
     }
     if form.get("grant_type").map(String::as_str) != Some(GRANT) {

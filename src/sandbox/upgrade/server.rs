@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Options,
+    Held, Options,
     connection::{Door, Switch},
     failure::Failure,
     faults::{Down, Faults, Kind, When},
@@ -40,6 +40,7 @@ pub(crate) struct Shared {
     options: Options,
     world: Mutex<World>,
     faults: Mutex<Faults>,
+    held: Mutex<Vec<(String, Held)>>,
     pub(crate) ledger: Ledger,
     pub(crate) stop: CancellationToken,
 }
@@ -69,6 +70,7 @@ impl Shared {
             options,
             world: Mutex::new(world),
             faults: Mutex::default(),
+            held: Mutex::default(),
             stop: CancellationToken::new(),
         };
         shared.save(&shared.world())?;
@@ -93,6 +95,19 @@ impl Shared {
     /// The switched-on faults.
     pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
         self.faults.lock().expect("nobody panics with the lock")
+    }
+
+    /// The answers to be kept back.
+    pub(crate) fn held(&self) -> MutexGuard<'_, Vec<(String, Held)>> {
+        self.held.lock().expect("nobody panics with the lock")
+    }
+
+    /// Takes what keeps back the answer to a request.
+    fn take_held(&self, method: &str, path: &str) -> Option<Held> {
+        let request = format!("{method} {path}");
+        let mut held = self.held();
+        let at = held.iter().position(|(only, _)| request.contains(only.as_str()))?;
+        Some(held.remove(at).1)
     }
 
     fn save(&self, world: &World) -> std::io::Result<()> {
@@ -230,6 +245,12 @@ async fn answer(
         shared.ledger.write(entry);
         (response, late)
     };
+    if let Some(held) = shared.take_held(&method, &path) {
+        tokio::select! {
+            () = held.freed() => {}
+            () = shared.stop.cancelled() => {}
+        }
+    }
     match late {
         Some(kind) => spoil(&shared, &switch, kind).await,
         None => {
