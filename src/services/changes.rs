@@ -53,7 +53,10 @@ pub struct Changes {
 
 impl fmt::Debug for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Changes").field("timeout", &self.timeout).field("longest", &self.longest).finish_non_exhaustive()
+        f.debug_struct("Changes")
+            .field("timeout", &self.timeout)
+            .field("longest", &self.longest)
+            .finish_non_exhaustive()
     }
 }
 

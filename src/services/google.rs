@@ -232,7 +232,8 @@ impl ServiceAccount {
     /// Signs an assertion and exchanges it for a token and how long it lives.
     async fn ask(&self, authenticator: &mut Option<SignsIn>) -> Result<(SecretString, Duration), Error> {
         if authenticator.is_none() {
-            let client = CustomHyperClientBuilder::from(client().map_err(|error| self.unreachable(&error.to_string()))?);
+            let client =
+                CustomHyperClientBuilder::from(client().map_err(|error| self.unreachable(&error.to_string()))?);
             let built = ServiceAccountAuthenticator::with_client(self.key.clone(), client).build().await;
             *authenticator = Some(built.map_err(|error| self.unreachable(&error.to_string()))?);
         }

@@ -126,12 +126,7 @@ impl SlackClient {
     /// # Errors
     ///
     /// As [`Self::new`].
-    pub fn reading_at_most(
-        longest: usize,
-        api_url: &str,
-        token: &SecretString,
-        timeout: Duration,
-    ) -> io::Result<Self> {
+    pub fn reading_at_most(longest: usize, api_url: &str, token: &SecretString, timeout: Duration) -> io::Result<Self> {
         let library = Arc::new(Library::new(connector(api_url, longest)?));
         let token = SlackApiToken::new(SlackApiTokenValue(token.expose_secret().to_owned()));
         Ok(Self { library, token, timeout, hosts: Hosts::with_api(api_url), missing: Arc::default() })

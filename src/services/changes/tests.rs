@@ -157,7 +157,10 @@ async fn an_answer_that_is_too_long_is_not_read() {
         let answer = format!("{answer}{}", "x".repeat(2000)).leak();
         let (url, _served) = server(answer).await;
         let lost = changes(&url).send(post(&url), &permit()).await.unwrap_err();
-        assert_eq!(lost, Lost::TooLong { reason: "its answer is longer than 1000 bytes, the most that is read".into() });
+        assert_eq!(
+            lost,
+            Lost::TooLong { reason: "its answer is longer than 1000 bytes, the most that is read".into() }
+        );
     }
 }
 
@@ -170,7 +173,10 @@ async fn a_proxy_is_asked_for_the_whole_address() {
     through.send(post(&far), &permit()).await.unwrap();
     let came = served.await.unwrap().remove(0);
     assert!(came.starts_with("POST http://upgrade.example/api/experiments?a=b HTTP/1.1\r\n"), "{came}");
-    assert!(came.contains("host: upgrade.example\r\n") && came.contains("proxy-authorization: Basic bWU6cHc="), "{came}");
+    assert!(
+        came.contains("host: upgrade.example\r\n") && came.contains("proxy-authorization: Basic bWU6cHc="),
+        "{came}"
+    );
 }
 
 #[tokio::test]
