@@ -23,6 +23,7 @@
 //! | room | what it is | start at |
 //! | --- | --- | --- |
 //! | [`ids`], [`clock`], [`reply`], [`status_line`], [`exchanges`], [`glossary`] | the leaves: names, time, what is said before anybody decides how it looks, and meanwhile, what is sent, what words mean | |
+//! | [`permit`], [`wire`], [`this_machine`] | leaves too: until when a change may leave, connections that hold to it and to the longest answer, requests of this machine only | [`permit::Permit`] |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes | [`graph::store`] |
@@ -52,8 +53,9 @@
 //! 3. *What runs is what was shown.* Card, record and request carry one [`graph::digest::Digest`], computed again before
 //!    execution; the state that was shown is read again as well.
 //! 4. *An approved action is never sent twice without evidence that the first did not happen.* `Intent` is written before
-//!    the request leaves; afterwards only the action's own [`graph::action::Recovery`] may decide. What is too large for
-//!    one request is saved portion by portion ([`graph::action::Portions`]).
+//!    the request leaves; afterwards only the action's own [`graph::action::Recovery`] may decide. No byte of it leaves once
+//!    another process may look ([`permit`]). What is too large for one request is saved portion by portion
+//!    ([`graph::action::Portions`]).
 //! 5. *Every click gets an answer; no live button outlasts its decision.* The desk needs no lease
 //!    ([`conversation::approvals`]).
 //! 6. *Killing any process at any moment loses nothing and blocks no thread for longer than a lease.* Readiness and leases
@@ -69,7 +71,8 @@
 //!
 //! **Time** is [`clock::Clock`], an argument everywhere. **Randomness** is in the engine, not in nodes. **Errors** are one
 //! enum for each module, by what the caller would do differently; people see sentences from a `replies.rs`, operators the
-//! chain, logged once. **Logs** hold ids and sizes, never what people wrote. **Every call to the outside has a time-out.**
+//! chain, logged once. **Logs** hold ids and sizes, never what people wrote. **Every call to the outside has a time-out,
+//! and its answer a longest length.**
 
 pub mod app;
 pub mod assistant;
@@ -82,6 +85,7 @@ pub mod glossary;
 pub mod graph;
 pub mod ids;
 pub mod model;
+pub mod permit;
 pub mod playground;
 pub mod reply;
 pub mod sandbox;
@@ -89,3 +93,5 @@ pub mod services;
 pub mod slack;
 pub mod status_line;
 pub mod store;
+pub mod this_machine;
+pub mod wire;

@@ -76,14 +76,17 @@ pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
     let Some(token) = &config.slack.bot_token else {
         bail!("SLACK_BOT_TOKEN is not set; it begins with xoxb- and is on the app's page under OAuth & Permissions");
     };
-    SlackClient::new(&config.slack.api_url, token, config.slack.timeout).context("cannot set up the Slack client")
+    let settings = &config.slack;
+    SlackClient::reading_at_most(settings.max_answer_mb << 20, &settings.api_url, token, settings.timeout)
+        .context("cannot set up the Slack client")
 }
 
 /// The platform that the settings name.
 pub fn upgrade(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<UpgradeClient>> {
     let base_url = config.upgrade.api_url.parse().context("upgrade.api_url is no address")?;
     let settings = UpgradeConfig { base_url, sign_in: sign_in(config, clock)?, timeout: config.upgrade.timeout };
-    Ok(Arc::new(UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?))
+    let client = UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?;
+    Ok(Arc::new(client.reading_at_most(config.upgrade.max_answer_mb << 20)))
 }
 
 /// How to sign in to the platform.

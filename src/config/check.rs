@@ -48,6 +48,11 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
             format!("found {}; right would be between {} and {}", words(time), words(least), words(most)),
         );
     }
+    for (key, mb) in
+        [("slack.max_answer_mb", config.slack.max_answer_mb), ("upgrade.max_answer_mb", config.upgrade.max_answer_mb)]
+    {
+        expect((1..=1024).contains(&mb), key, format!("found {mb}; right would be 1 to 1024 megabytes"));
+    }
     let sweep = workers.sweep_every;
     expect(
         // A lease that is wrong itself is no measure.

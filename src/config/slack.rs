@@ -16,6 +16,8 @@ pub struct Slack {
     /// How long a call may take, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
+    /// The most that is read of one answer, in megabytes.
+    pub max_answer_mb: usize,
     /// Whether our messages keep to Slack's limits by themselves. Without, they go out as fast as Slack takes them: right
     /// for a stand-in that counts nothing.
     pub rate_limits: bool,

@@ -14,6 +14,8 @@ pub struct Upgrade {
     /// How long a call may take, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
+    /// The most that is read of one answer, in megabytes.
+    pub max_answer_mb: usize,
     /// The key file of a Google service account that signs in; also `UPGRADE_SERVICE_ACCOUNT`.
     pub service_account: Option<PathBuf>,
     /// Where its tokens come from, if not from where the key file says.

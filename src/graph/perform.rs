@@ -3,6 +3,9 @@
 //! The order is everything: check that it is what was shown and that the target is as it was shown; write `Intent`;
 //! send; write the outcome. Killed after `Intent`, the next worker finds the record there and settles it by the
 //! action's [`Recovery`], never by sending blindly.
+//!
+//! A process that stands still and wakes is the harder case: its successor may have looked and sent. So what is sent here
+//! carries a [`Permit`] that began before the intent was written and ends before anybody may look ([`may_leave`]).
 
 use std::time::Duration;
 
@@ -21,6 +24,7 @@ use crate::{
     clock::Timestamp,
     exchanges::Exchanges,
     ids::ActionId,
+    permit::Permit,
     reply::{Fact, Text},
 };
 
@@ -29,6 +33,9 @@ const EXECUTE: &str = "execute";
 
 /// How often a request is sent in all, each time with evidence that the one before did not happen.
 const SENDS: u32 = 3;
+
+/// How long after its intent requests of an action may leave that is never looked up.
+const MAY_LEAVE: Duration = Duration::from_secs(30);
 
 /// How many differences are told when the target has changed.
 const DIFFERENCES: usize = 6;
@@ -98,6 +105,8 @@ impl<S: State> Engine<S> {
         record: ActionRecord,
         attempt: Attempt<'_>,
     ) -> Result<Held, Error> {
+        // Its time begins before the intent is written, as that of whoever looks begins with the intent.
+        let permit = Permit::new(self.clock.clone(), may_leave(kind.recovery()));
         let now = self.clock.now();
         let mut intent = record.moved(Status::Intent).map_err(illegal)?;
         intent.intent_at = Some(now);
@@ -118,14 +127,13 @@ impl<S: State> Engine<S> {
             return self.make_portions(session, portions, intent, attempt, false).await;
         }
         let began = self.clock.now();
-        if let Recovery::Probe { in_flight } = kind.recovery()
-            && began.since(now) >= in_flight
-        {
+        if permit.check().is_err() && kind.recovery() != Recovery::Ask {
             // This process stood still, and somebody else may have looked already and sent. Not sent blindly, then.
             return Box::pin(self.settle(session, kind, intent, Attempt { began, ..attempt })).await;
         }
         let exchanges = Exchanges::default();
-        let sent = exchanges.during(tokio::time::timeout(self.settings.step_timeout, kind.perform(&intent))).await;
+        let perform = permit.during(tokio::time::timeout(self.settings.step_timeout, kind.perform(&intent)));
+        let sent = exchanges.during(perform).await;
         note_exchanges(session, &intent, &exchanges, self.clock.now());
         let attempt = Attempt { began, ..attempt };
         match sent.unwrap_or(Performed::NoAnswer { detail: "no answer in time".to_owned() }) {
@@ -241,6 +249,17 @@ impl<S: State> Engine<S> {
         changes.actions.push(ActionChange { expected: Some(record.revision), record: ended });
         let info = info(EXECUTE, attempt.node, attempt.began, now);
         self.save_step(session, info, changes, None).await
+    }
+}
+
+/// How long after its intent requests of an action may leave.
+///
+/// Whoever finds the intent looks after the time in flight. Half of that is for leaving; what left at the last moment has
+/// the other half to arrive, and to be seen. Where nobody looks, requests leave while a lease usually lasts.
+fn may_leave(recovery: Recovery) -> Duration {
+    match recovery {
+        Recovery::Probe { in_flight } => in_flight / 2,
+        Recovery::Idempotent | Recovery::Ask => MAY_LEAVE,
     }
 }
 

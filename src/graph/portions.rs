@@ -2,6 +2,9 @@
 //!
 //! A portion that was begun and not saved is an *interrupted* one. Requests of it may still be on their way, so it is
 //! left alone until they must have arrived, and then the action finds out what of it is done.
+//!
+//! The requests of a portion leave under a [`Permit`] that is renewed while the store says that the thread is still ours:
+//! whoever takes the thread over later waits for the time in flight from then on, and the permit ends before that.
 
 use serde_json::{Value, json};
 
@@ -13,7 +16,7 @@ use super::{
     session::{Session, outgoing},
     store::{ActionChange, AuditKind, Error, Outbound, Outgoing, Then},
 };
-use crate::{clock::Timestamp, exchanges::Exchanges, ids::UserId};
+use crate::{clock::Timestamp, exchanges::Exchanges, ids::UserId, permit::Permit};
 
 /// How far it is, for the record.
 pub(super) fn so_far(record: &ActionRecord) -> Value {
@@ -33,6 +36,8 @@ impl<S: State> Engine<S> {
         let mut stop = None;
         let exchanges = Exchanges::default();
         loop {
+            // It begins before the store is asked whether the thread is ours, which hearing of a stop does.
+            let permit = Permit::new(self.clock.clone(), portions.in_flight() / 2);
             stop = stop.or(self.stopped_by(session).await?);
             // What an interrupted portion left is looked up first: the outcome has to be true.
             let late = record.intent_at.is_some_and(|began| self.clock.now() > began + portions.longest());
@@ -51,7 +56,10 @@ impl<S: State> Engine<S> {
                 return self.hand_over(session, &record).await;
             }
             let next = tokio::time::timeout(self.settings.step_timeout, portions.next(&record, interrupted));
-            let portion = exchanges.during(next).await;
+            let portion = tokio::select! {
+                portion = exchanges.during(permit.during(next)) => portion,
+                () = self.keep_permit(session, &permit) => return Err(Error::Fenced(session.lease.thread.clone())),
+            };
             if !matches!(portion, Ok(Portion::Made(_))) {
                 note_exchanges(session, &record, &exchanges, self.clock.now());
             }
@@ -61,6 +69,19 @@ impl<S: State> Engine<S> {
                 Ok(Portion::NotNow) | Err(_) => return self.leave_alone(session, portions, &record).await,
             }
             interrupted = false;
+        }
+    }
+
+    /// Renews a permit for as long as the thread is ours; returns when it is not.
+    async fn keep_permit(&self, session: &Session<S>, permit: &Permit) {
+        loop {
+            tokio::time::sleep(permit.length() / 3).await;
+            let moment = permit.moment();
+            match self.store.letters(&session.lease, session.heard()).await {
+                Ok(_) => permit.renew(moment),
+                Err(Error::Fenced(_)) => return,
+                Err(error) => tracing::warn!(error = %error, "Cannot ask the store whether a thread is still ours"),
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! The tests and the playground use the same ones, and the bot reaches them over the wire like the originals. No
 //! production module knows them; only `app` does.
 
+pub(crate) mod flood;
 pub mod google;
 pub mod model;
 pub mod slack;

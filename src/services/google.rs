@@ -4,7 +4,9 @@
 //! time, some minutes before the token at hand expires, and again when a service refuses a token before its time. While
 //! the token at hand is good, a failed renewal hurts nobody. Neither keys nor tokens are ever printed or logged.
 //!
-//! The library's own cache is not used: it renews a minute before the end, and for each caller at once.
+//! The library's own cache is not used: it renews a minute before the end, and for each caller at once. Neither are its
+//! connections: it reads an answer to its end, so it is given connections on which every answer has one
+//! ([`crate::wire::capped`]).
 
 use std::{
     fmt,
@@ -16,16 +18,26 @@ use std::{
     time::Duration,
 };
 
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 use yup_oauth2::{
-    ServiceAccountAuthenticator, ServiceAccountKey, authenticator::DefaultAuthenticator, error::AuthErrorCode,
+    CustomHyperClientBuilder, ServiceAccountAuthenticator, ServiceAccountKey, authenticator::Authenticator,
+    error::AuthErrorCode,
 };
 
-use crate::clock::{Clock, Timestamp};
+use super::http::is_here;
+use crate::{
+    clock::{Clock, Timestamp},
+    wire::capped::{Capping, TooLong},
+};
 
 /// What the tokens may do: everything the account may, which is what UpGrade asks for.
 const SCOPES: [&str; 1] = ["https://www.googleapis.com/auth/cloud-platform"];
@@ -35,6 +47,8 @@ const AHEAD: Duration = Duration::from_secs(5 * 60);
 const AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// How long a token lives if its endpoint does not say.
 const USUAL_LIFE: Duration = Duration::from_secs(3600);
+/// No answer is longer, in bytes: a token is a few kB.
+const LONGEST: usize = 1024 * 1024;
 /// A token that is refused this soon after it replaced a refused one is not the reason.
 const HARDLY_USED: Duration = Duration::from_secs(60);
 
@@ -89,9 +103,12 @@ pub struct ServiceAccount {
     state: Mutex<State>,
 }
 
+type Connector = Capping<HttpsConnector<HttpConnector>>;
+type SignsIn = Authenticator<Connector>;
+
 #[derive(Default)]
 struct State {
-    authenticator: Option<DefaultAuthenticator>,
+    authenticator: Option<SignsIn>,
     token: Option<Minted>,
     /// The last failure, and its number among the attempts.
     failed: Option<(u64, Error)>,
@@ -213,9 +230,11 @@ impl ServiceAccount {
     }
 
     /// Signs an assertion and exchanges it for a token and how long it lives.
-    async fn ask(&self, authenticator: &mut Option<DefaultAuthenticator>) -> Result<(SecretString, Duration), Error> {
+    async fn ask(&self, authenticator: &mut Option<SignsIn>) -> Result<(SecretString, Duration), Error> {
         if authenticator.is_none() {
-            let built = ServiceAccountAuthenticator::builder(self.key.clone()).build().await;
+            let client =
+                CustomHyperClientBuilder::from(client().map_err(|error| self.unreachable(&error.to_string()))?);
+            let built = ServiceAccountAuthenticator::with_client(self.key.clone(), client).build().await;
             *authenticator = Some(built.map_err(|error| self.unreachable(&error.to_string()))?);
         }
         let authenticator = authenticator.as_ref().expect("it was built just now");
@@ -237,6 +256,7 @@ impl ServiceAccount {
             yup_oauth2::Error::JSONError(_) | yup_oauth2::Error::MissingAccessToken => {
                 self.unreachable("what answers there is no token endpoint")
             }
+            error if TooLong::in_chain(error).is_some() => self.unreachable("its answer is too long"),
             error => self.unreachable(&innermost(error)),
         }
     }
@@ -244,6 +264,19 @@ impl ServiceAccount {
     fn unreachable(&self, reason: &str) -> Error {
         Error::Unreachable { endpoint: self.endpoint().to_owned(), reason: reason.to_owned() }
     }
+}
+
+/// A client that trusts what the machine trusts, keeps no connection, and reads no answer further than it should.
+fn client() -> std::io::Result<Client<Connector, String>> {
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    let https = HttpsConnectorBuilder::new()
+        .with_provider_and_native_roots(rustls::crypto::ring::default_provider())?
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(http);
+    let capped = Capping::new(https, LONGEST);
+    Ok(Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(capped))
 }
 
 /// The key in a file, and its endpoint; or what is wrong, without a word of the contents.
@@ -262,6 +295,9 @@ fn understand(text: &[u8], token_uri: Option<Url>) -> Result<(ServiceAccountKey,
     let named = || json["token_uri"].as_str().and_then(|uri| Url::parse(uri).ok());
     let endpoint = token_uri.or_else(named).filter(|uri| matches!(uri.scheme(), "https" | "http"));
     let endpoint = endpoint.ok_or("its `token_uri` is no address")?;
+    if endpoint.scheme() == "http" && !is_here(&endpoint) {
+        return Err("its `token_uri` begins with http://; tokens are fetched over https:// only".to_owned());
+    }
     let text = |field: &str| json[field].as_str().map(str::to_owned);
     let key = ServiceAccountKey {
         key_type: text("type"),

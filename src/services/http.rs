@@ -2,17 +2,22 @@
 //!
 //! It knows no service. Start at [`send`]: it returns an [`Answer`] whatever the status is, or a [`Lost`] that says
 //! whether the request can have arrived. That difference decides if a change may be sent again, so it is a type here
-//! and not a guess in each client.
+//! and not a guess in each client. What changes something leaves by [`super::changes`] instead.
+//!
+//! No answer is read further than a cap, and no call takes longer than its time, whatever the other side does.
 //!
 //! The design not taken: retrying inside the HTTP client. It cannot know which calls change something.
 
-use std::{error::Error as _, time::Duration};
+use std::time::Duration;
 
 use backon::ExponentialBuilder;
-use reqwest::{Client, RequestBuilder, StatusCode, redirect, retry};
+use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap, redirect, retry};
 use url::{Host, Url};
 
-use crate::exchanges;
+use crate::{
+    exchanges,
+    wire::capped::{TooLong, size},
+};
 
 /// What a service answered.
 #[derive(Debug)]
@@ -40,6 +45,19 @@ pub enum Lost {
         /// Whether the time was up, rather than the connection lost.
         timed_out: bool,
     },
+    /// An answer came that is longer than may be read.
+    TooLong {
+        /// How long it may be.
+        reason: String,
+    },
+    /// The permit ran out before anything left. Another process may have gone on with it since: look first.
+    RunOut,
+}
+
+impl From<TooLong> for Lost {
+    fn from(TooLong { most }: TooLong) -> Self {
+        Self::TooLong { reason: format!("its answer is longer than {}, the most that is read", size(most)) }
+    }
 }
 
 /// A client for the service at `base`; no call takes longer than `timeout`.
@@ -53,19 +71,26 @@ pub enum Lost {
 pub fn client(base: &Url, timeout: Duration) -> Result<Client, reqwest::Error> {
     // Needed once per process, also where no `main` has run; a second time changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let local = match base.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
     let builder = Client::builder()
         .timeout(timeout)
         .connect_timeout(timeout / 2) // below the whole time, so that a dead host is recognised as *not sent*
         .redirect(redirect::Policy::none())
         .retry(retry::never());
-    if local { builder.no_proxy() } else { builder }.build()
+    if is_here(base) { builder.no_proxy() } else { builder }.build()
 }
+
+/// Whether a service is on this machine, where no proxy leads.
+pub(super) fn is_here(base: &Url) -> bool {
+    match base.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// The most that is read of an answer where nothing else is said, in bytes.
+pub const LONGEST: usize = 16 * 1024 * 1024;
 
 /// How many times a call that only reads is repeated.
 pub const AGAIN: usize = 3;
@@ -75,46 +100,70 @@ pub fn waits() -> ExponentialBuilder {
     ExponentialBuilder::default().with_min_delay(Duration::from_millis(200)).with_factor(3.0).with_max_times(AGAIN)
 }
 
-/// Sends one request and reads the whole answer.
+/// Sends one request that changes nothing and reads the whole answer, if it is not longer than `longest` bytes.
 ///
 /// # Errors
 ///
 /// [`Lost`], if no complete answer came.
-pub async fn send(request: RequestBuilder) -> Result<Answer, Lost> {
+pub async fn send(request: RequestBuilder, longest: usize) -> Result<Answer, Lost> {
     let (client, request) = request.build_split();
     let request = request.map_err(lost)?;
     let (method, path) = (request.method().clone(), request.url().path().to_owned());
-    let answer = answered(&client, request).await;
-    let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
-    exchanges::note(method.as_str(), &path, status);
+    let answer = answered(&client, request, longest).await;
+    note(&method, &path, &answer);
     answer
 }
 
-async fn answered(client: &Client, request: reqwest::Request) -> Result<Answer, Lost> {
-    let response = client.execute(request).await.map_err(lost)?;
+/// Notes how a request was answered, for the record.
+pub(super) fn note(method: &Method, path: &str, answer: &Result<Answer, Lost>) {
+    if !matches!(answer, Err(Lost::RunOut)) {
+        let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
+        exchanges::note(method.as_str(), path, status);
+    }
+}
+
+/// How a service names an exchange, from the headers of its answer.
+pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
+    headers.get("x-request-id").and_then(|id| id.to_str().ok()).map(|id| id.chars().take(64).collect())
+}
+
+async fn answered(client: &Client, request: reqwest::Request, longest: usize) -> Result<Answer, Lost> {
+    let mut response = client.execute(request).await.map_err(lost)?;
     let status = response.status();
-    let request_id =
-        response.headers().get("x-request-id").and_then(|id| id.to_str().ok()).map(|id| id.chars().take(64).collect());
-    let body = response.bytes().await.map_err(lost)?;
-    Ok(Answer { status, body: body.into(), request_id })
+    let request_id = request_id(response.headers());
+    let announced = response.content_length().is_some_and(|length| length > longest as u64);
+    let mut body = Vec::new();
+    while let Some(chunk) = if announced { None } else { response.chunk().await.map_err(lost)? } {
+        body.extend_from_slice(&chunk);
+        if body.len() > longest {
+            break;
+        }
+    }
+    match announced || body.len() > longest {
+        true => Err(TooLong { most: longest }.into()),
+        false => Ok(Answer { status, body, request_id }),
+    }
 }
 
 fn lost(error: reqwest::Error) -> Lost {
     let (not_sent, timed_out) = (error.is_connect() || error.is_builder(), error.is_timeout());
     // The address may carry a password, and people who read this know it anyway.
     let error = error.without_url();
-    let mut reason = if timed_out { "no answer in time".to_owned() } else { innermost(&error) };
-    if reason.starts_with("connection closed before") {
-        reason = "the connection was closed".to_owned();
-    }
+    let mut reason = if timed_out { "no answer in time".to_owned() } else { seen(&error) };
     if not_sent && timed_out {
         reason = "no connection in time".to_owned();
     }
     if not_sent { Lost::NotSent { reason } } else { Lost::NoAnswer { reason, timed_out } }
 }
 
-/// The last link of the chain: `Connection refused (os error 111)` rather than “error sending request”.
-fn innermost(error: &reqwest::Error) -> String {
+/// What was seen, in few words: the last link of the chain, `Connection refused (os error 111)` rather than “error
+/// sending request”.
+pub(super) fn seen(error: &(dyn std::error::Error + 'static)) -> String {
+    let words = innermost(error);
+    if words.starts_with("connection closed before") { "the connection was closed".to_owned() } else { words }
+}
+
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut words = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -132,7 +181,7 @@ mod tests {
 
     async fn ask(base: &str, timeout: Duration) -> Result<Answer, Lost> {
         let base: Url = base.parse().unwrap();
-        send(client(&base, timeout).unwrap().get(base)).await
+        send(client(&base, timeout).unwrap().get(base), LONGEST).await
     }
 
     #[tokio::test]

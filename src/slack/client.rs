@@ -2,8 +2,8 @@
 //!
 //! Calls go through the Slack library's HTTP connector: it keeps connections open and pools them, and its rate control
 //! stays off, since it knows tiers and not channels. A request body is written once, from borrowed fields; an answer is
-//! read as raw JSON, of which each method takes what it needs. The library has no timeouts and repeats the body in its
-//! errors: both are seen to here, for every call ([`SlackClient::call`], [`Error`]).
+//! read as raw JSON, of which each method takes what it needs. The library has no timeouts, reads without an end and repeats
+//! the body in its errors: all are seen to here, for every call ([`SlackClient::call`], the connector, [`Error`]).
 //!
 //! Slack has no idempotency key. A post carries a nonce in its metadata, by which [`SlackClient::find_by_nonce`] finds
 //! it after its answer was lost. Metadata can be read by every member, so nothing else is in there.
@@ -18,14 +18,14 @@ use slack_morphism::{
     SlackClientHttpConnector,
 };
 use tracing::Span;
-use url::Url;
 
 pub use super::client_error::Error;
 use super::{
     Identity,
     blocks::Message,
-    connector::{Connector, connector},
+    connector::{Connector, connector, was_too_long},
     field,
+    hosts::Hosts,
     missing_scopes::MissingScopes,
     post::Post,
 };
@@ -49,6 +49,7 @@ pub struct SlackClient {
     library: Arc<Library<Connector>>,
     token: SlackApiToken,
     timeout: Duration,
+    hosts: Hosts,
     missing: Arc<MissingScopes>,
 }
 
@@ -108,15 +109,27 @@ impl SlackClient {
     /// How long a call may take, where nothing else is said.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
+    /// The most that is read of an answer, where nothing else is said, in bytes.
+    pub const LONGEST: usize = 16 * 1024 * 1024;
+
     /// A client for the API at `api_url` (`https://slack.com/api`). Each call takes at most `timeout`.
     ///
     /// # Errors
     ///
     /// If the machine's root certificates cannot be read, which `https` needs.
     pub fn new(api_url: &str, token: &SecretString, timeout: Duration) -> io::Result<Self> {
-        let library = Arc::new(Library::new(connector(api_url)?));
+        Self::reading_at_most(Self::LONGEST, api_url, token, timeout)
+    }
+
+    /// The same, which reads answers up to `longest` bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn reading_at_most(longest: usize, api_url: &str, token: &SecretString, timeout: Duration) -> io::Result<Self> {
+        let library = Arc::new(Library::new(connector(api_url, longest)?));
         let token = SlackApiToken::new(SlackApiTokenValue(token.expose_secret().to_owned()));
-        Ok(Self { library, token, timeout, missing: Arc::default() })
+        Ok(Self { library, token, timeout, hosts: Hosts::with_api(api_url), missing: Arc::default() })
     }
 
     /// How long a call takes at most.
@@ -141,7 +154,11 @@ impl SlackClient {
 
     /// Whether Slack would open a Socket Mode connection. For a client with an app token.
     pub async fn connections_open(&self) -> Result<(), Error> {
-        self.post("apps.connections.open", &json!({})).await.map(drop)
+        let answer = self.post("apps.connections.open", &json!({})).await?;
+        match self.hosts.is_socket(wanted(&answer, "/url")?) {
+            true => Ok(()),
+            false => Err(Error::Refused { code: "foreign_url".to_owned() }),
+        }
     }
 
     /// Whose token this is.
@@ -207,7 +224,7 @@ impl SlackClient {
 
     /// Answers through the address that came with an interaction or command. The token is not sent there.
     pub async fn respond(&self, response_url: &str, how: Respond, message: &Message) -> Result<(), Error> {
-        let url: Url = response_url.parse().map_err(|_| Error::Refused { code: "invalid_url".to_owned() })?;
+        let url = self.hosts.check(response_url)?;
         let body = match how {
             Respond::Privately => json!({ "response_type": "ephemeral", "replace_original": false,
                 "text": message.text, "blocks": message.blocks }),
@@ -273,7 +290,7 @@ impl SlackClient {
         let length = bytes.len().to_string();
         let place = self.get("files.getUploadURLExternal", &[("filename", name), ("length", &length)]).await?;
         let (url, id) = (wanted(&place, "/upload_url")?, wanted(&place, "/file_id")?);
-        let url: Url = url.parse().map_err(|_| Error::Decode)?;
+        let url = self.hosts.check(url)?;
         let connector = &self.library.http_api.connector;
         let kind = "application/octet-stream".to_owned();
         // The address is all that is needed: the token is not sent there.
@@ -422,6 +439,7 @@ impl SlackClient {
 
     async fn within(&self, call: impl Future<Output = ClientResult<Value>>) -> Result<Value, Error> {
         match tokio::time::timeout(self.timeout, call).await {
+            Ok(Err(error)) if was_too_long(&error) => Err(Error::NoAnswer("the answer is too long")),
             Ok(result) => result.map_err(Error::from),
             Err(_) => Err(Error::NoAnswer("timeout")),
         }

@@ -1,16 +1,23 @@
 //! How connections to Slack are made: over TLS, or over plain HTTP to a stand-in.
+//!
+//! The library reads an answer to its end, however long it is. So the connections it is given end before: each answer
+//! has a cap ([`crate::wire::capped`]), which holds for all that the library asks, with Socket Mode's own call. They
+//! speak HTTP/1.1, where it can be told which bytes are of one answer.
 
 use std::{io, time::Duration};
 
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
-use slack_morphism::hyper_tokio::SlackClientHyperConnector;
+use slack_morphism::{errors::SlackClientError, hyper_tokio::SlackClientHyperConnector};
+
+use crate::wire::capped::{Capping, TooLong};
 
 /// The library's connector over TLS, or over plain HTTP to a stand-in.
-pub(super) type Connector = SlackClientHyperConnector<HttpsConnector<HttpConnector>>;
+pub(super) type Connector = SlackClientHyperConnector<Capping<HttpsConnector<HttpConnector>>>;
 
-/// A connector for the API at `api_url`; root certificates are read only if it needs them.
-pub(super) fn connector(api_url: &str) -> io::Result<Connector> {
+/// A connector for the API at `api_url` that reads at most `longest` bytes of an answer; root certificates are read only
+/// if it needs them.
+pub(super) fn connector(api_url: &str, longest: usize) -> io::Result<Connector> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
@@ -27,6 +34,16 @@ pub(super) fn connector(api_url: &str) -> io::Result<Connector> {
             .with_no_client_auth();
         builder.with_tls_config(tls).https_or_http()
     };
-    let https = https.enable_http1().enable_http2().wrap_connector(http);
-    Ok(Connector::with_connector(https).with_slack_api_url(api_url.trim_end_matches('/')))
+    let capped = Capping::new(https.enable_http1().wrap_connector(http), longest);
+    Ok(Connector::with_connector(capped).with_slack_api_url(api_url.trim_end_matches('/')))
+}
+
+/// Whether a call failed because its answer was too long.
+pub(super) fn was_too_long(error: &SlackClientError) -> bool {
+    let cause = match error {
+        SlackClientError::HttpProtocolError(error) => error.cause.as_deref(),
+        SlackClientError::SystemError(error) => error.cause.as_deref(),
+        _ => None,
+    };
+    cause.and_then(|cause| TooLong::in_chain(cause)).is_some()
 }

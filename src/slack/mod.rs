@@ -17,6 +17,7 @@ pub mod command;
 mod connector;
 pub mod event;
 mod field;
+mod hosts;
 pub mod ingress_http;
 pub mod ingress_socket;
 pub mod interaction;

@@ -13,6 +13,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("status_line", &[]),
     ("exchanges", &[]),
     ("glossary", &[]),
+    ("permit", &[]),
+    ("wire", &[]),
+    ("this_machine", &[]),
     ("config", &[]),
     ("graph", &[]),
     ("slack", &["config"]),
@@ -26,7 +29,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("playground", &["config"]),
 ];
 
-const LEAVES: &[&str] = &["ids", "clock", "reply", "status_line", "exchanges", "glossary"];
+const LEAVES: &[&str] =
+    &["ids", "clock", "reply", "status_line", "exchanges", "glossary", "permit", "wire", "this_machine"];
 
 /// Production files are to be held in mind; past this many lines there is a second idea in them.
 const LONGEST_FILE: usize = 500;

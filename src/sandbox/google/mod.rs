@@ -25,7 +25,11 @@ use axum::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::{Clock, SystemClock, Timestamp};
+use crate::{
+    clock::{Clock, SystemClock, Timestamp},
+    sandbox::flood,
+    this_machine,
+};
 
 /// The one account there is.
 pub const ACCOUNT: &str = "countersign@sandbox.iam.gserviceaccount.com";
@@ -80,6 +84,8 @@ pub enum Mood {
     Silent,
     /// Something before it answers with a web page.
     Away,
+    /// Its answer does not end.
+    Floods,
 }
 
 #[derive(Debug)]
@@ -122,7 +128,7 @@ impl SandboxGoogle {
             conduct: Mutex::new((Duration::from_secs(3599), Mood::Well)),
             stop: stop.clone(),
         });
-        let router = Router::new().route("/token", post(token)).with_state(shared.clone());
+        let router = this_machine::only(Router::new().route("/token", post(token)).with_state(shared.clone()));
         tokio::spawn(async move {
             let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await;
             if let Err(error) = served {
@@ -185,6 +191,10 @@ async fn token(State(shared): State<Arc<Shared>>, Form(form): Form<HashMap<Strin
         Mood::Well => {}
         Mood::Refuses(error, words) => return no(error, words),
         Mood::Silent => shared.stop.cancelled().await,
+        Mood::Floods => {
+            let flood = flood::body(Duration::from_millis(1), shared.stop.clone());
+            return ([("content-type", "application/json")], flood).into_response();
+        }
         Mood::Away => return (StatusCode::BAD_GATEWAY, "<html>Bad Gateway</html>").into_response(),
     }
     if form.get("grant_type").map(String::as_str) != Some(GRANT) {

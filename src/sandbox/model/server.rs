@@ -22,6 +22,7 @@ use super::{
     check::{self, Refusal},
     script::{Fault, Script, Turn},
 };
+use crate::this_machine;
 
 impl Cost {
     /// One more answer, with the question's share as the API tells it.
@@ -79,11 +80,12 @@ impl Shared {
 /// Serves until it is stopped.
 pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     let stop = shared.stop.clone();
-    let app = Router::new()
+    let routes = Router::new()
         .route("/v1/messages", post(messages))
         .fallback(async || failure(404, "Not found", 0, None))
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .with_state(shared);
+    let app = this_machine::only(routes);
     if let Err(error) = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "the sandbox model stopped");
     }

@@ -92,6 +92,25 @@ pub enum Fault {
         #[serde(default = "once")]
         calls: u32,
     },
+    /// The next calls are done, and their answers do not end.
+    Flood {
+        /// Of this method; an answer to a `response_url` counts as one.
+        method: String,
+        /// The HTTP status.
+        #[serde(default = "fine")]
+        status: u16,
+        /// The wait before each 64 kB, in milliseconds.
+        #[serde(default)]
+        pause_ms: u64,
+        /// How many.
+        #[serde(default = "once")]
+        calls: u32,
+    },
+    /// From now on uploads are sent to another address.
+    UploadsTo {
+        /// Which.
+        url: String,
+    },
     /// Nothing goes wrong any more.
     Clear,
 }
@@ -115,6 +134,10 @@ fn once() -> u32 {
     1
 }
 
+fn fine() -> u16 {
+    200
+}
+
 /// What a call is to suffer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Trouble {
@@ -123,6 +146,8 @@ pub(super) struct Trouble {
     pub(super) error: Option<String>,
     pub(super) request_lost: Option<Loss>,
     pub(super) answer_lost: Option<Loss>,
+    /// The status, and the wait before each piece.
+    pub(super) flood: Option<(u16, Duration)>,
 }
 
 /// The faults that wait.
@@ -133,6 +158,7 @@ pub(super) struct Faults {
     pub(super) reorder: usize,
     pub(super) hang_open: u32,
     pub(super) hang_hello: u32,
+    pub(super) uploads_to: Option<String>,
     calls: Vec<Fault>,
 }
 
@@ -143,6 +169,7 @@ impl Faults {
             Fault::DeliverTwice { on } => self.deliver_twice = on,
             Fault::Reorder { events } => self.reorder = events,
             Fault::TeamNull { on } => self.team_null = on,
+            Fault::UploadsTo { url } => self.uploads_to = Some(url),
             Fault::HangOpen => self.hang_open += 1,
             Fault::HangHello => self.hang_hello += 1,
             Fault::Clear => *self = Self::default(),
@@ -151,6 +178,7 @@ impl Faults {
             | Fault::LoseAnswer { .. }
             | Fault::LoseRequest { .. }
             | Fault::Fail { .. }
+            | Fault::Flood { .. }
             | Fault::Slow { .. } => self.calls.push(fault),
         }
     }
@@ -164,6 +192,7 @@ impl Faults {
                 | Fault::LoseAnswer { method, calls, .. }
                 | Fault::LoseRequest { method, calls, .. }
                 | Fault::Fail { method, calls, .. }
+                | Fault::Flood { method, calls, .. }
                 | Fault::Slow { method, calls, .. } => (method.clone(), calls),
                 _ => return false,
             };
@@ -176,6 +205,9 @@ impl Faults {
                 Fault::RateLimit { retry_after, .. } => trouble.retry_after = Some(*retry_after),
                 Fault::LoseAnswer { how, .. } => trouble.answer_lost = Some(*how),
                 Fault::LoseRequest { how, .. } => trouble.request_lost = Some(*how),
+                Fault::Flood { status, pause_ms, .. } => {
+                    trouble.flood = Some((*status, Duration::from_millis(*pause_ms)));
+                }
                 Fault::Fail { error, .. } => trouble.error = Some(error.clone()),
                 Fault::Slow { delay_ms, .. } => trouble.delay = Duration::from_millis(*delay_ms),
                 _ => {}
@@ -183,6 +215,12 @@ impl Faults {
             more
         });
         trouble
+    }
+
+    /// Takes an answer without an end that waits for calls of an address that is no method.
+    pub(super) fn take_flood(&mut self, of: &str) -> Option<(u16, Duration)> {
+        let is_it = |fault: &Fault| matches!(fault, Fault::Flood { method, .. } if method == of);
+        self.calls.iter().any(is_it).then(|| self.take(of).flood).flatten()
     }
 
     /// Takes one of the faults that are counted.

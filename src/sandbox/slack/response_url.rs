@@ -32,6 +32,10 @@ pub(super) async fn receive(
     Json(body): Json<Value>,
 ) -> Response {
     let at = server.now();
+    let flood = server.faults().take_flood("response_url");
+    if let Some(flood) = flood {
+        return server.flood(flood);
+    }
     let _answering = server.ledger.answering();
     let answer = answer(&server, &id, &body).inspect_err(|refusal| server.complain_about("response_url", refusal));
     if answer.is_ok() && body["delete_original"] != true {

@@ -29,6 +29,7 @@ use super::{
     socket, web_api, workspace,
     world::World,
 };
+use crate::this_machine;
 
 /// Large enough for any file the bot uploads.
 const LARGEST_BODY: usize = 64 << 20;
@@ -177,6 +178,6 @@ impl SandboxSlack {
             .layer(DefaultBodyLimit::max(LARGEST_BODY))
             .layer(from_fn_with_state(self.server.clone(), persistence::save_before_answering))
             .with_state(self.server.clone());
-        routes.merge(self.router())
+        this_machine::only(routes).merge(self.router())
     }
 }

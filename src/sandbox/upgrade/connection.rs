@@ -25,16 +25,32 @@ use tokio::{
 
 /// The switch of one connection.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Switch(Arc<AtomicBool>);
+pub(crate) struct Switch(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    cut: AtomicBool,
+    spent: AtomicBool,
+}
 
 impl Switch {
     /// From now on nothing is sent.
     pub(crate) fn cut(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.0.cut.store(true, Ordering::SeqCst);
+    }
+
+    /// The answer under way is the last on this connection, although nothing tells the client.
+    pub(crate) fn spend(&self) {
+        self.0.spent.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the last answer was given.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.0.spent.load(Ordering::SeqCst)
     }
 
     fn is_cut(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.0.cut.load(Ordering::SeqCst)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ways to go wrong on purpose, set from a test or over HTTP.
 //!
-//! A fault of [`Faults::once`] hits one request and is gone; `down` and `slow_ms` last until they are taken back. Faults that
+//! A fault of [`Faults::once`] hits one request and is gone; `down`, `slow_ms` and `ends_connections` last until they are taken back. Faults that
 //! come after the effect wait for a request that has one, so that a read before the write does not use them up.
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ pub struct Faults {
     pub down: Option<Down>,
     /// Every answer takes this long.
     pub slow_ms: u64,
+    /// After each error, the connection is closed although the answer says that it is kept, as version 6.2.6 does: the
+    /// next request on it gets no answer and has no effect.
+    pub ends_connections: bool,
 }
 
 /// How a server is down.
@@ -67,6 +70,13 @@ pub enum Kind {
     },
     /// No answer comes while the server lives.
     Hang,
+    /// The answer does not end.
+    Flood {
+        /// The HTTP status.
+        status: u16,
+        /// The wait before each 64 kB.
+        pause_ms: u64,
+    },
 }
 
 impl Faults {

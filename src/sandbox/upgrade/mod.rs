@@ -29,6 +29,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::Value;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use self::{
     faults::{Down, Fault, Faults, Kind, When},
@@ -91,6 +92,31 @@ impl Default for Options {
             ledger_file: None,
             clock: Arc::new(SystemClock),
         }
+    }
+}
+
+/// An answer that is kept back.
+#[derive(Clone, Debug, Default)]
+pub struct Held {
+    arrived: CancellationToken,
+    free: CancellationToken,
+}
+
+impl Held {
+    /// Waits until the request is there and done, and only its answer is missing.
+    pub async fn arrived(&self) {
+        self.arrived.cancelled().await;
+    }
+
+    /// Lets the answer go.
+    pub fn let_go(&self) {
+        self.free.cancel();
+    }
+
+    /// Waits until it is let go.
+    async fn freed(&self) {
+        self.arrived.cancel();
+        self.free.cancelled().await;
     }
 }
 
@@ -208,6 +234,19 @@ impl SandboxUpgrade {
     /// From now on every answer takes this long.
     pub fn is_slow(&self, delay: Duration) {
         self.shared.faults().slow_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+    }
+
+    /// From now on connections end after each error, although the answer says that they are kept.
+    pub fn ends_connections_after_errors(&self) {
+        self.shared.faults().ends_connections = true;
+    }
+
+    /// The next answer to a request whose `METHOD /path` contains `only` is kept back until it is let go, although what was
+    /// asked is done.
+    pub fn holds_next_answer(&self, only: &str) -> Held {
+        let held = Held::default();
+        self.shared.held().push((only.to_owned(), held.clone()));
+        held
     }
 
     /// Switches all faults off.

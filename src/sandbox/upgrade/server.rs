@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Options,
+    Held, Options,
     connection::{Door, Switch},
     failure::Failure,
     faults::{Down, Faults, Kind, When},
@@ -30,6 +30,7 @@ use super::{
     seed,
     world::{World, fresh_id},
 };
+use crate::{sandbox::flood, this_machine};
 
 /// No body is larger.
 const BODY_LIMIT: usize = 5 * 1024 * 1024;
@@ -39,6 +40,7 @@ pub(crate) struct Shared {
     options: Options,
     world: Mutex<World>,
     faults: Mutex<Faults>,
+    held: Mutex<Vec<(String, Held)>>,
     pub(crate) ledger: Ledger,
     pub(crate) stop: CancellationToken,
 }
@@ -68,6 +70,7 @@ impl Shared {
             options,
             world: Mutex::new(world),
             faults: Mutex::default(),
+            held: Mutex::default(),
             stop: CancellationToken::new(),
         };
         shared.save(&shared.world())?;
@@ -92,6 +95,19 @@ impl Shared {
     /// The switched-on faults.
     pub(crate) fn faults(&self) -> MutexGuard<'_, Faults> {
         self.faults.lock().expect("nobody panics with the lock")
+    }
+
+    /// The answers to be kept back.
+    pub(crate) fn held(&self) -> MutexGuard<'_, Vec<(String, Held)>> {
+        self.held.lock().expect("nobody panics with the lock")
+    }
+
+    /// Takes what keeps back the answer to a request.
+    fn take_held(&self, method: &str, path: &str) -> Option<Held> {
+        let request = format!("{method} {path}");
+        let mut held = self.held();
+        let at = held.iter().position(|(only, _)| request.contains(only.as_str()))?;
+        Some(held.remove(at).1)
     }
 
     fn save(&self, world: &World) -> std::io::Result<()> {
@@ -141,11 +157,12 @@ pub(crate) async fn bind(port: u16) -> std::io::Result<(Door, SocketAddr)> {
 }
 
 fn router(shared: Arc<Shared>) -> Router {
-    Router::new()
+    let routes = Router::new()
         .route("/sandbox/ledger", axum::routing::get(ledger))
         .route("/sandbox/faults", axum::routing::get(faults).post(add_faults).delete(clear_faults))
         .fallback(answer)
-        .with_state(shared)
+        .with_state(shared);
+    this_machine::only(routes)
 }
 
 async fn ledger(State(shared): State<Arc<Shared>>) -> axum::Json<Vec<Entry>> {
@@ -161,6 +178,7 @@ async fn add_faults(State(shared): State<Arc<Shared>>, axum::Json(new): axum::Js
     faults.once.extend(new.once);
     faults.down = new.down;
     faults.slow_ms = new.slow_ms;
+    faults.ends_connections = new.ends_connections;
     axum::Json(faults.clone())
 }
 
@@ -176,6 +194,11 @@ async fn answer(
 ) -> Response {
     let (head, body) = request.into_parts();
     let (method, path) = (head.method.to_string(), head.uri.path().to_owned());
+    if switch.is_spent() {
+        // The connection ended with the answer before; whoever goes on with it learns so now.
+        switch.cut();
+        return page(500);
+    }
     let Ok(bytes) = to_bytes(body, BODY_LIMIT).await else { return page(413) };
 
     let (slow, down) = {
@@ -222,15 +245,27 @@ async fn answer(
         shared.ledger.write(entry);
         (response, late)
     };
+    if let Some(held) = shared.take_held(&method, &path) {
+        tokio::select! {
+            () = held.freed() => {}
+            () = shared.stop.cancelled() => {}
+        }
+    }
     match late {
         Some(kind) => spoil(&shared, &switch, kind).await,
-        None => response,
+        None => {
+            let refused = response.status().is_client_error() || response.status().is_server_error();
+            if refused && shared.faults().ends_connections {
+                switch.spend();
+            }
+            response
+        }
     }
 }
 
 fn status_of(kind: &Kind) -> Option<u16> {
     match kind {
-        Kind::Fail(status) | Kind::Answer { status, .. } => Some(*status),
+        Kind::Fail(status) | Kind::Answer { status, .. } | Kind::Flood { status, .. } => Some(*status),
         Kind::Lose | Kind::Hang => None,
     }
 }
@@ -240,6 +275,10 @@ async fn spoil(shared: &Shared, switch: &Switch, kind: Kind) -> Response {
     match kind {
         Kind::Fail(status) => return page(status),
         Kind::Answer { status, body } => return (status_code(status), Json(body)).into_response(),
+        Kind::Flood { status, pause_ms } => {
+            let flood = flood::body(Duration::from_millis(pause_ms), shared.stop.clone());
+            return (status_code(status), [(header::CONTENT_TYPE, "application/json")], flood).into_response();
+        }
         Kind::Hang => shared.stop.cancelled().await,
         Kind::Lose => {}
     }

@@ -79,7 +79,10 @@ pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, 
 pub fn unanswered(kind: Kind, lost: Lost) -> Error {
     match (kind, lost) {
         (_, Lost::NotSent { reason }) | (Kind::Read, Lost::NoAnswer { reason, .. }) => Error::Unavailable { reason },
-        (Kind::Write, Lost::NoAnswer { reason, .. }) => Error::NoAnswer { reason },
+        (Kind::Write, Lost::NoAnswer { reason, .. } | Lost::TooLong { reason }) => Error::NoAnswer { reason },
+        (Kind::Read, Lost::TooLong { reason }) => Error::Decode { reason },
+        // Not sent by us, and not to be sent by us any more: whoever goes on has to look first, as after a crash.
+        (_, Lost::RunOut) => Error::NoAnswer { reason: "it did not leave in time".to_owned() },
     }
 }
 

@@ -1,6 +1,9 @@
 //! One method for each call the bot makes.
 //!
-//! Reads are repeated a few times when the platform cannot be reached; changes are sent once, whatever happens. The
+//! Reads are repeated a few times when the platform cannot be reached; changes are sent once, whatever happens, each on a
+//! connection of its own and under the permit of the work it is part of ([`crate::permit`]). The platform knows no
+//! conditional requests and no idempotency keys: the id that a creation chooses comes closest, and sending it twice
+//! doubles what it holds. The
 //! answers to changes are read leniently: a change that happened is not turned into an error by an odd answer, it becomes
 //! [`Error::NoAnswer`] and is read back.
 
@@ -25,7 +28,10 @@ use super::{
     version::Version,
 };
 use crate::{
+    clock::SystemClock,
+    permit::{self, Permit},
     services::{
+        changes::Changes,
         http::{self, Lost},
         shared_read::SharedRead,
     },
@@ -36,6 +42,8 @@ use crate::{
 #[derive(Debug)]
 pub struct UpgradeClient {
     client: Client,
+    changes: Changes,
+    longest: usize,
     base: String,
     sign_in: SignIn,
     timeout: std::time::Duration,
@@ -73,8 +81,17 @@ impl UpgradeClient {
         let UpgradeConfig { base_url, sign_in, timeout } = config;
         let client = http::client(&base_url, timeout)
             .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;
+        let changes = Changes::to(&base_url, timeout, http::LONGEST)
+            .map_err(|error| Error::Unavailable { reason: error.to_string() })?;
         let base = base_url.as_str().trim_end_matches('/').to_owned();
-        Ok(Self { client, base, sign_in, timeout, version: Mutex::default(), all: SharedRead::default() })
+        let (version, all) = (Mutex::default(), SharedRead::default());
+        Ok(Self { client, changes, longest: http::LONGEST, base, sign_in, timeout, version, all })
+    }
+
+    /// Reads answers up to so many bytes.
+    #[must_use]
+    pub fn reading_at_most(self, longest: usize) -> Self {
+        Self { longest, changes: self.changes.reading_at_most(longest), ..self }
     }
 
     /// The longest any call may take, the sign-in before it included.
@@ -439,7 +456,15 @@ impl UpgradeClient {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let result = match http::send(request).await {
+        let answer = match kind {
+            Kind::Read => http::send(request, self.longest).await,
+            Kind::Write => {
+                // Outside of an action nobody takes over, and the permit is good for one call.
+                let for_one_call = || Permit::new(Arc::new(SystemClock), self.timeout());
+                self.changes.send(request, &permit::current().unwrap_or_else(for_one_call)).await
+            }
+        };
+        let result = match answer {
             Ok(answer) => understand(kind, answer),
             Err(lost) => Err(unanswered(kind, lost)),
         };

@@ -9,6 +9,7 @@ macro_rules! reads {
     }};
 }
 
+mod connections;
 mod experiments;
 mod participants;
 mod recorded_errors;

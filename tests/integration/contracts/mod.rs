@@ -3,6 +3,8 @@
 mod model;
 mod sign_in;
 mod slack;
+mod slack_answers;
 mod slack_client;
 mod slack_ingress;
+mod stand_ins;
 pub(crate) mod upgrade;

@@ -94,6 +94,17 @@ async fn a_token_refused_before_its_time_is_replaced_once_and_the_change_is_made
 }
 
 #[tokio::test]
+async fn an_answer_without_an_end_is_not_read() {
+    let world = World::start().await;
+    world.google.is(Mood::Floods);
+    let Err(Error::SignIn(google::Error::Unreachable { reason, .. })) = world.client.names().await else {
+        panic!("there is no token")
+    };
+    assert_eq!(reason, "its answer is too long");
+    assert!(world.upgrade.ledger().is_empty());
+}
+
+#[tokio::test]
 async fn while_a_token_is_good_a_failed_renewal_hurts_nobody() {
     let world = World::start().await;
     world.client.names().await.unwrap();
@@ -193,6 +204,10 @@ fn a_bad_key_file_is_told_from_a_good_one_without_a_word_of_it() {
         (with("private_key", json!(17)), "it has no `private_key`"),
         (with("token_uri", json!("oauth2")), "its `token_uri` is no address"),
         (with("token_uri", json!("file:///etc/passwd")), "its `token_uri` is no address"),
+        (
+            with("token_uri", json!("http://oauth2.example/token")),
+            "its `token_uri` begins with http://; tokens are fetched over https:// only",
+        ),
         (good.to_string(), "its `private_key` is damaged"),
     ] {
         let said = read(&key, Duration::from_secs(1), &ManualClock::default()).unwrap_err();

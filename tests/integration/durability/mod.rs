@@ -14,3 +14,4 @@ mod process;
 mod processes;
 mod redis_down;
 mod script;
+mod standing_still;

@@ -1,6 +1,6 @@
 //! A call from its arrival to its answer: token, faults, limits, the method itself, the ledger.
 
-use std::{collections::BTreeMap, future::pending, sync::Arc};
+use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
 
 use axum::{
     Json,
@@ -12,13 +12,16 @@ use axum::{
 use serde_json::{Value, json};
 
 use super::{Refusal, args::Args, dispatch};
-use crate::sandbox::slack::{
-    SandboxSlack,
-    check::Problem,
-    faults::{Faults, Loss},
-    ledger::Call,
-    scopes,
-    server::{Server, locked},
+use crate::sandbox::{
+    flood,
+    slack::{
+        SandboxSlack,
+        check::Problem,
+        faults::{Faults, Loss},
+        ledger::Call,
+        scopes,
+        server::{Server, locked},
+    },
 };
 
 /// `/api/<method>`
@@ -74,8 +77,11 @@ pub(in crate::sandbox::slack) async fn call(
         }
         Err(refusal) => refusal.body(),
     };
-    record(&answer, StatusCode::OK, trouble.answer_lost.is_some());
+    record(&answer, StatusCode::OK, trouble.answer_lost.is_some() || trouble.flood.is_some());
     drop(answering);
+    if let Some(flood) = trouble.flood {
+        return server.flood(flood);
+    }
     match trouble.answer_lost {
         Some(how) => lost(how, &server).await,
         None => ([("x-oauth-scopes", server.options.scopes.join(","))], Json(answer)).into_response(),
@@ -83,6 +89,13 @@ pub(in crate::sandbox::slack) async fn call(
 }
 
 impl Server {
+    /// An answer that does not end.
+    pub(in crate::sandbox::slack) fn flood(&self, (status, pause): (u16, Duration)) -> Response {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let kind = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];
+        (status, kind, flood::body(pause, self.stopped.clone())).into_response()
+    }
+
     /// Notes that something could not be shown, if what was sent is the reason.
     pub(in crate::sandbox::slack) fn complain_about(&self, method: &str, refusal: &Refusal) {
         if let Some(reason) = refusal.fault_of_payload() {

@@ -29,7 +29,9 @@ pub(super) fn get_upload_url(server: &Arc<Server>, args: &Args) -> Answer {
     let id = world.next_id("F");
     let file = File { id: id.clone(), title: name.clone(), name, length, complete: false, bytes: Vec::new() };
     world.files.insert(id.clone(), file);
-    Ok(json!({ "upload_url": format!("{}/upload/{id}", server.url), "file_id": id }))
+    let elsewhere = server.faults().uploads_to.clone();
+    let place = elsewhere.unwrap_or_else(|| format!("{}/upload/{id}", server.url));
+    Ok(json!({ "upload_url": place, "file_id": id }))
 }
 
 /// `POST /upload/<id>`: the bytes as they are, or as the first part of a multipart form.

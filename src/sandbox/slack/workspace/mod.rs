@@ -1,26 +1,26 @@
 //! The interface of the page: what somebody sitting before the workspace sees and does, at `/workspace/…`.
 //!
 //! Every request says `as` whom it is made: the page is a playground, and changing seats is part of it.
-//! `host` refuses whoever comes by another name, `read` answers what is seen, `act` does what is done, `live` tells what
-//! happens.
+//! Requests of pages from elsewhere are refused ([`this_machine`]); `read` answers what is seen, `act` does what is
+//! done, `live` tells what happens.
 
 mod act;
-mod host;
 mod live;
 mod read;
 
 use std::sync::Arc;
 
 use axum::{
-    Router, middleware,
+    Router,
     routing::{get, post},
 };
 
 use super::server::Server;
+use crate::this_machine;
 
 /// All addresses of the page's interface.
 pub(super) fn router(server: Arc<Server>) -> Router {
-    Router::new()
+    let routes = Router::new()
         .route("/workspace/state", get(read::state))
         .route("/workspace/messages", get(read::messages))
         .route("/workspace/thread", get(read::thread))
@@ -35,6 +35,6 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/workspace/shortcut", post(act::shortcut))
         .route("/workspace/stop_session", post(act::stop_session))
         .route("/workspace/open_home", post(act::open_home))
-        .layer(middleware::from_fn(host::guard))
-        .with_state(server)
+        .with_state(server);
+    this_machine::only(routes)
 }

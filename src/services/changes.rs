@@ -1,0 +1,252 @@
+//! How changes leave: each on a connection of its own, and not a byte without a permit.
+//!
+//! A connection from a pool may be one that the other side has given up, or one that a process had before it stood still
+//! for an hour; a request may wait for one in a queue. So nothing is pooled here: [`Changes::send`] connects, sends one
+//! request under a [`Permit`], reads the answer, and closes the connection. What it knows in the end is more than a
+//! pooled client does: if no byte of the request left, it was certainly not sent, however the connection ended.
+//!
+//! Everything happens in the caller's task. Dropping the future closes the connection, and nothing leaves after it.
+//!
+//! Proxies and certificates are those of the client for reads: the usual variables of the environment, and what the
+//! machine trusts.
+
+use std::{fmt, io, sync::Arc, time::Duration};
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    Request, Uri,
+    body::{Body as _, Bytes, Incoming},
+    client::conn::http1,
+    header::{self, HeaderValue},
+    rt::{Read, Write},
+};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::{
+    legacy::connect::{HttpConnector, proxy::Tunnel},
+    proxy::matcher::{Intercept, Matcher},
+};
+use reqwest::RequestBuilder;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::time::{Instant, timeout};
+use tower_service::Service;
+use url::Url;
+
+use super::http::{Answer, Lost, is_here, note, request_id, seen};
+use crate::{
+    permit::Permit,
+    wire::{
+        BoxError,
+        capped::TooLong,
+        permitted::{Leaving, Permitting},
+    },
+};
+
+/// Sends changes to one service.
+pub struct Changes {
+    http: HttpConnector,
+    tls: Arc<ClientConfig>,
+    /// Which proxies lead there; none for a service on this machine.
+    proxies: Option<Matcher>,
+    timeout: Duration,
+    longest: usize,
+}
+
+impl fmt::Debug for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes")
+            .field("timeout", &self.timeout)
+            .field("longest", &self.longest)
+            .finish_non_exhaustive()
+    }
+}
+
+trait Io: Read + Write + Unpin + Send {}
+
+impl<T: Read + Write + Unpin + Send> Io for T {}
+
+/// A connection to the service, and the proxy that wants whole addresses, if it leads through one.
+struct Connection {
+    io: Box<dyn Io>,
+    through: Option<Intercept>,
+}
+
+impl Changes {
+    /// For the service at `base`. No call takes longer than `timeout`, and no answer is read further than `longest` bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the service wants TLS and the TLS library finds no certificates to trust.
+    pub fn to(base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
+        let proxies = (!is_here(base)).then(Matcher::from_system);
+        Self::through(proxies, base, timeout, longest)
+    }
+
+    fn through(proxies: Option<Matcher>, base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
+        let mut http = HttpConnector::new();
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_connect_timeout(Some(timeout / 2));
+        // What the other side has not taken in that time does not arrive later either: the system gives it up.
+        http.set_tcp_user_timeout(Some(timeout));
+        Ok(Self { http, tls: Arc::new(tls(base, proxies.as_ref())?), proxies, timeout, longest })
+    }
+
+    /// Reads answers up to so many bytes.
+    #[must_use]
+    pub fn reading_at_most(self, longest: usize) -> Self {
+        Self { longest, ..self }
+    }
+
+    /// Sends one request under a permit and reads the whole answer.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`], if no complete answer came; [`Lost::RunOut`] if nothing left because the permit had run out.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future closes the connection; what has not left by then does not leave.
+    pub async fn send(&self, request: RequestBuilder, permit: &Permit) -> Result<Answer, Lost> {
+        let request = request.build().map_err(|error| Lost::NotSent { reason: seen(&error.without_url()) })?;
+        let (method, path) = (request.method().clone(), request.url().path().to_owned());
+        let answer = self.sent(request, permit).await;
+        note(&method, &path, &answer);
+        answer
+    }
+
+    async fn sent(&self, request: reqwest::Request, permit: &Permit) -> Result<Answer, Lost> {
+        let begun = Instant::now();
+        let leaving = Leaving::under(permit.clone());
+        permit.check().map_err(|_| Lost::RunOut)?;
+        let not_sent = |reason: String| if leaving.was_refused() { Lost::RunOut } else { Lost::NotSent { reason } };
+
+        let uri: Uri = request.url().as_str().parse().map_err(|_| not_sent("no address".to_owned()))?;
+        let connection = match timeout(self.timeout / 2, self.connect(&uri, &leaving)).await {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(error)) => return Err(not_sent(seen(&*error))),
+            Err(_) => return Err(not_sent("no connection in time".to_owned())),
+        };
+        let request = written(request, &uri, connection.through.as_ref());
+        let before = leaving.bytes();
+        let left = self.timeout.saturating_sub(begun.elapsed());
+        let error = match timeout(left, self.exchange(connection.io, request)).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => Some(error),
+            Err(_) => None,
+        };
+        if let Some(too_long) = error.as_deref().and_then(|error| TooLong::in_chain(error)) {
+            return Err(too_long.into());
+        }
+        let reason = error.as_deref().map_or_else(|| "no answer in time".to_owned(), |error| seen(error));
+        match leaving.bytes() == before {
+            true => Err(not_sent(reason)),
+            false => Err(Lost::NoAnswer { reason, timed_out: error.is_none() }),
+        }
+    }
+
+    async fn connect(&self, to: &Uri, leaving: &Arc<Leaving>) -> Result<Connection, BoxError> {
+        let permitting = Permitting::new(self.http.clone(), leaving.clone());
+        let mut direct = HttpsConnector::from((permitting, self.tls.clone()));
+        let proxy = self.proxies.as_ref().and_then(|proxies| proxies.intercept(to));
+        match proxy {
+            None => Ok(Connection { io: Box::new(direct.call(to.clone()).await?), through: None }),
+            Some(proxy) if to.scheme_str() == Some("https") => {
+                let mut tunnel = Tunnel::new(proxy.uri().clone(), direct);
+                if let Some(auth) = proxy.basic_auth() {
+                    tunnel = tunnel.with_auth(auth.clone());
+                }
+                let mut inside = HttpsConnector::from((tunnel, self.tls.clone()));
+                Ok(Connection { io: Box::new(inside.call(to.clone()).await?), through: None })
+            }
+            Some(proxy) => {
+                let io = direct.call(proxy.uri().clone()).await?;
+                Ok(Connection { io: Box::new(io), through: Some(proxy) })
+            }
+        }
+    }
+
+    /// One request and its answer on a connection that ends with them.
+    async fn exchange(&self, io: Box<dyn Io>, request: Request<Full<Bytes>>) -> Result<Answer, BoxError> {
+        let (mut sender, connection) = http1::handshake::<_, Full<Bytes>>(io).await?;
+        // It is driven here and not in a task of its own, and it tells the sender how it ended.
+        let drive = async {
+            let _ = connection.await;
+            std::future::pending().await
+        };
+        let exchange = async {
+            let response = sender.send_request(request).await?;
+            let (head, body) = response.into_parts();
+            let body = read(body, self.longest).await?;
+            Ok(Answer { status: head.status, request_id: request_id(&head.headers), body })
+        };
+        tokio::select! {
+            answer = exchange => answer,
+            never = drive => never,
+        }
+    }
+}
+
+/// The request as it is written on a connection.
+fn written(request: reqwest::Request, uri: &Uri, through: Option<&Intercept>) -> Request<Full<Bytes>> {
+    let body = request.body().and_then(|body| body.as_bytes()).map(Bytes::copy_from_slice).unwrap_or_default();
+    let mut written = Request::new(Full::new(body));
+    *written.method_mut() = request.method().clone();
+    *written.headers_mut() = request.headers().clone();
+    *written.uri_mut() = match (through, uri.path_and_query()) {
+        (None, Some(path)) => Uri::from(path.clone()),
+        _ => uri.clone(),
+    };
+    let headers = written.headers_mut();
+    if let Some(host) = uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default())
+        && let Ok(host) = HeaderValue::from_str(host)
+    {
+        headers.insert(header::HOST, host);
+    }
+    headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    if let Some(auth) = through.and_then(Intercept::basic_auth) {
+        let mut auth = auth.clone();
+        auth.set_sensitive(true);
+        headers.insert(header::PROXY_AUTHORIZATION, auth);
+    }
+    written
+}
+
+async fn read(mut body: Incoming, longest: usize) -> Result<Vec<u8>, BoxError> {
+    let too_long = TooLong { most: longest };
+    if body.size_hint().lower() > longest as u64 {
+        return Err(too_long.into());
+    }
+    let mut read = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if read.len() + data.len() > longest {
+            return Err(too_long.into());
+        }
+        read.extend_from_slice(&data);
+    }
+    Ok(read)
+}
+
+/// What is trusted: what the machine trusts, read only where TLS is spoken at all.
+fn tls(base: &Url, proxies: Option<&Matcher>) -> io::Result<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider has the default versions");
+    let proxy = || {
+        let base: Uri = base.as_str().parse().ok()?;
+        Some(proxies?.intercept(&base)?.uri().scheme_str() == Some("https"))
+    };
+    let mut config = if base.scheme() == "https" || proxy() == Some(true) {
+        use rustls_platform_verifier::BuilderVerifierExt as _;
+        builder.with_platform_verifier().map_err(io::Error::other)?.with_no_client_auth()
+    } else {
+        builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+    };
+    config.alpn_protocols = Vec::new();
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests;

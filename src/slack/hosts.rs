@@ -1,0 +1,120 @@
+//! Which addresses from the outside are used: Slack's own.
+//!
+//! A `response_url` comes with a delivery, an upload's address with an answer, and both are written to. Whoever could
+//! put an address there would have our messages sent wherever they like, to machines of this network too. So they lead
+//! to `slack.com` or a name below it, over TLS, or to where the Web API is.
+
+use url::Url;
+
+use super::client_error::Error;
+
+/// Where all of Slack is.
+const SLACK: &str = "slack.com";
+
+/// The hosts that are written to.
+#[derive(Clone, Debug)]
+pub(super) struct Hosts {
+    api: Option<Url>,
+}
+
+impl Hosts {
+    /// Slack's hosts, and the one of the Web API.
+    pub(super) fn with_api(api_url: &str) -> Self {
+        Self { api: api_url.parse().ok() }
+    }
+
+    /// An address that may be written to.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`] with `invalid_url`, or with `foreign_url` if it leads elsewhere; the log then says where.
+    pub(super) fn check(&self, address: &str) -> Result<Url, Error> {
+        let refused = |code: &str| Error::Refused { code: code.to_owned() };
+        let url: Url = address.parse().map_err(|_| refused("invalid_url"))?;
+        if self.is_slacks(&url, ["http", "https"]) {
+            return Ok(url);
+        }
+        let (scheme, host) = (url.scheme(), url.host_str().unwrap_or("nowhere"));
+        tracing::error!("An address was not used: it leads to {scheme}://{host} and not to Slack");
+        Err(refused("foreign_url"))
+    }
+
+    /// Whether an address for a WebSocket is one of Slack's.
+    pub(super) fn is_socket(&self, address: &str) -> bool {
+        address.parse().is_ok_and(|url| self.is_slacks(&url, ["ws", "wss"]))
+    }
+
+    /// Whether an address is Slack's, or on the Web API's own host. `plain` and `secure` are its possible schemes.
+    fn is_slacks(&self, url: &Url, [plain, secure]: [&str; 2]) -> bool {
+        if !url.username().is_empty() || url.password().is_some() {
+            return false;
+        }
+        let Some(host) = url.host_str() else { return false };
+        let below = |domain: &str| host == domain || host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'));
+        if url.scheme() == secure && url.port().is_none() && below(SLACK) {
+            return true;
+        }
+        let Some(api) = &self.api else { return false };
+        let over_tls = api.scheme() == "https";
+        let named = api.domain().filter(|_| over_tls && api.port().is_none() && url.port().is_none());
+        let same = url.host() == api.host() && url.port_or_known_default() == api.port_or_known_default();
+        url.scheme() == if over_tls { secure } else { plain } && (same || named.is_some_and(below))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slacks_own_addresses_are_used() {
+        let hosts = Hosts::with_api("https://slack.com/api/");
+        for address in [
+            "https://hooks.slack.com/actions/T1/1/x",
+            "https://files.slack.com/upload/v1/x",
+            "https://slack.com/x",
+            "https://SLACK.com:443/x",
+        ] {
+            assert!(hosts.check(address).is_ok(), "{address}");
+        }
+        assert!(hosts.is_socket("wss://wss-primary.slack.com/link/?ticket=x"));
+    }
+
+    #[test]
+    fn others_are_not() {
+        let hosts = Hosts::with_api("https://slack.com/api/");
+        for address in [
+            "http://hooks.slack.com/x",
+            "https://slack.com.evil.example/x",
+            "https://evilslack.com/x",
+            "https://hooks.slack.com@evil.example/x",
+            "https://me@hooks.slack.com/x",
+            "https://hooks.slack.com:8443/x",
+            "https://169.254.169.254/latest",
+            "https://slack.com./x",
+            "http://127.0.0.1/x",
+            "file:///etc/passwd",
+        ] {
+            assert_eq!(hosts.check(address), Err(Error::Refused { code: "foreign_url".into() }), "{address}");
+        }
+        assert_eq!(hosts.check("not an address"), Err(Error::Refused { code: "invalid_url".into() }));
+        assert!(!hosts.is_socket("ws://wss-primary.slack.com/link") && !hosts.is_socket("wss://evil.example/link"));
+    }
+
+    #[test]
+    fn a_stand_in_is_used_where_it_is_and_nowhere_else() {
+        let hosts = Hosts::with_api("http://127.0.0.1:4711/api");
+        assert!(hosts.check("http://127.0.0.1:4711/response/x").is_ok());
+        assert!(hosts.is_socket("ws://127.0.0.1:4711/link"));
+        for address in ["http://127.0.0.1:4712/x", "https://127.0.0.1:4711/x", "http://localhost:4711/x"] {
+            assert!(hosts.check(address).is_err(), "{address}");
+        }
+    }
+
+    #[test]
+    fn another_slack_has_names_of_its_own() {
+        let hosts = Hosts::with_api("https://slack-gov.com/api/");
+        assert!(hosts.check("https://hooks.slack-gov.com/x").is_ok());
+        assert!(hosts.check("https://hooks.evil-slack-gov.com/x").is_err());
+    }
+}

@@ -1,0 +1,93 @@
+//! Requests of this machine, and of no page from elsewhere.
+//!
+//! What listens on this machine without signing in (the playground, the stand-ins) can be reached by every page that a
+//! browser on it shows. A request that a foreign page makes carries that page's address in `Origin`, so those are
+//! refused: nobody else's script presses Approve. Programs without a browser send no `Origin` and are served. A foreign
+//! page whose name was made to lead to this machine has that name in `Host`, so only the names of this machine are
+//! answered.
+
+use axum::{
+    Router,
+    extract::Request,
+    http::{HeaderMap, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
+
+/// The same routes, for this machine only.
+pub fn only(routes: Router) -> Router {
+    routes.layer(middleware::from_fn(guard))
+}
+
+async fn guard(request: Request, next: Next) -> Response {
+    match is_from_here(request.headers()) {
+        true => next.run(request).await,
+        false => (StatusCode::FORBIDDEN, "this is for this machine and its own page only").into_response(),
+    }
+}
+
+/// Whether a request was made to this machine by a name that is always its own, and not by a page of another origin.
+pub fn is_from_here(headers: &HeaderMap) -> bool {
+    names_this_machine(headers) && !is_foreign(headers)
+}
+
+/// Whether the request was made to this machine by a name that is always its own.
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    ["127.0.0.1", "localhost", "[::1]"].iter().any(|own| name.eq_ignore_ascii_case(own))
+}
+
+/// Whether a page of another origin made the request.
+fn is_foreign(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(header::ORIGIN) else { return false };
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let from = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
+    from.is_none() || from != host
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn headers(origin: Option<&'static str>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_static("127.0.0.1:8080"));
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
+        }
+        headers
+    }
+
+    #[test]
+    fn the_page_itself_and_programs_are_answered() {
+        assert!(!is_foreign(&headers(None)));
+        assert!(!is_foreign(&headers(Some("http://127.0.0.1:8080"))));
+    }
+
+    #[test]
+    fn other_pages_are_refused() {
+        for origin in ["http://evil.example", "http://127.0.0.1:9999", "http://127.0.0.1:8080.evil.example", "null"] {
+            assert!(is_foreign(&headers(Some(origin))), "{origin}");
+        }
+    }
+
+    #[test]
+    fn only_the_names_of_this_machine_are_answered() {
+        let named = |host: &'static str| {
+            names_this_machine(&HeaderMap::from_iter([(header::HOST, HeaderValue::from_static(host))]))
+        };
+        for host in ["127.0.0.1:8080", "localhost:9", "LOCALHOST", "[::1]:8080", "[::1]"] {
+            assert!(named(host), "{host}");
+        }
+        for host in ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost:80:80", ""] {
+            assert!(!named(host), "{host}");
+        }
+        assert!(!names_this_machine(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,184 @@
+//! Connections on which no answer is longer than may be read.
+//!
+//! Counted are the bytes that came since something was sent last. On a connection that speaks HTTP/1.1, one request
+//! after the other, that is one answer: its head, its body, compressed or not, in one piece or in chunks without end.
+//! It does not hold for HTTP/2, where answers share a connection.
+
+use std::{
+    error::Error,
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use hyper::Uri;
+use hyper_util::{
+    client::legacy::connect::{Connected, Connection},
+    rt::TokioIo,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tower_service::Service;
+
+use super::{BoxError, Connecting};
+
+/// How long an answer's head and its framing may be besides.
+const HEAD: usize = 64 * 1024;
+
+/// An answer was longer than may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the answer is longer than {}", size(*most))]
+pub struct TooLong {
+    /// How many bytes may be read.
+    pub most: usize,
+}
+
+impl TooLong {
+    /// Whether an error says, or was caused by one that says, that an answer was too long.
+    pub fn in_chain(error: &(dyn Error + 'static)) -> Option<Self> {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            let inside = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            let found = error.downcast_ref::<Self>().copied();
+            if let Some(found) = found.or_else(|| inside.and_then(|inside| Self::in_chain(inside))) {
+                return Some(found);
+            }
+            next = error.source();
+        }
+        None
+    }
+}
+
+/// `16 MB`, or bytes where it is less than one.
+pub fn size(bytes: usize) -> String {
+    match bytes / (1024 * 1024) {
+        0 => format!("{bytes} bytes"),
+        mb => format!("{mb} MB"),
+    }
+}
+
+/// Makes connections on which no answer is longer than `most` bytes.
+#[derive(Clone, Debug)]
+pub struct Capping<C> {
+    inner: C,
+    most: usize,
+}
+
+impl<C> Capping<C> {
+    /// The connections of `inner`, with a cap of `most` bytes on each answer.
+    pub fn new(inner: C, most: usize) -> Self {
+        Self { inner, most }
+    }
+}
+
+impl<C> Service<Uri> for Capping<C>
+where
+    C: Service<Uri>,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError>,
+{
+    type Response = TokioIo<Capped<TokioIo<C::Response>>>;
+    type Error = BoxError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let (connecting, most) = (self.inner.call(to), self.most);
+        Box::pin(async move {
+            let inner = TokioIo::new(connecting.await.map_err(Into::into)?);
+            Ok(TokioIo::new(Capped { inner, heard: 0, most }))
+        })
+    }
+}
+
+/// A connection that breaks when an answer is too long.
+#[derive(Debug)]
+pub struct Capped<IO> {
+    inner: IO,
+    /// How many bytes came since something was sent last.
+    heard: usize,
+    most: usize,
+}
+
+impl<IO: AsyncRead + Unpin> AsyncRead for Capped<IO> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
+        self.heard += buf.filled().len() - before;
+        let most = self.most;
+        if self.heard > most + HEAD {
+            return Poll::Ready(Err(io::Error::other(TooLong { most })));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<IO: AsyncWrite + Unpin> AsyncWrite for Capped<IO> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.heard = 0;
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.heard = 0;
+        Pin::new(&mut self.inner).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+impl<IO: Connection> Connection for Capped<IO> {
+    fn connected(&self) -> Connected {
+        self.inner.connected()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_ends_where_the_cap_is_and_the_next_begins_anew() {
+        let (ours, mut theirs) = duplex(1024 * 1024);
+        let mut ours = Capped { inner: ours, heard: 0, most: 1000 };
+        let mut room = vec![0; HEAD + 1000];
+        for _ in 0..2 {
+            ours.write_all(b"a request").await.unwrap();
+            theirs.write_all(&vec![b'x'; HEAD + 1000]).await.unwrap();
+            ours.read_exact(&mut room).await.expect("that much may be read");
+        }
+        theirs.write_all(b"y").await.unwrap();
+        let error = ours.read_u8().await.unwrap_err();
+        assert_eq!(TooLong::in_chain(&error), Some(TooLong { most: 1000 }));
+    }
+
+    #[test]
+    fn the_cause_is_found_however_deep() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("outer")]
+        struct Outer(#[source] io::Error);
+        let most = 16 << 20;
+        let error = Outer(io::Error::other(Outer(io::Error::other(TooLong { most }))));
+        let found = TooLong::in_chain(&error).expect("it is there");
+        assert_eq!(found.to_string(), "the answer is longer than 16 MB");
+        assert_eq!(TooLong::in_chain(&Outer(io::ErrorKind::BrokenPipe.into())), None);
+    }
+}

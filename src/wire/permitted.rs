@@ -1,0 +1,174 @@
+//! Connections on which nothing leaves without a permit.
+//!
+//! The permit is asked immediately before each write to the socket, below TLS: after the last check nothing follows but
+//! the system call. What TLS or HTTP keep in their buffers has not left yet, and does not leave later.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+
+use hyper::Uri;
+use hyper_util::{
+    client::legacy::connect::{Connected, Connection},
+    rt::TokioIo,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tower_service::Service;
+
+use super::{BoxError, Connecting};
+use crate::permit::Permit;
+
+/// A permit, and what left under it on one connection.
+#[derive(Debug)]
+pub struct Leaving {
+    permit: Permit,
+    left: AtomicU64,
+    refused: AtomicBool,
+}
+
+impl Leaving {
+    /// Nothing has left yet.
+    pub fn under(permit: Permit) -> Arc<Self> {
+        Arc::new(Self { permit, left: AtomicU64::new(0), refused: AtomicBool::new(false) })
+    }
+
+    /// How many bytes left, those of TLS included.
+    pub fn bytes(&self) -> u64 {
+        self.left.load(Ordering::SeqCst)
+    }
+
+    /// Whether something was kept back because the permit had run out.
+    pub fn was_refused(&self) -> bool {
+        self.refused.load(Ordering::SeqCst)
+    }
+
+    /// Does one write, if it is still permitted.
+    fn write(&self, write: impl FnOnce() -> Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Err(run_out) = self.permit.check() {
+            self.refused.store(true, Ordering::SeqCst);
+            return Poll::Ready(Err(io::Error::other(run_out)));
+        }
+        let written = ready!(write())?;
+        self.left.fetch_add(written as u64, Ordering::SeqCst);
+        Poll::Ready(Ok(written))
+    }
+}
+
+/// Makes connections on which nothing leaves without a permit.
+#[derive(Clone, Debug)]
+pub struct Permitting<C> {
+    inner: C,
+    leaving: Arc<Leaving>,
+}
+
+impl<C> Permitting<C> {
+    /// The connections of `inner`, watched over by `leaving`.
+    pub fn new(inner: C, leaving: Arc<Leaving>) -> Self {
+        Self { inner, leaving }
+    }
+}
+
+impl<C> Service<Uri> for Permitting<C>
+where
+    C: Service<Uri>,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError>,
+{
+    type Response = TokioIo<Permitted<TokioIo<C::Response>>>;
+    type Error = BoxError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let (connecting, leaving) = (self.inner.call(to), self.leaving.clone());
+        Box::pin(async move {
+            let inner = TokioIo::new(connecting.await.map_err(Into::into)?);
+            Ok(TokioIo::new(Permitted { inner, leaving }))
+        })
+    }
+}
+
+/// A connection that writes nothing once the permit has run out.
+#[derive(Debug)]
+pub struct Permitted<IO> {
+    inner: IO,
+    leaving: Arc<Leaving>,
+}
+
+impl<IO: AsyncRead + Unpin> AsyncRead for Permitted<IO> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(cx, buf)
+    }
+}
+
+impl<IO: AsyncWrite + Unpin> AsyncWrite for Permitted<IO> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let Self { inner, leaving } = self.get_mut();
+        leaving.write(|| Pin::new(inner).poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let Self { inner, leaving } = self.get_mut();
+        leaving.write(|| Pin::new(inner).poll_write_vectored(cx, parts))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx) // a socket keeps nothing back
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+impl<IO: Connection> Connection for Permitted<IO> {
+    fn connected(&self) -> Connected {
+        self.inner.connected()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
+    use crate::{clock::ManualClock, permit::RunOut};
+
+    #[tokio::test]
+    async fn a_permit_that_ran_out_stops_the_next_write() {
+        let clock = ManualClock::default();
+        let leaving = Leaving::under(Permit::new(Arc::new(clock.clone()), Duration::from_secs(60)));
+        let (inner, mut theirs) = duplex(1024);
+        let mut ours = Permitted { inner, leaving: leaving.clone() };
+        ours.write_all(b"in time").await.unwrap();
+        assert!(!leaving.was_refused());
+        clock.advance(Duration::from_secs(60));
+        let error = ours.write_all(b"too late").await.unwrap_err();
+        assert!(error.get_ref().is_some_and(|inner| inner.is::<RunOut>()), "{error:?}");
+        assert!(leaving.was_refused());
+        assert_eq!(leaving.bytes(), 7);
+        drop(ours);
+        let mut arrived = String::new();
+        theirs.read_to_string(&mut arrived).await.unwrap();
+        assert_eq!(arrived, "in time");
+    }
+}
