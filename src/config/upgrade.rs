@@ -14,6 +14,9 @@ pub struct Upgrade {
     /// How long a call may take, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
+    /// How long a change that got no answer is looked for, such as `"1min"`.
+    #[serde(with = "humantime_serde")]
+    pub settle_within: Duration,
     /// The key file of a Google service account that signs in; also `UPGRADE_SERVICE_ACCOUNT`.
     pub service_account: Option<PathBuf>,
     /// Where its tokens come from, if not from where the key file says.

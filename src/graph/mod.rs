@@ -18,6 +18,7 @@ pub mod definition;
 mod delta;
 pub mod digest;
 pub mod engine;
+mod looks;
 mod news;
 pub mod node;
 mod perform;

@@ -207,7 +207,7 @@ async fn each_of_several_is_looked_up_before_something_is_said_of_it() {
             (Performed::NoAnswer { .. }, When::BeforeEffect, 200) => {}
             (Performed::Ended(Outcome::Failed { summary, .. }), When::BeforeEffect, _) => {
                 assert_eq!(bench.changes(), 1, "{case}");
-                assert_snapshot!(summary.words(), @"1 of 2: archived “Two”. Not “One”: UpGrade said: No.. I looked: it was not changed.");
+                assert_snapshot!(summary.words(), @"1 of 2: archived “Two”. Not “One”: UpGrade said: No. I looked: it was not changed.");
             }
             _ => panic!("{case}"),
         }

@@ -68,7 +68,12 @@ async fn what_would_hurt_twice_is_not_sent_again_and_a_person_is_asked() {
         time_passes(&bot).await;
         let heard = thread.heard();
         assert!(heard.contains("[Check again] [Mark as done]"), "{asked}: {heard}");
-        let sent = bot.upgrade.ledger().iter().filter(|entry| format!("{} {}", entry.method, entry.path).contains(request)).count();
+        let sent = bot
+            .upgrade
+            .ledger()
+            .iter()
+            .filter(|entry| format!("{} {}", entry.method, entry.path).contains(request))
+            .count();
         assert_eq!(sent, 1, "{asked}");
         assert!(bot.upgrade.effects().is_empty());
         bot.finish().await;
