@@ -425,7 +425,14 @@ impl UpgradeClient {
         let signed = async {
             let token = self.sign_in.token().await?;
             match call(token.clone()).await {
-                // Refused at the door: nothing happened, so a change may be sent once more as well.
+                // The next call has the new token. This one is not sent again: a refusal is no evidence that nothing
+                // happened, and the read before it was signed with the same token.
+                Err(Error::Auth) if kind == Kind::Write => {
+                    if let Err(error) = self.sign_in.instead_of(token.as_ref()).await {
+                        tracing::warn!(%error, "Cannot replace a token that was refused");
+                    }
+                    Err(Error::Auth)
+                }
                 Err(Error::Auth) => match self.sign_in.instead_of(token.as_ref()).await? {
                     None => Err(Error::Auth),
                     other => call(other).await,

@@ -245,7 +245,7 @@ async fn participants_are_claimed_only_as_far_as_the_answer_names_them() {
         }
         for status in [400, 409, 429] {
             let record = bench.approved(name, asked.clone()).await;
-            bench.upgrade.answers_next(status, json!({ "message": "No way." }), When::AfterEffect, request);
+            bench.upgrade.answers_next(status, json!({ "message": "No way." }), When::BeforeEffect, request);
             let said = failure(bench.performs(&record).await);
             assert!(!said.to_lowercase().contains("nothing was changed"), "{name} {status}: {said}");
             assert!(said.contains("I can't look up"), "{name} {status}: {said}");
