@@ -53,9 +53,10 @@
 //! 3. *What runs is what was shown.* Card, record and request carry one [`graph::digest::Digest`], computed again before
 //!    execution; the state that was shown is read again as well.
 //! 4. *An approved action is never sent twice without evidence that the first did not happen.* `Intent` is written before
-//!    the request leaves; afterwards only the action's own [`graph::action::Recovery`] may decide. No byte of it leaves once
-//!    another process may look ([`permit`]). What is too large for one request is saved portion by portion
-//!    ([`graph::action::Portions`]).
+//!    the request leaves; afterwards only the action's own [`graph::action::Recovery`] may decide: it is looked up until it
+//!    is quiet, and what hurts twice is then put before a person. No byte of a change leaves once another process may look
+//!    ([`permit`]). An answer counts as far as it tells of the change; the rest is read back. What is too large for one
+//!    request is saved portion by portion ([`graph::action::Portions`]).
 //! 5. *Every click gets an answer; no live button outlasts its decision.* The desk needs no lease
 //!    ([`conversation::approvals`]).
 //! 6. *Killing any process at any moment loses nothing and blocks no thread for longer than a lease.* Readiness and leases

@@ -131,6 +131,7 @@ impl Bot {
                 approval_ttl: config.approvals.expires_after,
                 remind_before: config.approvals.remind_before,
                 step_timeout: config.workers.step_timeout,
+                settle_within: config.upgrade.settle_within,
                 status_after: config.workers.status_after,
                 portions: render::portions,
                 ..Settings::default()

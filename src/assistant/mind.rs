@@ -61,7 +61,7 @@ impl Mind {
 
     async fn without_model(&self, request: &Request) -> Result<Response, NodeError> {
         self.fallback.respond(request).await.map_err(|source| NodeError::Permanent {
-            reply: Reply::text("Something went wrong on my side, so I could not work on this. Nothing was changed."),
+            reply: Reply::text("Something went wrong on my side, so I couldn't answer this. I made no further change."),
             source: source.into(),
         })
     }

@@ -40,6 +40,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         ("approvals.remind_before", config.approvals.remind_before, 0, 30 * 24 * 3600),
         ("model.timeout", config.model.timeout, 1, 600),
         ("upgrade.timeout", config.upgrade.timeout, 1, 120),
+        ("upgrade.settle_within", config.upgrade.settle_within, 1, 3600),
     ] {
         let (least, most) = (Duration::from_secs(least), Duration::from_secs(most));
         expect(

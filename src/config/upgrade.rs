@@ -16,6 +16,9 @@ pub struct Upgrade {
     pub timeout: Duration,
     /// The most that is read of one answer, in megabytes.
     pub max_answer_mb: usize,
+    /// How long a change that got no answer is looked for, such as `"1min"`.
+    #[serde(with = "humantime_serde")]
+    pub settle_within: Duration,
     /// The key file of a Google service account that signs in; also `UPGRADE_SERVICE_ACCOUNT`.
     pub service_account: Option<PathBuf>,
     /// Where its tokens come from, if not from where the key file says.

@@ -57,6 +57,8 @@ pub struct Settings {
     pub remind_before: Duration,
     /// How long a step may take before it counts as failed.
     pub step_timeout: Duration,
+    /// How long after it left a request without an answer is looked for, before it counts as not having arrived.
+    pub settle_within: Duration,
     /// How long the bot may be silent before a status line appears.
     pub status_after: Duration,
     /// How often a status line changes at most.
@@ -80,6 +82,7 @@ impl Default for Settings {
             approval_ttl: Duration::from_secs(24 * 3600),
             remind_before: Duration::from_secs(3600),
             step_timeout: Duration::from_secs(120),
+            settle_within: Duration::from_secs(60),
             status_after: Duration::from_millis(800),
             status_every: Duration::from_secs(3),
             status_again: Duration::from_secs(90),
@@ -246,9 +249,9 @@ impl<S: State> Engine<S> {
     /// Says that nothing of this thread is remembered.
     async fn tell_of_a_new_beginning(&self, session: &mut Session<S>) -> Result<(), Error> {
         let mut changes = session.changes();
-        let reply =
-            Reply::text("I can no longer read my notes of this thread, so I begin anew here. Nothing was changed.")
-                .hint("Buttons of older cards here do nothing; please ask again.");
+        let reply = Reply::text("I can't read my notes of this thread anymore, so I'm starting over here.").hint(
+            "Buttons on older cards here do nothing. What a card says was done, was done; ask again for the rest.",
+        );
         let slot = Slot::new(format!("anew:{}", session.lease.fence));
         changes.outbox.push(outgoing(slot, self.clock.now(), Outbound::Reply { reply }));
         self.save(session, changes, Then::Keep).await

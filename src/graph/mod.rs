@@ -20,6 +20,7 @@ mod delta;
 pub mod digest;
 pub mod engine;
 pub mod keyring;
+mod looks;
 mod news;
 pub mod node;
 mod perform;

@@ -103,11 +103,15 @@ impl<S: State> Engine<S> {
         let (outcome, news) = match (probed, news) {
             (Probed::Happened(outcome), _) => (outcome, News::CheckAgain),
             (probed, News::SaidDone) => (Outcome::Settled { summary: by_word(by, probed) }, news),
+            (Probed::DidNotHappen, _) if self.may_arrive(&record) => {
+                let summary = Text::from("Nothing has changed so far, but the request may still arrive.");
+                (Outcome::Unknown { summary }, news)
+            }
             (Probed::DidNotHappen, _) => {
                 let summary = Text::from("I looked again: it did not happen. Nothing was changed.");
                 (failed(ErrorKind::Execution, summary), news)
             }
-            (Probed::Otherwise { evidence } | Probed::CannotTell { evidence }, _) => {
+            (Probed::Unfinished { evidence } | Probed::Otherwise { evidence } | Probed::CannotTell { evidence }, _) => {
                 (Outcome::Unknown { summary: evidence }, news)
             }
         };
@@ -132,6 +136,11 @@ impl<S: State> Engine<S> {
         Ok(Some((settled, news)))
     }
 
+    /// Whether a request that was sent for it may still arrive.
+    fn may_arrive(&self, record: &ActionRecord) -> bool {
+        record.intent_at.is_some_and(|left| self.clock.now() < left + self.settings.settle_within)
+    }
+
     /// What reading back shows, in bounded time. What may be repeated without harm has nothing to read back.
     async fn probed(&self, record: &ActionRecord) -> Probed {
         let Some(kind) = self.actions.get(record.name.as_str()) else {
@@ -151,7 +160,9 @@ fn by_word(by: &UserId, probed: Probed) -> Text {
     let says = Text::new().person(by.clone()).plain(" says that it was done");
     match probed {
         Probed::CannotTell { evidence } => says.plain(". ").join(evidence),
-        Probed::Otherwise { evidence } => says.plain(", but I read something else. ").join(evidence),
+        Probed::Unfinished { evidence } | Probed::Otherwise { evidence } => {
+            says.plain(", but I read something else. ").join(evidence)
+        }
         Probed::DidNotHappen | Probed::Happened(_) => {
             says.plain(", but I read something else. Reading back, it had not been done.")
         }

@@ -15,6 +15,7 @@ use super::{
     action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery, Status},
     checkpoint::Cursor,
     engine::{Engine, Held},
+    looks,
     node::State,
     portions::so_far,
     session::{Session, StepInfo, outgoing},
@@ -160,31 +161,41 @@ impl<S: State> Engine<S> {
                 let evidence = sent(&record).plain(" This cannot be looked up.");
                 self.close(session, &record, attempt, unknown(evidence)).await
             }
-            Recovery::Probe { in_flight } => {
+            Recovery::Probe { in_flight, repeatable } => {
                 let now = self.clock.now();
-                let landed = record.intent_at.unwrap_or(now) + in_flight;
-                if now < landed {
-                    return self.wait(session, &record, attempt, landed).await;
+                let left = record.intent_at.unwrap_or(now);
+                if now < left + in_flight {
+                    return self.wait(session, &record, attempt, left + in_flight).await;
                 }
                 let exchanges = Exchanges::default();
                 let probe = tokio::time::timeout(self.settings.step_timeout, kind.probe(&record));
                 let probed = exchanges.during(probe).await;
                 note_exchanges(session, &record, &exchanges, self.clock.now());
-                match probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() }) {
-                    Probed::Happened(outcome) => self.close(session, &record, attempt, outcome).await,
-                    Probed::DidNotHappen if record.sends >= SENDS => {
-                        let evidence = sent(&record).plain(" When I read it back, nothing had changed.");
-                        self.close(session, &record, attempt, unknown(evidence)).await
-                    }
-                    Probed::DidNotHappen => self.send_again(session, kind, record, attempt).await,
-                    Probed::Otherwise { evidence } | Probed::CannotTell { evidence } if record.answers.is_empty() => {
-                        self.close(session, &record, attempt, unknown(evidence)).await
-                    }
-                    Probed::Otherwise { evidence } | Probed::CannotTell { evidence } => {
-                        let evidence = sent(&record).plain(" ").join(evidence);
-                        self.close(session, &record, attempt, unknown(evidence)).await
-                    }
+                let probed = probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() });
+                // Quiet so far is no evidence: a request can be held up on its way for longer than its sender waits.
+                let quiet = !matches!(probed, Probed::Happened(_) | Probed::Otherwise { .. });
+                let next = looks::next(left, now, in_flight, self.settings.settle_within);
+                if let (true, Some(next)) = (quiet, next) {
+                    return self.wait(session, &record, attempt, next).await;
                 }
+                let evidence = match probed {
+                    Probed::Happened(outcome) => return self.close(session, &record, attempt, outcome).await,
+                    Probed::DidNotHappen if repeatable && record.sends < SENDS => {
+                        return self.send_again(session, kind, record, attempt).await;
+                    }
+                    // What is there is not sent again; the rest can be gone on with.
+                    Probed::Unfinished { .. } if record.sends < SENDS => {
+                        return self.send_again(session, kind, record, attempt).await;
+                    }
+                    Probed::DidNotHappen => sent(&record).plain(" When I read it back, nothing had changed."),
+                    Probed::Unfinished { evidence }
+                    | Probed::Otherwise { evidence }
+                    | Probed::CannotTell { evidence } => match record.answers.is_empty() {
+                        true => evidence,
+                        false => sent(&record).plain(" ").join(evidence),
+                    },
+                };
+                self.close(session, &record, attempt, unknown(evidence)).await
             }
         }
     }
@@ -203,7 +214,7 @@ impl<S: State> Engine<S> {
         Box::pin(self.send(session, kind, record, attempt)).await
     }
 
-    /// Lets go of the thread until a request that is still on its way must have arrived.
+    /// Lets go of the thread until it is time for the next look.
     async fn wait(
         &self,
         session: &mut Session<S>,
@@ -258,7 +269,7 @@ impl<S: State> Engine<S> {
 /// the other half to arrive, and to be seen. Where nobody looks, requests leave while a lease usually lasts.
 fn may_leave(recovery: Recovery) -> Duration {
     match recovery {
-        Recovery::Probe { in_flight } => in_flight / 2,
+        Recovery::Probe { in_flight, .. } => in_flight / 2,
         Recovery::Idempotent | Recovery::Ask => MAY_LEAVE,
     }
 }

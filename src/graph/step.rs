@@ -68,8 +68,8 @@ impl<S: State> Engine<S> {
                 self.try_again(session, failure, attempt, ended).await
             }
             Err(_) => {
-                let reply =
-                    Reply::text("This took too long, so I stopped. Nothing was changed.").hint("Please ask again.");
+                let reply = Reply::text("This took too long, so I stopped. I made no further change.")
+                    .hint("Please ask again.");
                 let failure = Failure { node: name, began, reply, cause: "the step timed out".to_owned() };
                 self.try_again(session, failure, attempt, ended).await
             }

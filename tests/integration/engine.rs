@@ -171,6 +171,7 @@ struct Change {
     answers: Mutex<VecDeque<Performed>>,
     probes: Mutex<VecDeque<Probed>>,
     found: Mutex<Option<Value>>,
+    hurts_twice: Mutex<bool>,
 }
 
 #[async_trait]
@@ -201,7 +202,7 @@ impl ActionKind for Change {
     }
 
     fn recovery(&self) -> Recovery {
-        Recovery::Probe { in_flight: Duration::from_secs(5) }
+        Recovery::Probe { in_flight: Duration::from_secs(5), repeatable: !*self.hurts_twice.lock().unwrap() }
     }
 
     async fn probe(&self, _: &ActionRecord) -> Probed {
@@ -234,7 +235,12 @@ fn thread() -> ThreadId {
 }
 
 impl Bench {
+    /// Looks once.
     fn new() -> Self {
+        Self::looking_for(Duration::ZERO)
+    }
+
+    fn looking_for(settle_within: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = ManualClock::default();
         let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap();
@@ -258,7 +264,7 @@ impl Bench {
                 typed: true,
                 ..Policy::default()
             }),
-            settings: Settings::default(),
+            settings: Settings { settle_within, ..Settings::default() },
             stopping: tokio_util::sync::CancellationToken::new(),
         });
         Self { store, raw, engine, change, failures, clock, _folder: folder }
@@ -431,6 +437,68 @@ async fn a_request_that_did_not_happen_is_sent_again_a_few_times_and_no_more() {
         bench.advances().await;
     }
     assert_eq!((bench.action().await.status, bench.sent()), (Status::Unknown, 3));
+}
+
+/// Lets some time go by in steps of a second, and tells after how many seconds it was looked up, and how it ended.
+async fn looks(bench: &Bench) -> (Vec<u64>, Status) {
+    bench.hears("x").await;
+    bench.change.answers.lock().unwrap().push_back(no_answer());
+    bench.decides(Verdict::Approved, |_| ()).await;
+    let left = || bench.change.probes.lock().unwrap().len();
+    let (mut looks, mut there) = (Vec::new(), left());
+    for second in 1..=100 {
+        bench.clock.advance(Duration::from_secs(1));
+        while bench.advances().await {}
+        if left() < there {
+            looks.push(second);
+            there = left();
+        }
+    }
+    (looks, bench.action().await.status)
+}
+
+#[tokio::test]
+async fn what_is_quiet_is_looked_up_less_and_less_and_then_a_person_is_asked() {
+    let bench = Bench::looking_for(Duration::from_secs(60));
+    *bench.change.hurts_twice.lock().unwrap() = true;
+    bench.change.probes.lock().unwrap().extend(vec![Probed::DidNotHappen; 20]);
+    assert_eq!(looks(&bench).await, (vec![5, 7, 11, 19, 35, 60], Status::Unknown));
+    assert_eq!(bench.sent(), 1, "twice would hurt");
+}
+
+#[tokio::test]
+async fn what_may_be_repeated_is_repeated_when_it_was_quiet_long_enough() {
+    let bench = Bench::looking_for(Duration::from_secs(60));
+    bench.change.probes.lock().unwrap().extend(vec![Probed::DidNotHappen; 20]);
+    assert_eq!(looks(&bench).await, (vec![5, 7, 11, 19, 35, 60], Status::Done));
+    assert_eq!(bench.sent(), 2);
+}
+
+#[tokio::test]
+async fn a_platform_that_is_away_for_a_while_is_asked_again() {
+    let bench = Bench::looking_for(Duration::from_secs(60));
+    let happened = Outcome::Done { result: json!({}), summary: Text::from("It is so.") };
+    let away = Probed::CannotTell { evidence: "It is down.".into() };
+    bench.change.probes.lock().unwrap().extend([away.clone(), away, Probed::Happened(happened)]);
+    assert_eq!(looks(&bench).await, (vec![5, 7, 11], Status::Done));
+    assert_eq!(bench.sent(), 1);
+}
+
+#[tokio::test]
+async fn what_reads_otherwise_is_asked_about_at_once() {
+    let bench = Bench::looking_for(Duration::from_secs(60));
+    bench.change.probes.lock().unwrap().push_back(Probed::Otherwise { evidence: "It is elsewhere.".into() });
+    assert_eq!(looks(&bench).await, (vec![5], Status::Unknown));
+}
+
+#[tokio::test]
+async fn what_is_half_done_is_gone_on_with_even_if_twice_would_hurt() {
+    let bench = Bench::looking_for(Duration::from_secs(10));
+    *bench.change.hurts_twice.lock().unwrap() = true;
+    let half = Probed::Unfinished { evidence: "Half of it is there.".into() };
+    bench.change.probes.lock().unwrap().extend(vec![half; 20]);
+    assert_eq!(looks(&bench).await, (vec![5, 7, 10], Status::Done));
+    assert_eq!(bench.sent(), 2);
 }
 
 #[tokio::test]

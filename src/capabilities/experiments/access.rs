@@ -39,7 +39,7 @@ pub fn kind(error: &Error) -> ErrorKind {
         Error::Auth | Error::SignIn(google::Error::Refused { .. }) => ErrorKind::Auth,
         Error::SignIn(google::Error::Unreachable { .. }) => ErrorKind::Network,
         Error::Invalid { .. } => ErrorKind::Validation,
-        Error::Refused { .. } | Error::Faulted { .. } | Error::Decode { .. } => ErrorKind::Api,
+        Error::Refused { .. } | Error::Faulted { .. } | Error::Unclear { .. } | Error::Decode { .. } => ErrorKind::Api,
         Error::Unavailable { .. } | Error::NoAnswer { .. } => ErrorKind::Network,
     }
 }
@@ -53,6 +53,7 @@ pub fn read_failed(error: &Error) -> Reply {
         Error::NotFound { reason }
         | Error::Refused { reason }
         | Error::Faulted { reason }
+        | Error::Unclear { reason }
         | Error::Decode { reason } => refusals::platform_odd(reason),
         Error::Invalid { problems } => refusals::platform_odd(&problems.join("; ")),
     }

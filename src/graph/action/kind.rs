@@ -68,8 +68,13 @@ pub enum Performed {
 pub enum Probed {
     /// It did happen.
     Happened(Outcome),
-    /// It did not happen, and can be sent again.
+    /// Everything reads as before: it has not happened so far.
     DidNotHappen,
+    /// A part of it is there, and the rest reads as before: it can be gone on with.
+    Unfinished {
+        /// What is there, and what is not.
+        evidence: Text,
+    },
     /// It was read back, and is neither as it was nor as it was to be.
     Otherwise {
         /// What was read back.
@@ -87,10 +92,14 @@ pub enum Probed {
 pub enum Recovery {
     /// Send it again with the same key: the target recognises a repeat, or repeating changes nothing.
     Idempotent,
-    /// Read back, after the time a request can be in flight.
+    /// Read back, several times if need be: first when a request must have arrived, then at growing distances for as long
+    /// as the engine's `settle_within`.
     Probe {
-        /// How long a request may still arrive after it left.
+        /// How long a request may still arrive after it left, by the clocks of this side.
         in_flight: Duration,
+        /// Whether doing it twice leaves the same as doing it once. What is not repeatable is never sent again without an
+        /// answer: a person is asked.
+        repeatable: bool,
     },
     /// A person has to look.
     Ask,

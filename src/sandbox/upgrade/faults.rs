@@ -77,6 +77,12 @@ pub enum Kind {
         /// The wait before each 64 kB.
         pause_ms: u64,
     },
+    /// No answer comes while the server lives, and the request takes effect this long after it came. Only before the
+    /// effect.
+    Late {
+        /// How long, in milliseconds of the server's clock.
+        after_ms: u64,
+    },
 }
 
 impl Faults {

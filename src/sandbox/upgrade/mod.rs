@@ -17,6 +17,7 @@ mod assign;
 mod connection;
 mod failure;
 pub mod faults;
+mod late;
 pub mod ledger;
 mod routes;
 mod seed;
@@ -198,6 +199,7 @@ impl SandboxUpgrade {
 
     /// Every request so far, and whether it changed anything.
     pub fn ledger(&self) -> Vec<Entry> {
+        drop(self.shared.world()); // late requests whose moment has come are in it
         self.shared.ledger.entries()
     }
 
@@ -219,6 +221,17 @@ impl SandboxUpgrade {
     /// The next request gets no answer and has no effect.
     pub fn hangs_next(&self) {
         self.will(Fault { kind: Kind::Hang, when: When::BeforeEffect, only: None });
+    }
+
+    /// The next request whose `METHOD /path` contains `only` gets no answer, and takes effect so long after it came.
+    pub fn delays_next(&self, by: Duration, only: &str) {
+        let after_ms = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        self.will(Fault { kind: Kind::Late { after_ms }, when: When::BeforeEffect, only: Some(only.to_owned()) });
+    }
+
+    /// The next request whose `METHOD /path` contains `only` is answered with this status and JSON, and is made or not.
+    pub fn answers_next(&self, status: u16, body: Value, when: When, only: &str) {
+        self.will(Fault { kind: Kind::Answer { status, body }, when, only: Some(only.to_owned()) });
     }
 
     /// Queues a fault.

@@ -25,6 +25,7 @@ use super::{
     connection::{Door, Switch},
     failure::Failure,
     faults::{Down, Faults, Kind, When},
+    late::{Late, LateRequest},
     ledger::{Entry, Ledger},
     routes::{self, Call, Gate},
     seed,
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     world: Mutex<World>,
     faults: Mutex<Faults>,
     held: Mutex<Vec<(String, Held)>>,
+    late: Late,
     pub(crate) ledger: Ledger,
     pub(crate) stop: CancellationToken,
 }
@@ -69,6 +71,7 @@ impl Shared {
             ledger: Ledger::open(options.ledger_file.as_deref())?,
             options,
             world: Mutex::new(world),
+            late: Late::default(),
             faults: Mutex::default(),
             held: Mutex::default(),
             stop: CancellationToken::new(),
@@ -77,10 +80,20 @@ impl Shared {
         Ok(shared)
     }
 
-    /// The world, with the clock set.
+    /// The world, with the clock set and every late request made whose moment has come.
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         let mut world = self.world.lock().expect("no handler panics");
-        world.now = self.options.clock.now();
+        let now = self.options.clock.now();
+        for LateRequest { due, call, mut entry } in self.late.due(now) {
+            world.now = due;
+            let before = world.revision;
+            drop(respond(&mut world, &call, &self.options)); // nobody is there to hear it
+            entry.effect = world.revision != before;
+            entry.at = due.to_string();
+            self.saved(&world);
+            self.ledger.write(entry);
+        }
+        world.now = now;
         world
     }
 
@@ -222,6 +235,13 @@ async fn answer(
         Some(Down::Unavailable) => Some(Kind::Fail(503)),
         None => shared.faults().take(When::BeforeEffect, &method, &path),
     };
+    if let Some(Kind::Late { after_ms }) = early {
+        let due = shared.options.clock.now() + Duration::from_millis(after_ms);
+        if let Ok(call) = read(&head.headers, &entry, &path, head.uri.query(), &bytes) {
+            shared.late.hold(LateRequest { due, call, entry });
+        }
+        return spoil(&shared, &switch, Kind::Hang).await;
+    }
     if let Some(kind) = early {
         entry.status = status_of(&kind);
         shared.ledger.write(entry);
@@ -266,7 +286,7 @@ async fn answer(
 fn status_of(kind: &Kind) -> Option<u16> {
     match kind {
         Kind::Fail(status) | Kind::Answer { status, .. } | Kind::Flood { status, .. } => Some(*status),
-        Kind::Lose | Kind::Hang => None,
+        Kind::Lose | Kind::Hang | Kind::Late { .. } => None,
     }
 }
 
@@ -279,7 +299,7 @@ async fn spoil(shared: &Shared, switch: &Switch, kind: Kind) -> Response {
             let flood = flood::body(Duration::from_millis(pause_ms), shared.stop.clone());
             return (status_code(status), [(header::CONTENT_TYPE, "application/json")], flood).into_response();
         }
-        Kind::Hang => shared.stop.cancelled().await,
+        Kind::Hang | Kind::Late { .. } => shared.stop.cancelled().await,
         Kind::Lose => {}
     }
     switch.cut();

@@ -14,6 +14,9 @@ use super::{
 };
 use crate::services::http::{Answer, Lost};
 
+/// What a server says that is asked too often.
+const TOO_MANY: &str = "too many requests";
+
 /// Whether a call changes something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -47,10 +50,14 @@ pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, 
         Kind::Read => Error::Unavailable { reason: format!("status {}", status.as_u16()) },
         Kind::Write => Error::NoAnswer { reason: format!("it answered {}", status.as_u16()) },
     };
+    let too_many = || match kind {
+        Kind::Read => Error::Unavailable { reason: TOO_MANY.into() },
+        Kind::Write => Error::Refused { reason: TOO_MANY.into() },
+    };
     let Some(body) = json else {
         return Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Error::Auth,
-            StatusCode::TOO_MANY_REQUESTS => Error::Unavailable { reason: "too many requests".into() },
+            StatusCode::TOO_MANY_REQUESTS => too_many(),
             _ if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => gateway(),
             _ => Error::Refused {
                 reason: format!(
@@ -64,7 +71,7 @@ pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, 
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Error::Auth,
         StatusCode::NOT_FOUND => Error::NotFound { reason: reason(&body) },
         StatusCode::BAD_REQUEST => Error::Invalid { problems: problems(&body) },
-        StatusCode::TOO_MANY_REQUESTS => Error::Unavailable { reason: "too many requests".into() },
+        StatusCode::TOO_MANY_REQUESTS => too_many(),
         StatusCode::REQUEST_TIMEOUT => gateway(),
         StatusCode::INTERNAL_SERVER_ERROR if body["type"] == "Condition not found" => {
             Error::Refused { reason: reason(&body) }
@@ -86,11 +93,11 @@ pub fn unanswered(kind: Kind, lost: Lost) -> Error {
     }
 }
 
-/// What it means that a success cannot be read. A change was made then, but which one has to be read back.
+/// What it means that a success cannot be read. Whether a change was made then has to be read back.
 pub fn unreadable(kind: Kind, why: &str) -> Error {
     match kind {
         Kind::Read => Error::Decode { reason: why.to_owned() },
-        Kind::Write => Error::NoAnswer { reason: format!("its answer could not be read ({why})") },
+        Kind::Write => Error::Unclear { reason: format!("its answer could not be read ({why})") },
     }
 }
 
@@ -262,7 +269,9 @@ mod tests {
         let answered = |kind, body: &[u8]| {
             understand::<String>(kind, Answer { status: StatusCode::OK, body: body.to_vec(), request_id: None })
         };
-        assert!(matches!(answered(Kind::Write, b"<html>"), Err(Error::NoAnswer { .. })));
+        for body in [&b"<html>"[..], b"", b"null", b"{}", b"[]"] {
+            assert!(matches!(answered(Kind::Write, body), Err(Error::Unclear { .. })));
+        }
         let Err(Error::Decode { reason }) = answered(Kind::Read, b"<html>") else { panic!("that is a page") };
         assert_eq!(reason, "not JSON");
         let Err(Error::Decode { reason }) = answered(Kind::Read, b"[1]") else { panic!("that is no text") };

@@ -3,9 +3,8 @@
 //! Reads are repeated a few times when the platform cannot be reached; changes are sent once, whatever happens, each on a
 //! connection of its own and under the permit of the work it is part of ([`crate::permit`]). The platform knows no
 //! conditional requests and no idempotency keys: the id that a creation chooses comes closest, and sending it twice
-//! doubles what it holds. The
-//! answers to changes are read leniently: a change that happened is not turned into an error by an odd answer, it becomes
-//! [`Error::NoAnswer`] and is read back.
+//! doubles what it holds. The answer to a change counts only as far as it tells of that change: what tells of something
+//! else, or cannot be read, is [`Error::Unclear`], and is read back.
 
 use std::sync::{Arc, Mutex};
 
@@ -189,7 +188,11 @@ impl UpgradeClient {
     /// [`Error::NotFound`] if there is none of that id.
     pub async fn single(&self, id: ExperimentId) -> Result<Experiment, Error> {
         let path = format!("/experiments/single/{id}");
-        experiment(Kind::Read, self.read(Method::GET, &path, As::Admin, None).await?)
+        let experiment = experiment(Kind::Read, self.read(Method::GET, &path, As::Admin, None).await?)?;
+        match experiment.view.id == id {
+            true => Ok(experiment),
+            false => Err(Error::Decode { reason: ANOTHER.to_owned() }),
+        }
     }
 
     /// The conditions of one experiment, in order.
@@ -214,7 +217,9 @@ impl UpgradeClient {
     /// [`Error::Invalid`] with everything that is wrong with the body.
     pub async fn create(&self, body: &Value) -> Result<Experiment, Error> {
         let answer = self.write(Method::POST, "/experiments", As::Admin, Some(body)).await;
-        experiment(Kind::Write, self.explained(answer, body).await?)
+        let created = experiment(Kind::Write, self.explained(answer, body).await?)?;
+        told(json!(created.view.id) == body["id"] || body["id"].is_null(), ANOTHER)?;
+        Ok(created)
     }
 
     /// Replaces an experiment by `body`, which must be whole: read, edited, sent back.
@@ -225,7 +230,9 @@ impl UpgradeClient {
     pub async fn update(&self, id: ExperimentId, body: &Value) -> Result<Experiment, Error> {
         let answer = self.write(Method::PUT, &format!("/experiments/{id}"), As::Admin, Some(body)).await;
         let answer = self.explained(answer, body).await;
-        experiment(Kind::Write, self.or_missing(id, answer).await?)
+        let updated = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
+        told(updated.view.id == id, ANOTHER)?;
+        Ok(updated)
     }
 
     /// Adds an inclusion or exclusion list. From 6.3 on; the server does not check `list`.
@@ -276,7 +283,11 @@ impl UpgradeClient {
             body["scheduleDate"] = json!(date);
         }
         let answer = self.write(Method::POST, "/experiments/state", As::Admin, Some(&body)).await;
-        experiment(Kind::Write, self.or_missing(id, answer).await?)
+        let moved = experiment(Kind::Write, self.or_missing(id, answer).await?)?;
+        told(moved.view.id == id, ANOTHER)?;
+        told(moved.view.state == state, "it answered with another status")?;
+        told(start_on.is_none() || moved.view.start_on.as_deref() == start_on, "it answered with another start")?;
+        Ok(moved)
     }
 
     /// Deletes an experiment with all its enrolments.
@@ -285,7 +296,9 @@ impl UpgradeClient {
     ///
     /// [`Error::NotFound`] if there is none of that id.
     pub async fn delete(&self, id: ExperimentId) -> Result<(), Error> {
-        self.write(Method::DELETE, &format!("/experiments/{id}"), As::Admin, None).await.map(|_| ())
+        let answer = self.write(Method::DELETE, &format!("/experiments/{id}"), As::Admin, None).await?;
+        let deleted = answer.as_array().is_some_and(|rows| rows.iter().any(|row| row["id"] == json!(id)));
+        told(deleted, "its answer does not name the experiment")
     }
 
     /// How many take part, for each of several experiments.
@@ -316,7 +329,10 @@ impl UpgradeClient {
     /// [`Error`], as for every change.
     pub async fn init_user(&self, user: &str, introduction: &Introduction) -> Result<(), Error> {
         let body = json!(introduction);
-        self.write(Method::POST, "/v6/init", As::User(user), Some(&body)).await.map(|_| ())
+        let answer = self.write(Method::POST, "/v6/init", As::User(user), Some(&body)).await?;
+        told(answer["id"] == user, "its answer does not name the user")?;
+        let stored: Introduction = decode(Kind::Write, answer)?;
+        told(introduction.is_part_of(&stored), "it answered with other groups")
     }
 
     /// What each decision point of a context gives a participant. Asking does not enrol.
@@ -335,7 +351,9 @@ impl UpgradeClient {
     /// [`Error::NotFound`] if the participant is not known, or the experiment does not own the point.
     pub async fn mark(&self, user: &str, mark: &Mark) -> Result<Marked, Error> {
         let answer = self.write(Method::POST, "/v6/mark", As::User(user), Some(&json!(mark))).await?;
-        decode(Kind::Write, answer)
+        let marked: Marked = decode(Kind::Write, answer)?;
+        told(marked.is_of(user, mark), "it answered about another visit")?;
+        Ok(marked)
     }
 
     /// Who is enrolled in an experiment, and in which condition. Reads every enrolment on the platform: for rare use.
@@ -423,7 +441,14 @@ impl UpgradeClient {
         let signed = async {
             let token = self.sign_in.token().await?;
             match call(token.clone()).await {
-                // Refused at the door: nothing happened, so a change may be sent once more as well.
+                // The next call has the new token. This one is not sent again: a refusal is no evidence that nothing
+                // happened, and the read before it was signed with the same token.
+                Err(Error::Auth) if kind == Kind::Write => {
+                    if let Err(error) = self.sign_in.instead_of(token.as_ref()).await {
+                        tracing::warn!(%error, "Cannot replace a token that was refused");
+                    }
+                    Err(Error::Auth)
+                }
                 Err(Error::Auth) => match self.sign_in.instead_of(token.as_ref()).await? {
                     None => Err(Error::Auth),
                     other => call(other).await,
@@ -478,6 +503,14 @@ impl UpgradeClient {
 /// Whether a read that failed like this may succeed a moment later.
 fn may_pass(error: &Error) -> bool {
     matches!(error, Error::Unavailable { .. } | Error::Faulted { .. })
+}
+
+/// What is wrong with an answer about another experiment than the one that was named.
+const ANOTHER: &str = "it answered about another experiment";
+
+/// Nothing, if an answer tells of the change that was asked for.
+fn told(so: bool, instead: &str) -> Result<(), Error> {
+    if so { Ok(()) } else { Err(Error::Unclear { reason: instead.to_owned() }) }
 }
 
 fn experiment(kind: Kind, body: Value) -> Result<Experiment, Error> {

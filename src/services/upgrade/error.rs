@@ -4,28 +4,31 @@ use crate::services::google;
 
 /// Why a call to UpGrade has no plain answer.
 ///
+/// An answer is what somebody said, and not always what is so: a refusal can come from something in front of the server,
+/// after the change was made. Only [`Error::SignIn`] and [`Error::Unavailable`] are known not to have changed anything.
+///
 /// No variant carries what was sent: the server echoes requests in its errors, and they name participants.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// What was named does not exist. Nothing changed.
+    /// It answers that what was named does not exist.
     #[error("not found: {reason}")]
     NotFound {
         /// The server's words, shortened.
         reason: String,
     },
-    /// Our token, or the lack of one, is not accepted. Nothing changed.
+    /// It answers that our token, or the lack of one, is not accepted.
     #[error("UpGrade does not accept our credentials")]
     Auth,
     /// There is no token to sign in with. Nothing was sent.
     #[error("cannot sign in to UpGrade: {0}")]
     SignIn(google::Error),
-    /// What was sent is not valid. Nothing changed.
+    /// It answers that what was sent is not valid.
     #[error("UpGrade finds the request invalid: {}", problems.join("; "))]
     Invalid {
         /// One by one what is wrong with it.
         problems: Vec<String>,
     },
-    /// The server understood and said no. Nothing changed.
+    /// It answers no.
     #[error("UpGrade refused: {reason}")]
     Refused {
         /// The server's words, shortened.
@@ -44,6 +47,14 @@ pub enum Error {
     #[error("UpGrade does not answer: {reason}")]
     Unavailable {
         /// What was seen.
+        reason: String,
+    },
+    /// A change was answered as made, but its answer does not say so: it cannot be read, or tells of something else.
+    ///
+    /// Nothing is in flight any more, so reading back shows what there is.
+    #[error("UpGrade's answer does not say that the change was made ({reason})")]
+    Unclear {
+        /// What it says instead.
         reason: String,
     },
     /// A change was sent and its outcome is not known. It may still be in flight.

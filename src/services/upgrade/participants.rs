@@ -1,21 +1,32 @@
 //! Participants: who they are, what they are given, that they were there, and how many they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::experiment::ExperimentId;
 
 /// Introduces a user. What is left out keeps its stored value; what is given replaces the whole map.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Introduction {
     /// All memberships by type.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<BTreeMap<String, Vec<String>>>,
     /// For each type the group the user acts in now.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_group: Option<BTreeMap<String, String>>,
+}
+
+impl Introduction {
+    /// Whether all that it gives is `stored`; groups of a type may come in another order.
+    pub fn is_part_of(&self, stored: &Self) -> bool {
+        let sets = |groups: &BTreeMap<String, Vec<String>>| -> BTreeMap<String, BTreeSet<String>> {
+            groups.iter().map(|(kind, ids)| (kind.clone(), ids.iter().cloned().collect())).collect()
+        };
+        let groups = self.group.as_ref().is_none_or(|own| stored.group.as_ref().map(sets) == Some(sets(own)));
+        groups && self.working_group.as_ref().is_none_or(|own| stored.working_group.as_ref() == Some(own))
+    }
 }
 
 /// What one decision point gives a user. No entry at all: the application shows its default.
@@ -129,6 +140,26 @@ pub struct Marked {
     /// The experiment that owns the point, if any does.
     #[serde(default)]
     pub experiment_id: Option<ExperimentId>,
+    /// Who was there.
+    #[serde(default)]
+    pub user_id: Option<String>,
+    /// The broader place.
+    #[serde(default)]
+    pub site: Option<String>,
+    /// The thing within it.
+    #[serde(default)]
+    pub target: Option<String>,
+}
+
+impl Marked {
+    /// Whether it tells of this visit.
+    pub fn is_of(&self, user: &str, mark: &Mark) -> bool {
+        let named = mark.data.assigned_condition.as_ref().and_then(|given| given.experiment_id);
+        self.user_id.as_deref() == Some(user)
+            && self.site.as_deref() == Some(&mark.data.site)
+            && self.target.as_deref() == Some(&mark.data.target)
+            && named.is_none_or(|named| self.experiment_id == Some(named))
+    }
 }
 
 /// Somebody who takes part, as the platform's own check tells it.

@@ -17,6 +17,7 @@ mod several_requests;
 mod testing;
 mod tools;
 mod trouble;
+mod truth;
 
 use std::{sync::Arc, time::Duration};
 

@@ -60,7 +60,7 @@ async fn asking_tells_what_a_known_user_gets_and_enrols_nobody() {
         let record = bench.approved("get_decision_point_assignments", asked.clone()).await;
         assert_eq!(
             failure(bench.performs(&record).await),
-            "UpGrade does not know the user student-1 yet, so nothing was changed. Initialise the user first."
+            "UpGrade does not know the user student-1 yet. Initialise the user first."
         );
         bench.does("init_experiment_user", json!({ "user": "student-1" })).await;
         assert_eq!(

@@ -54,7 +54,7 @@ async fn to_the_end(bench: &Bench, name: &str, parameters: Value) -> Outcome {
             Performed::Ended(outcome) => return outcome,
             Performed::NoAnswer { .. } => match bench.action(name).probe(&record).await {
                 Probed::Happened(outcome) => return outcome,
-                Probed::DidNotHappen => {}
+                Probed::DidNotHappen | Probed::Unfinished { .. } => {}
                 Probed::Otherwise { evidence } | Probed::CannotTell { evidence } => panic!("{}", evidence.words()),
             },
         }

@@ -179,6 +179,7 @@ pub(super) async fn table(case: Case) -> String {
     let set = case.settings;
     let settings = Box::new(move |config: &mut Config| {
         config.upgrade.timeout = Duration::from_secs(1);
+        config.upgrade.settle_within = Duration::from_secs(1);
         set(config);
     });
     let mut bot = TestBot::with(Setup { settings, ..Setup::default() }).await;

@@ -24,7 +24,11 @@ async fn unknown(bot: &TestBot) -> Thread<'_> {
 }
 
 async fn impatient() -> TestBot {
-    TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_secs(1)).await
+    TestBot::with_settings(|config| {
+        config.upgrade.timeout = Duration::from_secs(1);
+        config.upgrade.settle_within = Duration::from_secs(1);
+    })
+    .await
 }
 
 /// The last word about it, and its buttons.
@@ -121,6 +125,7 @@ async fn what_is_given_up_says_by_whom() {
 async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
     let bot = TestBot::with_settings(|config| {
         config.upgrade.timeout = Duration::from_secs(1);
+        config.upgrade.settle_within = Duration::from_secs(1);
         config.approvals.approvers = vec!["U1".to_owned(), "U2".to_owned()];
         config.approvals.own_request = false;
     })

@@ -6,7 +6,7 @@ use countersign::{
     clock::ManualClock,
     sandbox::{
         google::{Mood, SandboxGoogle},
-        upgrade::{Options, SandboxUpgrade, Version},
+        upgrade::{Options, SandboxUpgrade, Version, faults::When},
     },
     services::{
         google::{self, ServiceAccount},
@@ -77,13 +77,21 @@ async fn twenty_calls_at_once_sign_in_once() {
 }
 
 #[tokio::test]
-async fn a_token_refused_before_its_time_is_replaced_once_and_the_change_is_made_once() {
+async fn a_token_refused_before_its_time_is_replaced_once_and_the_change_is_not_sent_again() {
     let world = World::start().await;
     let id = world.upgrade.has("Math Hints", "inactive").parse().unwrap();
     world.client.names().await.unwrap();
     world.google.tokens().revoke();
+    assert_eq!(world.client.set_state(id, Status::Enrolling, None).await, Err(Error::Auth), "it is looked up first");
+    assert_eq!((world.minted(), world.upgrade.effects().len()), (2, 0));
     world.client.set_state(id, Status::Enrolling, None).await.unwrap();
     assert_eq!((world.minted(), world.upgrade.effects().len()), (2, 1));
+
+    // A refusal that is not true: the change was made.
+    let no = serde_json::json!({ "message": "Authorization is required" });
+    world.upgrade.answers_next(401, no, When::AfterEffect, "DELETE");
+    assert_eq!(world.client.delete(id).await, Err(Error::Auth));
+    assert_eq!(world.upgrade.ledger().iter().filter(|entry| entry.method == "DELETE").count(), 1);
 
     // Whom the platform does not know does not ask Google for ever.
     world.google.tokens_live(Duration::ZERO);

@@ -13,6 +13,7 @@ mod details;
 mod flows;
 mod home;
 mod knowledge;
+mod late;
 mod lookups;
 mod names;
 mod notebook;

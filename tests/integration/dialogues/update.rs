@@ -139,10 +139,10 @@ async fn a_participant_is_introduced_asked_about_and_marked() {
     *Context*  `mathstream`
     Asking does not enrol anybody.
     Approved by @ana · ‹time›
-    ❌ UpGrade does not know the user `student-1` yet, so nothing was changed. Initialise the user first.
+    ❌ UpGrade does not know the user `student-1` yet. Initialise the user first.
     Asked by @ana · digest `‹id›`
     ---
-    @ana *Ask what “student-1” gets* did not work. UpGrade does not know the user `student-1` yet, so nothing was changed. Initialise the user first.
+    @ana *Ask what “student-1” gets* did not work. UpGrade does not know the user `student-1` yet. Initialise the user first.
     ");
 
     thread

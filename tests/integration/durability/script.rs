@@ -138,6 +138,7 @@ impl World {
             ("COUNTERSIGN__SLACK__CONNECTIONS", "1"),
             ("COUNTERSIGN__SLACK__RATE_LIMITS", "false"),
             ("COUNTERSIGN__UPGRADE__TIMEOUT", "1s"),
+            ("COUNTERSIGN__UPGRADE__SETTLE_WITHIN", "1s"),
             ("COUNTERSIGN__WORKERS__LEASE", "1s"),
             ("COUNTERSIGN__WORKERS__SWEEP_EVERY", "50ms"),
             // Nothing takes long here; a status line would come and go by chance.

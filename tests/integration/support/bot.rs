@@ -93,7 +93,8 @@ impl TestBot {
             options.scopes = manifest_scopes();
         }
         let slack = SandboxSlack::start(options).await.unwrap();
-        let upgrade = SandboxUpgrade::start(setup.upgrade).await.unwrap();
+        let same_time = upgrade::Options { clock: Arc::new(clock.clone()), ..setup.upgrade };
+        let upgrade = SandboxUpgrade::start(same_time).await.unwrap();
         let mut config = Config::load(None, &Default::default()).unwrap();
         config.server.port = 0;
         config.slack.api_url = slack.api_url();

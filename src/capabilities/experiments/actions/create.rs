@@ -20,11 +20,10 @@ use super::{
     design::{self, MeantPoint, PlannedCondition, PlannedPoint},
     done, ended_badly, factorial, failed, given,
     lists::{self, Members},
-    missing, moment,
+    looked_up, missing, moment, not_sent,
     plan::Plan,
     stored, stratified,
     surroundings::Surroundings,
-    unread,
 };
 use crate::{
     capabilities::experiments::{
@@ -43,7 +42,7 @@ use crate::{
         client::UpgradeClient,
         context::ContextMetadata,
         error::Error,
-        experiment::{Ending, ExperimentId},
+        experiment::{Ending, Experiment, ExperimentId},
         version::Version,
     },
 };
@@ -205,25 +204,26 @@ impl ActionKind for CreateExperiment {
         let window = Window::open(&self.0);
         let version = match self.0.version().await {
             Ok(version) => version,
-            Err(error) => return Performed::Ended(unread(&error)),
+            Err(error) => return not_sent(record, &error),
         };
-        match self.0.single(plan.id).await {
-            Ok(_) => {} // an earlier attempt arrived after all
-            Err(Error::NotFound { .. }) => {
-                if let Err(error) = self.0.create(&plan.body(&version)).await {
-                    return ended_badly(self, record, error).await;
-                }
-            }
-            Err(error) => return Performed::Ended(unread(&error)),
-        }
-        match self.complete(&plan, &version, &window).await {
-            Ok(()) => Performed::Ended(done(record, plan.result())),
+        let created = match self.0.single(plan.id).await {
+            Ok(there) => there, // an earlier attempt arrived after all
+            Err(Error::NotFound { .. }) => match self.0.create(&plan.body(&version)).await {
+                Ok(created) => created,
+                Err(error) => return ended_badly(self, record, error).await,
+            },
+            Err(error) => return not_sent(record, &error),
+        };
+        match self.complete(&plan, &version, &window, created).await {
+            Ok(Some(now)) if plan.is_all_in(&now.view) => Performed::Ended(done(record, plan.result())),
+            Ok(_) => looked_up(self, record, "its answer did not say that all of it was done".to_owned()).await,
             Err(Error::NoAnswer { reason }) => Performed::NoAnswer { detail: reason },
+            Err(Error::Unclear { reason }) => looked_up(self, record, reason).await,
             Err(error) => Performed::Ended(match self.0.single(plan.id).await {
-                Ok(now) if plan.lacking(&now.view).is_empty() => done(record, plan.result()),
+                Ok(now) if plan.is_all_in(&now.view) => done(record, plan.result()),
                 Ok(now) => {
-                    let summary =
-                        outcomes::created_in_part(&plan.name, &plan.lacking(&now.view), &outcomes::part_failed(&error));
+                    let lacking = [plan.differing(&now.view), plan.lacking(&now.view)].concat();
+                    let summary = outcomes::created_in_part(&plan.name, &lacking, &outcomes::part_failed(&error));
                     failed(access::kind(&error), summary)
                 }
                 Err(unread) => Outcome::Unknown { summary: outcomes::cannot_read_back(&unread.to_string()) },
@@ -232,7 +232,8 @@ impl ActionKind for CreateExperiment {
     }
 
     fn recovery(&self) -> Recovery {
-        Recovery::Probe { in_flight: Window::in_flight(&self.0) }
+        // The same id once more doubles the conditions.
+        Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: false }
     }
 
     /// If it is there but not all that belongs to it, it is gone on with: nothing is created twice.
@@ -241,8 +242,11 @@ impl ActionKind for CreateExperiment {
             return Probed::CannotTell { evidence: outcomes::unreadable_record() };
         };
         match self.0.single(plan.id).await {
-            Ok(now) if plan.lacking(&now.view).is_empty() => Probed::Happened(done(record, plan.result())),
-            Ok(_) => Probed::DidNotHappen,
+            Ok(now) => match (plan.differing(&now.view).as_slice(), plan.lacking(&now.view).as_slice()) {
+                ([], []) => Probed::Happened(done(record, plan.result())),
+                ([], lacking) => Probed::Unfinished { evidence: outcomes::created_so_far(&plan.name, lacking) },
+                (differing, _) => Probed::Otherwise { evidence: outcomes::created_otherwise(&plan.name, differing) },
+            },
             Err(Error::NotFound { .. }) => Probed::DidNotHappen,
             Err(error) => cannot_read_back(&error),
         }
@@ -251,12 +255,23 @@ impl ActionKind for CreateExperiment {
 
 impl CreateExperiment {
     /// Whatever belongs to it and is not there yet: the rule for afterwards, then who takes part, then who stays out.
-    async fn complete(&self, plan: &Plan, version: &Version, window: &Window) -> Result<(), Error> {
+    /// Returns how it reads, if nothing had to be sent.
+    async fn complete(
+        &self,
+        plan: &Plan,
+        version: &Version,
+        window: &Window,
+        created: Experiment,
+    ) -> Result<Option<Experiment>, Error> {
         if version.is_below_6_3() && plan.post_rule == "continue" {
-            return Ok(()); // the request that created it said everything
+            return Ok(Some(created)); // the request that created it said everything
         }
         let experiment = self.0.single(plan.id).await.map_err(later)?;
-        if let Some(body) = plan.afterwards(&experiment) {
+        let afterwards = plan.afterwards(&experiment);
+        if afterwards.is_none() && (version.is_below_6_3() || plan.lists().next().is_none()) {
+            return Ok(Some(experiment));
+        }
+        if let Some(body) = afterwards {
             window.is_open()?;
             self.0.update(plan.id, &design::with_lists_for(version, body)).await?;
         }
@@ -265,7 +280,7 @@ impl CreateExperiment {
                 lists::settle(&self.0, window, &experiment.view, side, members).await?;
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    cannot_read_back, changed::changed, done, ended_badly, expects::Expects, fact, failed, given, in_flight, stored,
-    surroundings::Reach, unread,
+    cannot_read_back, changed::changed, done, ended_badly, expects::Expects, fact, failed, given, in_flight, is_gone,
+    stored, surroundings::Reach, unread,
 };
 use crate::{
     capabilities::experiments::{
@@ -111,15 +111,18 @@ impl ActionKind for DeleteExperiment {
         };
         match self.0.delete(deletion.experiment).await {
             Ok(()) => Performed::Ended(done(record, result(&deletion))),
-            Err(Error::NotFound { .. }) => {
-                Performed::Ended(failed(ErrorKind::NotFound, outcomes::gone(&deletion.experiment_name)))
-            }
-            Err(error) => ended_badly(self, record, error).await,
+            // Whoever else may have deleted it cannot be told from this request.
+            Err(error) => match is_gone(&self.0, deletion.experiment, &error).await {
+                true => {
+                    Performed::Ended(failed(ErrorKind::NotFound, outcomes::gone_already(&deletion.experiment_name)))
+                }
+                false => ended_badly(self, record, error).await,
+            },
         }
     }
 
     fn recovery(&self) -> Recovery {
-        Recovery::Probe { in_flight: in_flight(&self.0) }
+        Recovery::Probe { in_flight: in_flight(&self.0), repeatable: false }
     }
 
     async fn probe(&self, record: &ActionRecord) -> Probed {
@@ -128,7 +131,20 @@ impl ActionKind for DeleteExperiment {
         };
         match self.0.single(deletion.experiment).await {
             Ok(_) => Probed::DidNotHappen,
-            Err(Error::NotFound { .. }) => Probed::Happened(done(record, result(&deletion))),
+            Err(Error::NotFound { .. }) => self.confirmed(record, &deletion).await,
+            Err(error) => cannot_read_back(&error),
+        }
+    }
+}
+
+impl DeleteExperiment {
+    /// Whether an experiment that is not found is not listed either: one answer alone is no evidence for the end of it.
+    async fn confirmed(&self, record: &ActionRecord, deletion: &Deletion) -> Probed {
+        match self.0.names().await {
+            Ok(names) if names.iter().any(|named| named.id == deletion.experiment) => {
+                Probed::CannotTell { evidence: outcomes::listed_but_not_found(&deletion.experiment_name) }
+            }
+            Ok(_) => Probed::Happened(done(record, result(deletion))),
             Err(error) => cannot_read_back(&error),
         }
     }

@@ -329,14 +329,14 @@ impl Field {
 }
 
 /// Unit and group are one thing to people: `individual`, `group classId`.
-fn unit(unit: &str, group: Option<&str>) -> Value {
+pub(super) fn unit(unit: &str, group: Option<&str>) -> Value {
     match group.filter(|_| unit == "group") {
         Some(group) => json!(format!("{unit} {group}")),
         None => json!(unit),
     }
 }
 
-fn point(site: &str, target: &str, excludes: bool) -> Value {
+pub(super) fn point(site: &str, target: &str, excludes: bool) -> Value {
     json!({ "site": site, "target": target, "exclude_if_reached": excludes })
 }
 

@@ -3,9 +3,9 @@
 //! An action's `prepare` reads and makes a card; `perform` sends one request; `probe` reads back. What they share is
 //! here: the stored parameters as a type, and the translation of the client's errors into an end.
 //!
-//! A fault of the server's code (500 with an error as JSON) says that the request was worked on and is no longer in
-//! flight, but not how far it got. So the action is read back on the spot: if nothing changed that is a failure with
-//! evidence, and if the change is there it is done.
+//! An answer is what somebody said. A success counts as far as it tells of the change that was asked for; a refusal may come
+//! from something in front of the platform, or after the change was made. So whatever is not told is read back on the spot,
+//! and only what was read is claimed: [`looked_up`] after a success, [`ended_badly`] after everything else.
 
 pub mod assign;
 pub mod create;
@@ -37,9 +37,9 @@ use serde_json::Value;
 
 use super::{access, replies::outcomes};
 use crate::{
-    graph::action::{ActionKind, ActionRecord, ErrorKind, MissingParameter, Outcome, Performed, Probed},
+    graph::action::{ActionKind, ActionRecord, ErrorKind, MissingParameter, Outcome, Performed, Probed, Recovery},
     reply::{Fact, Text},
-    services::upgrade::{client::UpgradeClient, error::Error},
+    services::upgrade::{client::UpgradeClient, error::Error, experiment::ExperimentId},
 };
 
 /// The stored parameters as a type.
@@ -58,37 +58,53 @@ fn done(record: &ActionRecord, result: Value) -> Outcome {
     Outcome::Done { result, summary: Text::from(record.card.done.as_str()) }
 }
 
-/// A read before or after a change failed; nothing was sent.
+/// A read before a change failed; nothing was sent.
 pub(super) fn unread(error: &Error) -> Outcome {
-    failed(access::kind(error), not_done(error))
-}
-
-/// Why nothing was changed.
-pub(super) fn not_done(error: &Error) -> Text {
-    match error {
-        Error::NotFound { reason } => outcomes::not_found(reason),
-        Error::Auth => outcomes::not_accepted(),
-        Error::SignIn(error) => outcomes::cannot_sign_in(error),
-        Error::Invalid { problems } => outcomes::invalid(problems),
-        Error::Refused { reason } => outcomes::refused(reason),
-        Error::Faulted { reason } => outcomes::tripped(reason),
-        Error::Decode { reason } => outcomes::odd(reason),
-        Error::Unavailable { reason } | Error::NoAnswer { reason } => outcomes::down(reason),
-    }
+    failed(access::kind(error), outcomes::not_done(error))
 }
 
 /// How a change ended that the client reports as an error.
 pub(super) async fn ended_badly(action: &dyn ActionKind, record: &ActionRecord, error: Error) -> Performed {
     match error {
         Error::NoAnswer { reason } => Performed::NoAnswer { detail: reason },
-        Error::Faulted { reason } => Performed::Ended(match action.probe(record).await {
-            Probed::Happened(outcome) => outcome,
-            Probed::DidNotHappen => failed(ErrorKind::Api, outcomes::faulted(&reason)),
-            Probed::Otherwise { .. } | Probed::CannotTell { .. } => {
-                Outcome::Unknown { summary: outcomes::faulted_and_open(&reason) }
-            }
-        }),
-        error => Performed::Ended(failed(access::kind(&error), not_done(&error))),
+        Error::Unclear { reason } => looked_up(action, record, reason).await,
+        error @ (Error::Unavailable { .. } | Error::SignIn(_)) => not_sent(record, &error),
+        error => Performed::Ended(after_a_refusal(action, record, &error).await),
+    }
+}
+
+/// The request did not leave. If an earlier one did, that is still to be settled.
+pub(super) fn not_sent(record: &ActionRecord, error: &Error) -> Performed {
+    match record.sends {
+        0 | 1 => Performed::Ended(unread(error)),
+        _ => Performed::NoAnswer { detail: "UpGrade could not be reached".to_owned() },
+    }
+}
+
+/// Reads back a change whose answer does not say that it was made. What cannot be seen yet is looked for again later.
+async fn looked_up(action: &dyn ActionKind, record: &ActionRecord, instead: String) -> Performed {
+    match action.probe(record).await {
+        Probed::Happened(outcome) => Performed::Ended(outcome),
+        _ => Performed::NoAnswer { detail: instead },
+    }
+}
+
+/// What can be said of a change that was refused: what reading back shows.
+async fn after_a_refusal(action: &dyn ActionKind, record: &ActionRecord, error: &Error) -> Outcome {
+    let kind = access::kind(error);
+    if action.recovery() == Recovery::Idempotent {
+        return failed(kind, outcomes::not_looked_up(error)); // there is nothing to read back
+    }
+    match action.probe(record).await {
+        Probed::Happened(Outcome::Done { result, summary }) => {
+            Outcome::Done { result, summary: outcomes::done_all_the_same(summary, error) }
+        }
+        Probed::Happened(outcome) => outcome,
+        Probed::DidNotHappen => failed(kind, outcomes::refused_and_looked(error)),
+        Probed::Unfinished { evidence } => failed(kind, outcomes::refused_in_part(error, evidence)),
+        Probed::Otherwise { evidence } | Probed::CannotTell { evidence } => {
+            Outcome::Unknown { summary: outcomes::refused_and_open(error, evidence) }
+        }
     }
 }
 
@@ -99,6 +115,11 @@ fn cannot_read_back(error: &Error) -> Probed {
         error => error.to_string(),
     };
     Probed::CannotTell { evidence: outcomes::cannot_read_back(&reason) }
+}
+
+/// Whether an experiment that a change did not find is gone: the change is not the only one who says so.
+async fn is_gone(client: &UpgradeClient, id: ExperimentId, error: &Error) -> bool {
+    matches!(error, Error::NotFound { .. }) && matches!(client.single(id).await, Err(Error::NotFound { .. }))
 }
 
 /// How long a request may still arrive after it left: the client gives up before.

@@ -10,6 +10,7 @@ use super::{
     expects::Expects,
     fact,
     factorial::{self, PlannedFactor},
+    fields::{self, Field},
     lists,
     lists::Members,
     moment,
@@ -179,6 +180,33 @@ impl Plan {
             design::write_post_rule(&mut body, &self.post_rule);
             body
         })
+    }
+
+    /// Whether all of it is there, as it was to be.
+    pub(super) fn is_all_in(&self, view: &View) -> bool {
+        self.differing(view).is_empty() && self.lacking(view).is_empty()
+    }
+
+    /// What reads otherwise than it was to, of what the request that creates it says.
+    pub(super) fn differing(&self, view: &View) -> Vec<&'static str> {
+        let state = if self.start_on.is_some() { Status::Scheduled } else { Status::Inactive };
+        let conditions: Vec<_> =
+            self.conditions.iter().map(|c| json!({ "code": c.code, "weight": summary::as_shown(c.weight) })).collect();
+        let points: Vec<_> =
+            self.decision_points.iter().map(|p| fields::point(&p.site, &p.target, p.exclude_if_reached)).collect();
+        let reads = |field: Field, planned: Value| fields::same(&field.read(view), &planned);
+        let all = [
+            ("name", view.name == self.name),
+            ("context", view.context().eq_ignore_ascii_case(&self.context)),
+            ("status", view.state == state),
+            ("start", self.start_on.is_none() || view.start_on == self.start_on),
+            ("conditions", reads(Field::Conditions, json!(conditions))),
+            ("decision points", reads(Field::DecisionPoints, json!(points))),
+            ("assignment unit", reads(Field::Unit, fields::unit(&self.unit, self.group.as_deref()))),
+            ("consistency rule", self.consistency.is_none() || view.consistency_rule == self.consistency),
+            ("filter mode", view.filter_mode == self.filter_mode),
+        ];
+        all.into_iter().filter(|(_, same)| !same).map(|(label, _)| label).collect()
     }
 
     /// What is still missing of it, as it reads.

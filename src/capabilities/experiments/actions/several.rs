@@ -21,7 +21,7 @@ use crate::{
         scope,
     },
     clock::Timestamp,
-    graph::action::{ActionRecord, ErrorKind, Performed, PrepareError, Probed, Proposal, Undo},
+    graph::action::{ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Undo},
     reply::{Card, Fact, Text},
     services::upgrade::{
         client::UpgradeClient,
@@ -195,7 +195,7 @@ pub(super) async fn standing(client: &UpgradeClient, several: &Several) -> Resul
 /// Changes each that has not changed yet.
 pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, several: &Several) -> Performed {
     let window = Window::open(client);
-    let (mut changed, mut not) = (Vec::new(), Vec::new());
+    let (mut changed, mut not, mut open) = (Vec::new(), Vec::new(), false);
     for named in &several.experiments {
         if let Err(Error::NoAnswer { reason }) = window.is_open() {
             return Performed::NoAnswer { detail: reason };
@@ -215,23 +215,43 @@ pub(super) async fn perform(client: &UpgradeClient, record: &ActionRecord, sever
         match ended {
             Ok(()) => changed.push(named.name.as_str()),
             Err(Error::NoAnswer { reason }) => return Performed::NoAnswer { detail: reason },
-            Err(Error::Faulted { reason }) => not.push((named.name.as_str(), outcomes::faulted_one(&reason))),
-            Err(error) => not.push((named.name.as_str(), outcomes::part_failed(&error))),
+            // Whatever was answered, what is there is what counts.
+            Err(error) => match client.single(named.id).await {
+                Ok(now) if now.view.state == several.status => changed.push(named.name.as_str()),
+                found => match error {
+                    Error::Unclear { reason } => return Performed::NoAnswer { detail: reason },
+                    error => {
+                        let unchanged = found.is_ok_and(|now| json!(now.view.state) == *before);
+                        open |= !unchanged;
+                        not.push((named.name.as_str(), outcomes::one_refused(&error, unchanged)));
+                    }
+                },
+            },
         }
     }
-    Performed::Ended(if not.is_empty() {
-        done(record, json!({ "experiments": several.experiments, "status": several.status }))
-    } else {
-        failed(ErrorKind::Execution, outcomes::each(past(several.status), &changed, &not))
+    Performed::Ended(match (not.is_empty(), outcomes::each(past(several.status), &changed, &not)) {
+        (true, _) => done(record, json!({ "experiments": several.experiments, "status": several.status })),
+        (false, summary) if open => Outcome::Unknown { summary },
+        (false, summary) => failed(ErrorKind::Execution, summary),
     })
 }
 
 /// Happened if all stand there; what does not is gone on with.
 pub(super) async fn probe(client: &UpgradeClient, record: &ActionRecord, several: &Several) -> Result<Probed, Error> {
     let now = standing(client, several).await?;
-    let all_there = several.experiments.iter().all(|n| now["statuses"][n.id.to_string()] == json!(several.status));
+    let is = |named: &&Named| now["statuses"][named.id.to_string()] == json!(several.status);
+    let was = |named: &&Named| {
+        let id = named.id.to_string();
+        now["statuses"][&id] == record.preconditions["statuses"][&id]
+    };
+    let (there, rest): (Vec<_>, Vec<_>) = several.experiments.iter().partition(is);
+    let names = |some: &[&Named]| some.iter().map(|named| named.name.clone()).collect::<Vec<_>>();
     let result = json!({ "experiments": several.experiments, "status": several.status });
-    Ok(if all_there { Probed::Happened(done(record, result)) } else { Probed::DidNotHappen })
+    Ok(match rest.is_empty() {
+        true => Probed::Happened(done(record, result)),
+        false if several.experiments.iter().all(|named| was(&named)) => Probed::DidNotHappen,
+        false => Probed::Unfinished { evidence: outcomes::some_of_several(&names(&there), &names(&rest)) },
+    })
 }
 
 /// Which of those that change share decision points, with each other or with what is live besides; those that are started

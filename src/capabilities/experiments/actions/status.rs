@@ -12,7 +12,7 @@ use super::{
     changed::changed,
     done, ended_badly,
     expects::Expects,
-    fact, failed, given, missing, moment,
+    fact, failed, given, is_gone, missing, moment,
     several::{self, AllOf, GivenExperiment, Several},
     stored,
     surroundings::{Reach, Surroundings},
@@ -230,15 +230,19 @@ impl ActionKind for UpdateStatus {
         };
         match self.0.set_state(change.experiment, change.status, change.start_on.as_deref()).await {
             Ok(_) => Performed::Ended(done(record, result(&change))),
-            Err(Error::NotFound { .. }) => {
-                Performed::Ended(failed(ErrorKind::NotFound, outcomes::gone(&change.experiment_name)))
-            }
-            Err(error) => ended_badly(self, record, error).await,
+            Err(error) => match is_gone(&self.0, change.experiment, &error).await {
+                true => Performed::Ended(failed(
+                    ErrorKind::NotFound,
+                    outcomes::gone_at_the_request(&change.experiment_name),
+                )),
+                false => ended_badly(self, record, error).await,
+            },
         }
     }
 
     fn recovery(&self) -> Recovery {
-        Recovery::Probe { in_flight: Window::in_flight(&self.0) }
+        // The same status once more changes nothing.
+        Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: true }
     }
 
     /// It happened if the experiment stands where it was to go: the precondition said that it stood elsewhere.

@@ -18,7 +18,7 @@ use super::{
     expects::Expects,
     failed,
     fields::{Changes, Field, same},
-    given, lists, missing, not_done, stored,
+    given, is_gone, lists, looked_up, missing, not_sent, stored,
     surroundings::Reach,
     unread,
     wanted::{self, Given},
@@ -136,24 +136,32 @@ impl ActionKind for UpdateExperiment {
             Ok(changes) => changes,
             Err(outcome) => return Performed::Ended(outcome),
         };
-        let gone = || failed(ErrorKind::NotFound, outcomes::gone(&changes.experiment_name));
         let experiment = match self.0.single(changes.experiment).await {
             Ok(experiment) => experiment,
-            Err(Error::NotFound { .. }) => return Performed::Ended(gone()),
-            Err(error) => return Performed::Ended(unread(&error)),
+            Err(Error::NotFound { .. }) => {
+                let name = &changes.experiment_name;
+                let gone = if record.sends > 1 { outcomes::gone_meanwhile(name) } else { outcomes::gone(name) };
+                return Performed::Ended(failed(ErrorKind::NotFound, gone));
+            }
+            Err(error) => return not_sent(record, &error),
         };
         // What is put back replaces everything, so it must be an edit of exactly what the card was made from.
         if as_it_was_shown(record, &changes, &experiment.view) != record.preconditions
             && !changes.is_begun(&experiment.view, &record.preconditions["before"])
         {
+            if record.sends > 1 {
+                // What changed it may be the request before this one.
+                return looked_up(self, record, "it was changed meanwhile".to_owned()).await;
+            }
             let summary = outcomes::changed_meanwhile(&changes.experiment_name);
             return Performed::Ended(failed(ErrorKind::Execution, summary));
         }
         let window = Window::open(&self.0);
         let version = match self.0.version().await {
             Ok(version) => version,
-            Err(error) => return Performed::Ended(unread(&error)),
+            Err(error) => return not_sent(record, &error),
         };
+        let mut answered = None;
         let in_one = version.is_below_6_3();
         if changes.lacking(&experiment.view).iter().any(|field| in_one || field.side().is_none()) {
             let mut body = design::with_lists_for(&version, apply(&changes, &experiment));
@@ -161,8 +169,11 @@ impl ActionKind for UpdateExperiment {
                 lists::write(&mut body, side, members);
             }
             match self.0.update(changes.experiment, &body).await {
-                Ok(_) => {}
-                Err(Error::NotFound { .. }) => return Performed::Ended(gone()),
+                Ok(experiment) => answered = Some(experiment),
+                Err(error) if is_gone(&self.0, changes.experiment, &error).await => {
+                    let summary = outcomes::gone_at_the_request(&changes.experiment_name);
+                    return Performed::Ended(failed(ErrorKind::NotFound, summary));
+                }
                 Err(error) => return ended_badly(self, record, error).await,
             }
         }
@@ -170,14 +181,19 @@ impl ActionKind for UpdateExperiment {
             match lists::settle(&self.0, &window, &experiment.view, side, members).await {
                 Ok(()) => {}
                 Err(Error::NoAnswer { reason }) => return Performed::NoAnswer { detail: reason },
+                Err(Error::Unclear { reason }) => return looked_up(self, record, reason).await,
                 Err(error) => return Performed::Ended(self.in_part(record, &changes, &error).await),
             }
         }
-        Performed::Ended(done(record, result(&changes)))
+        match answered.filter(|answered| changes.lacking(&answered.view).is_empty()) {
+            Some(_) => Performed::Ended(done(record, result(&changes))),
+            None => looked_up(self, record, "its answer did not say that all of it was done".to_owned()).await,
+        }
     }
 
     fn recovery(&self) -> Recovery {
-        Recovery::Probe { in_flight: Window::in_flight(&self.0) }
+        // What is sent is what there is to be, and it is sent only to what was shown.
+        Recovery::Probe { in_flight: Window::in_flight(&self.0), repeatable: true }
     }
 
     /// It happened if every field reads as it was to be, and did not if every field reads as before.
@@ -196,15 +212,16 @@ impl ActionKind for UpdateExperiment {
         if lacking.is_empty() {
             return Probed::Happened(done(record, result(&changes)));
         }
-        if as_it_was_shown(record, &changes, &now) == record.preconditions
-            || changes.is_begun(&now, &record.preconditions["before"])
-        {
-            return Probed::DidNotHappen; // or not all of it: what is there already is not sent again
+        if as_it_was_shown(record, &changes, &now) == record.preconditions {
+            return Probed::DidNotHappen;
         }
         let labels = |fields: Vec<Field>| fields.into_iter().map(Field::label).collect::<Vec<_>>();
         let there = changes.fields().filter(|field| !lacking.contains(field)).collect();
         let evidence = outcomes::partly(&changes.experiment_name, &labels(there), &labels(lacking));
-        Probed::Otherwise { evidence }
+        match changes.is_begun(&now, &record.preconditions["before"]) {
+            true => Probed::Unfinished { evidence },
+            false => Probed::Otherwise { evidence },
+        }
     }
 }
 
@@ -215,7 +232,7 @@ impl UpdateExperiment {
             Ok(now) => match changes.lacking(&now.view).as_slice() {
                 [] => done(record, result(changes)),
                 _ if as_it_was_shown(record, changes, &now.view) == record.preconditions => {
-                    failed(access::kind(error), not_done(error))
+                    failed(access::kind(error), outcomes::refused_and_looked(error))
                 }
                 lacking => {
                     let labels: Vec<_> = lacking.iter().map(|field| field.label().to_lowercase()).collect();

@@ -26,31 +26,23 @@ pub fn gone_meanwhile(name: &str) -> Text {
     Text::new().plain("Reading back, “").bold(name).plain("” does not exist any more.")
 }
 
+/// The experiment was there a moment before, and the platform could not find it to change it.
+pub fn gone_at_the_request(name: &str) -> Text {
+    let text = Text::new().plain("“").bold(name).plain("” does not exist any more: ");
+    text.plain("UpGrade could not find it to change it.")
+}
+
+/// The experiment was there a moment before, and the platform could not find it to delete it.
+pub fn gone_already(name: &str) -> Text {
+    let text =
+        Text::new().plain("“").bold(name).plain("” no longer exists, but UpGrade did not find it to delete it. ");
+    text.plain("Someone else may have deleted it.")
+}
+
 /// A participant who is not known.
 pub fn unknown_user(user: &str) -> Text {
-    Text::new()
-        .plain("UpGrade does not know the user ")
-        .code(typed(user))
-        .plain(" yet, so nothing was changed. Initialise the user first.")
-}
-
-/// What was named is not there; `reason` is the platform's.
-pub fn not_found(reason: &str) -> Text {
-    let text = Text::new().plain("UpGrade does not know what was named: ").plain(typed(reason));
-    text.plain(". Nothing was changed. Look at what there is and ask again.")
-}
-
-/// Our credentials are not accepted.
-pub fn not_accepted() -> Text {
-    Text::from(
-        "UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token.",
-    )
-}
-
-/// There is nothing to sign in with.
-pub fn cannot_sign_in(error: &google::Error) -> Text {
-    let text = Text::new().plain("I could not sign in to UpGrade (").plain(error.to_string());
-    text.plain(format!("), so nothing was changed. {}", sign_in_advice(error)))
+    let text = Text::new().plain("UpGrade does not know the user ").code(typed(user));
+    text.plain(" yet. Initialise the user first.")
 }
 
 /// What to do when there is nothing to sign in with.
@@ -61,59 +53,88 @@ pub fn sign_in_advice(error: &google::Error) -> &'static str {
     }
 }
 
-/// The platform finds it invalid.
-pub fn invalid(problems: &[String]) -> Text {
-    if says_nothing(problems) {
-        return Text::from(
-            "UpGrade did not accept this and does not say why. Nothing was changed. Tell whoever runs it if that happens again.",
-        );
+/// Why nothing was changed: nothing was sent, or only asked.
+pub fn not_done(error: &Error) -> Text {
+    answered(error).plain(" Nothing was changed. ").plain(advice(error))
+}
+
+/// It was refused, and a look showed that everything is as it was.
+pub fn refused_and_looked(error: &Error) -> Text {
+    answered(error).plain(" I looked: nothing was changed. ").plain(advice(error))
+}
+
+/// It was refused, and there is no way to look whether it was done all the same.
+pub fn not_looked_up(error: &Error) -> Text {
+    answered(error).plain(" I can't look up whether it changed anything. ").plain(advice(error))
+}
+
+/// It was refused, and a look did not show whether it was done all the same; `evidence` is what it showed.
+pub fn refused_and_open(error: &Error, evidence: Text) -> Text {
+    let text = answered(error).plain(" ").join(evidence);
+    text.plain(" I can't tell whether it was done. Please look in UpGrade before asking again.")
+}
+
+/// It was refused, and a look showed that a part of it was done; `evidence` says which.
+pub fn refused_in_part(error: &Error, evidence: Text) -> Text {
+    evidence.plain(" ").join(answered(error)).plain(" Ask me again for the rest.")
+}
+
+/// It was refused, and a look showed that it was done; `summary` says what.
+pub fn done_all_the_same(summary: Text, error: &Error) -> Text {
+    summary.plain(format!(" UpGrade answered with an error ({}), but when I looked it was done.", why(error)))
+}
+
+/// What the platform answered, or that it did not: a sentence that claims nothing else.
+fn answered(error: &Error) -> Text {
+    match error {
+        Error::NotFound { reason } => {
+            Text::new().plain("UpGrade does not know what was named: ").plain(sentence(&typed(reason)))
+        }
+        Error::Auth => Text::from("UpGrade does not accept my credentials."),
+        Error::SignIn(error) => Text::from(format!("I could not sign in to UpGrade ({error}).")),
+        Error::Invalid { problems } if says_nothing(problems) => {
+            Text::from("UpGrade did not accept this and does not say why.")
+        }
+        Error::Invalid { problems } => {
+            let mut said: Vec<String> = problems.iter().take(SAID).map(|problem| typed(problem)).collect();
+            if problems.len() > SAID {
+                said.push(format!("and {} more", problems.len() - SAID));
+            }
+            Text::new().plain("UpGrade did not accept this: ").plain(sentence(&said.join("; ")))
+        }
+        Error::Refused { reason } => Text::new().plain("UpGrade refused this: ").plain(sentence(&typed(reason))),
+        Error::Faulted { reason } => {
+            Text::new().plain("UpGrade failed while it worked on this (").plain(typed(reason)).plain(").")
+        }
+        Error::Decode { reason } => {
+            Text::new().plain("UpGrade answered something I cannot read: ").code(typed(reason)).plain(".")
+        }
+        Error::Unclear { reason } => {
+            Text::new().plain("UpGrade's answer does not say that this was done (").plain(typed(reason)).plain(").")
+        }
+        Error::Unavailable { reason } | Error::NoAnswer { reason } => {
+            Text::new().plain("UpGrade does not answer at the moment (").plain(typed(reason)).plain(").")
+        }
     }
-    let text = Text::new().plain("UpGrade did not accept this: ");
-    let mut said: Vec<String> = problems.iter().take(SAID).map(|problem| typed(problem)).collect();
-    if problems.len() > SAID {
-        said.push(format!("and {} more", problems.len() - SAID));
+}
+
+/// What to do about it.
+fn advice(error: &Error) -> &'static str {
+    match error {
+        Error::NotFound { .. } => "Look at what there is and ask again.",
+        Error::Auth => "Whoever runs me has to renew the access token.",
+        Error::SignIn(error) => sign_in_advice(error),
+        Error::Invalid { problems } if says_nothing(problems) => "Tell whoever runs it if that happens again.",
+        Error::Invalid { .. } | Error::Refused { .. } => "Ask again with that corrected.",
+        Error::Faulted { .. } => "Ask again, or tell whoever runs it.",
+        Error::Decode { .. } | Error::Unclear { .. } => "Tell whoever runs it.",
+        Error::Unavailable { .. } | Error::NoAnswer { .. } => "Ask again in a minute, or tell whoever runs it.",
     }
-    text.plain(said.join("; ")).plain(". Nothing was changed; ask again with that corrected.")
 }
 
-/// The platform said no.
-pub fn refused(reason: &str) -> Text {
-    let text = Text::new().plain("UpGrade refused: ").plain(typed(reason));
-    text.plain(". Nothing was changed; ask again with that corrected.")
-}
-
-/// The platform failed before anything was changed.
-pub fn tripped(reason: &str) -> Text {
-    let text = Text::new().plain("UpGrade failed while it worked on this (").plain(reason);
-    text.plain("). Nothing was changed. Ask again, or tell whoever runs it.")
-}
-
-/// The platform failed, and reading back showed that nothing changed.
-pub fn faulted(reason: &str) -> Text {
-    let text = Text::new().plain("UpGrade failed while it worked on this (").plain(reason);
-    text.plain("). I read back that nothing was changed. Ask again, or tell whoever runs it.")
-}
-
-/// The platform failed, and what it had done by then cannot be read back.
-pub fn faulted_and_open(reason: &str) -> Text {
-    let text = Text::new().plain("UpGrade failed while it worked on this (").plain(reason);
-    text.plain("), and I cannot tell whether it was done. Please look in UpGrade before asking again.")
-}
-
-/// The platform cannot be reached.
-pub fn down(reason: &str) -> Text {
-    Text::from(format!(
-        "UpGrade does not answer at the moment ({reason}). Nothing was changed. \
-         Ask again in a minute, or tell whoever runs it."
-    ))
-}
-
-/// The platform's answer cannot be read.
-pub fn odd(reason: &str) -> Text {
-    Text::new()
-        .plain("UpGrade answered something I cannot read: ")
-        .code(reason)
-        .plain(". Nothing was changed. Tell whoever runs it.")
+/// The platform's words as the end of a sentence.
+fn sentence(words: &str) -> String {
+    format!("{}.", words.trim_end_matches(['.', '!', '?', ' ']))
 }
 
 /// The experiment was changed since the card was shown.
@@ -154,8 +175,14 @@ pub fn updated_in_part(name: &str, lacking: &[&str], why: &Text) -> Text {
 
 /// Why a later part of a change was not done.
 pub fn part_failed(error: &Error) -> Text {
-    let why = match error {
+    Text::new().plain("UpGrade said: ").code(typed(why(error).trim_end_matches('.'))).plain(".")
+}
+
+/// What was answered, in a few words.
+fn why(error: &Error) -> String {
+    match error {
         Error::Auth => "it does not accept my credentials any more".to_owned(),
+        Error::Invalid { problems } if says_nothing(problems) => "it does not accept this".to_owned(),
         Error::Invalid { problems } => problems.join("; "),
         Error::SignIn(error) => format!("no sign-in, as {error}"),
         Error::NotFound { reason }
@@ -163,21 +190,24 @@ pub fn part_failed(error: &Error) -> Text {
         | Error::Faulted { reason }
         | Error::Unavailable { reason }
         | Error::NoAnswer { reason }
+        | Error::Unclear { reason }
         | Error::Decode { reason } => reason.clone(),
-    };
-    Text::new().plain("UpGrade said: ").code(typed(&why)).plain(".")
+    }
 }
 
-/// The platform failed at one of several.
-pub fn faulted_one(reason: &str) -> Text {
-    Text::new().plain("UpGrade failed while it worked on this one (").code(typed(reason)).plain("); please look there.")
+/// What a look showed of one of several that was refused: unchanged, or nothing.
+pub fn one_refused(error: &Error, unchanged: bool) -> Text {
+    part_failed(error).plain(match unchanged {
+        true => " I looked: it was not changed.",
+        false => " I can't tell whether it was changed; please look there.",
+    })
 }
 
 /// What became of each of several: `past` is what was done to them, and `not` says why the others are left.
 pub fn each(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
     let all = changed.len() + not.len();
     let mut text = match changed.len() {
-        0 => Text::from("None was changed."),
+        0 => Text::from(format!("None of {all} is known to be {}.", past.to_lowercase())),
         some => Text::from(format!("{some} of {all}: {}", past.to_lowercase())),
     };
     for (i, name) in changed.iter().enumerate() {
@@ -190,6 +220,28 @@ pub fn each(past: &str, changed: &[&str], not: &[(&str, Text)]) -> Text {
         text = text.plain(" Not “").bold(*name).plain("”: ").join(why.clone());
     }
     text
+}
+
+/// Of several, some read as they are to, and some do not.
+pub fn some_of_several(there: &[String], rest: &[String]) -> Text {
+    let quoted = |names: &[String]| names.iter().map(|name| format!("“{name}”")).collect::<Vec<_>>().join(", ");
+    Text::from(format!("Reading back, changed: {}; not changed: {}.", quoted(there), quoted(rest)))
+}
+
+/// The experiment is there; `lacking` of it is not.
+pub fn created_so_far(name: &str, lacking: &[&str]) -> Text {
+    Text::new().plain("Reading back, “").bold(name).plain(format!("” is there, without its {}.", words(lacking)))
+}
+
+/// The experiment is there, and `differing` of it reads otherwise than it was to.
+pub fn created_otherwise(name: &str, differing: &[&str]) -> Text {
+    let text = Text::new().plain("Reading back, “").bold(name);
+    text.plain(format!("” is there, but not as it was asked for: {}.", words(differing)))
+}
+
+/// The platform does not find an experiment that it lists.
+pub fn listed_but_not_found(name: &str) -> Text {
+    Text::new().plain("UpGrade does not find “").bold(name).plain("”, but still lists it.")
 }
 
 /// The title of the card of an update, and the sentence that it is done.
@@ -266,15 +318,26 @@ mod tests {
         let all = [
             gone("Math Hints"),
             gone_meanwhile("Math Hints"),
+            gone_at_the_request("Math Hints"),
+            gone_already("Math Hints"),
             unknown_user("student-9"),
-            not_found("Experiment not found!"),
-            not_accepted(),
-            invalid(&["name: isNotEmpty".into()]),
-            refused("Condition not found: purple"),
-            faulted("an internal error"),
-            faulted_and_open("an internal error"),
-            down("Connection refused"),
-            odd("not JSON"),
+            not_done(&Error::NotFound { reason: "Experiment not found!".into() }),
+            not_done(&Error::Auth),
+            refused_and_looked(&Error::Invalid { problems: vec!["name: isNotEmpty".into()] }),
+            refused_and_looked(&Error::Refused { reason: "Condition not found: purple".into() }),
+            refused_and_looked(&Error::Faulted { reason: "an internal error".into() }),
+            refused_and_open(&Error::Refused { reason: "too many requests".into() }, cannot_read_back("status 503")),
+            refused_in_part(
+                &Error::Faulted { reason: "a database error".into() },
+                created_so_far("New", &["inclusion list"]),
+            ),
+            not_looked_up(&Error::Refused { reason: "too many requests".into() }),
+            done_all_the_same("Started “Math Hints”.".into(), &Error::Refused { reason: "too many requests".into() }),
+            not_done(&Error::Unavailable { reason: "Connection refused".into() }),
+            not_done(&Error::Decode { reason: "not JSON".into() }),
+            created_otherwise("New", &["conditions"]),
+            listed_but_not_found("Math Hints"),
+            some_of_several(&["One".into()], &["Two".into(), "Three".into()]),
             changed_meanwhile("Math Hints"),
             unreadable_record(),
             cannot_read_back("no answer in time"),
@@ -284,15 +347,23 @@ mod tests {
         assert_snapshot!(all.map(|text| text.words()).join("\n"), @"
         “Math Hints” does not exist any more, so nothing was changed.
         Reading back, “Math Hints” does not exist any more.
-        UpGrade does not know the user student-9 yet, so nothing was changed. Initialise the user first.
-        UpGrade does not know what was named: Experiment not found!. Nothing was changed. Look at what there is and ask again.
-        UpGrade does not accept my credentials, so nothing was changed. Whoever runs me has to renew the access token.
-        UpGrade did not accept this: name: isNotEmpty. Nothing was changed; ask again with that corrected.
-        UpGrade refused: Condition not found: purple. Nothing was changed; ask again with that corrected.
-        UpGrade failed while it worked on this (an internal error). I read back that nothing was changed. Ask again, or tell whoever runs it.
-        UpGrade failed while it worked on this (an internal error), and I cannot tell whether it was done. Please look in UpGrade before asking again.
+        “Math Hints” does not exist any more: UpGrade could not find it to change it.
+        “Math Hints” no longer exists, but UpGrade did not find it to delete it. Someone else may have deleted it.
+        UpGrade does not know the user student-9 yet. Initialise the user first.
+        UpGrade does not know what was named: Experiment not found. Nothing was changed. Look at what there is and ask again.
+        UpGrade does not accept my credentials. Nothing was changed. Whoever runs me has to renew the access token.
+        UpGrade did not accept this: name: isNotEmpty. I looked: nothing was changed. Ask again with that corrected.
+        UpGrade refused this: Condition not found: purple. I looked: nothing was changed. Ask again with that corrected.
+        UpGrade failed while it worked on this (an internal error). I looked: nothing was changed. Ask again, or tell whoever runs it.
+        UpGrade refused this: too many requests. UpGrade could not be read back (status 503). I can't tell whether it was done. Please look in UpGrade before asking again.
+        Reading back, “New” is there, without its inclusion list. UpGrade failed while it worked on this (a database error). Ask me again for the rest.
+        UpGrade refused this: too many requests. I can't look up whether it changed anything. Ask again with that corrected.
+        Started “Math Hints”. UpGrade answered with an error (too many requests), but when I looked it was done.
         UpGrade does not answer at the moment (Connection refused). Nothing was changed. Ask again in a minute, or tell whoever runs it.
         UpGrade answered something I cannot read: not JSON. Nothing was changed. Tell whoever runs it.
+        Reading back, “New” is there, but not as it was asked for: conditions.
+        UpGrade does not find “Math Hints”, but still lists it.
+        Reading back, changed: “One”; not changed: “Two”, “Three”.
         “Math Hints” was changed since the card was shown, so nothing was changed. Ask again for a fresh card.
         I cannot read what was approved any more, so nothing was changed. Please ask again.
         UpGrade could not be read back (no answer in time).

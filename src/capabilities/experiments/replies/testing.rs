@@ -2,7 +2,7 @@
 
 use crate::{
     capabilities::experiments::{
-        actions::{fact, not_done},
+        actions::fact,
         rules::number,
         testing::{
             balance::{LONGEST, MOST, Share, Tally, Test},
@@ -238,7 +238,8 @@ pub fn not_read_back(test: &Test, tally: &Tally) -> Text {
 /// The platform stopped answering.
 pub fn gave_up(test: &Test, tally: &Tally, error: &Error) -> Text {
     match tally.enrolled {
-        0 => not_done(error),
+        0 => Text::from(format!("None of the {} users got as far as the decision point. ", test.users))
+            .join(trouble(error)),
         enrolled => {
             Text::from(format!("Broken off after {} of {} users; {enrolled} are enrolled. ", tally.next, test.users))
                 .join(trouble(error))
@@ -253,7 +254,10 @@ pub fn trouble(error: &Error) -> Text {
         Error::Auth | Error::SignIn(_) => Text::from("UpGrade does not accept my credentials any more."),
         Error::NotFound { .. } => Text::from("UpGrade does not know the experiment or a user of the test any more."),
         Error::Invalid { problems } => not_accepted(&problems.join("; ")),
-        Error::Refused { reason } | Error::Faulted { reason } | Error::Decode { reason } => not_accepted(reason),
+        Error::Refused { reason }
+        | Error::Faulted { reason }
+        | Error::Unclear { reason }
+        | Error::Decode { reason } => not_accepted(reason),
     }
 }
 

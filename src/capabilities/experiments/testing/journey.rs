@@ -14,11 +14,11 @@ use super::simulated::{self, Place, Visit};
 use crate::{
     capabilities::experiments::{
         access,
-        actions::{ended_badly, given, missing, stored},
+        actions::{ended_badly, failed, given, missing, stored},
         forms,
         given::GivenGroups,
         points,
-        replies::{refusals, testing as words},
+        replies::{outcomes, refusals, testing as words},
         scope,
     },
     graph::action::{
@@ -156,7 +156,9 @@ impl ActionKind for SimulateJourney {
                 let view = self.0.single(journey.place.experiment).await.ok().map(|experiment| experiment.view);
                 (None, words::got_nothing(&journey, view.as_ref()))
             }
-            Visit::Failed(error) => return ended_badly(self, record, error).await,
+            Visit::Failed(error) => {
+                return Performed::Ended(failed(access::kind(&error), outcomes::not_looked_up(&error)));
+            }
             Visit::Silent => {
                 return ended_badly(self, record, Error::NoAnswer { reason: "no answer to the mark".to_owned() }).await;
             }

@@ -107,7 +107,7 @@ pub async fn visit_as(client: &UpgradeClient, place: &Place, user: &str, introdu
     match ask(client, place, user, introduction).await {
         Ok(Some(received)) => match mark(client, place, user, Some(&received.code)).await {
             Ok(()) => Visit::Enrolled(received),
-            Err(Error::NoAnswer { .. }) => Visit::Silent,
+            Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => Visit::Silent,
             Err(error) => Visit::Failed(error),
         },
         Ok(None) => Visit::NothingGiven,
@@ -126,7 +126,8 @@ pub async fn ask(
     user: &str,
     introduction: &Introduction,
 ) -> Result<Option<Received>, Error> {
-    let passes = |error: &Error| matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. });
+    let passes =
+        |error: &Error| matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. } | Error::Unclear { .. });
     again(passes, || client.init_user(user, introduction)).await?;
     let given = client.assign(user, &place.context).await?;
     let here = given.into_iter().filter(|a| a.site == place.site && a.target.as_deref() == Some(&place.target));
@@ -143,7 +144,7 @@ pub async fn ask(
 ///
 /// # Errors
 ///
-/// If it did not happen, or ([`Error::NoAnswer`]) may not have.
+/// If it did not happen, or ([`Error::NoAnswer`], [`Error::Unclear`]) may not have.
 pub async fn mark(client: &UpgradeClient, place: &Place, user: &str, code: Option<&str>) -> Result<(), Error> {
     let given =
         |code: &str| MarkedCondition { condition_code: Some(code.to_owned()), experiment_id: Some(place.experiment) };

@@ -1,0 +1,39 @@
+//! Requests that take effect after their caller has given up.
+//!
+//! A held request is answered by nobody. It takes effect once the clock has come to its moment, before the world is looked
+//! at the next time: whoever looks sees the world as it would be by then, with no timer and no thread to wait for.
+
+use std::sync::Mutex;
+
+use super::{ledger::Entry, routes::Call};
+use crate::clock::Timestamp;
+
+/// A request that has not taken effect yet.
+#[derive(Debug)]
+pub(crate) struct LateRequest {
+    /// When it does.
+    pub(crate) due: Timestamp,
+    /// What was asked.
+    pub(crate) call: Call,
+    /// Its line in the ledger, written when it takes effect.
+    pub(crate) entry: Entry,
+}
+
+/// The requests that have not taken effect yet.
+#[derive(Debug, Default)]
+pub(crate) struct Late(Mutex<Vec<LateRequest>>);
+
+impl Late {
+    /// Keeps a request until its moment.
+    pub(crate) fn hold(&self, held: LateRequest) {
+        self.0.lock().expect("nobody panics with the lock").push(held);
+    }
+
+    /// Takes those whose moment has come, the earliest first.
+    pub(crate) fn due(&self, now: Timestamp) -> Vec<LateRequest> {
+        let mut held = self.0.lock().expect("nobody panics with the lock");
+        let mut due: Vec<_> = held.extract_if(.., |held| held.due <= now).collect();
+        due.sort_by_key(|held| held.due);
+        due
+    }
+}

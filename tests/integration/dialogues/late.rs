@@ -1,0 +1,97 @@
+//! A change that takes effect after its answer was given up: looked for until it is quiet, and never made twice.
+
+use std::time::Duration;
+
+use countersign::sandbox::upgrade::faults::{Fault, Kind, When};
+
+use crate::support::{
+    bot::{TestBot, eventually},
+    thread::Thread,
+};
+
+async fn impatient() -> TestBot {
+    TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_secs(1)).await
+}
+
+/// What is asked, the button that approves it, and its request.
+const CHANGES: [(&str, &str, &str); 4] = [
+    ("start Math Hints", "Start experiment", "POST /api/experiments/state"),
+    ("change the weights of Math Hints to 70/30", "Update experiment", "PUT /api/experiments"),
+    ("delete Math Hints", "Delete for good", "DELETE /api/experiments"),
+    (
+        "create experiment Foo in assign-prog with conditions control, variant weights 70/30 at SelectSection/area_model",
+        "Create experiment",
+        "POST /api/experiments",
+    ),
+];
+
+/// Approved, and given up by the client.
+async fn given_up<'a>(bot: &'a TestBot, asked: &str, button: &str) -> Thread<'a> {
+    let mut thread = bot.user("ana").says(asked).await;
+    thread.press("bo", button).await;
+    eventually("a word about it", || thread.last().contains("No answer")).await;
+    thread.heard();
+    thread
+}
+
+/// A minute and a half goes by, second by second.
+async fn time_passes(bot: &TestBot) {
+    for _ in 0..45 {
+        bot.clock.advance(Duration::from_secs(2));
+        bot.settled().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_takes_effect_late_is_made_once() {
+    for (asked, button, request) in CHANGES {
+        for late in [6, 20, 50] {
+            let bot = impatient().await;
+            bot.upgrade.delays_next(Duration::from_secs(late), request);
+            let mut thread = given_up(&bot, asked, button).await;
+            time_passes(&bot).await;
+            let heard = thread.heard();
+            assert!(heard.contains("✅"), "{asked}, {late} s late: {heard}");
+            assert_eq!(bot.upgrade.effects().len(), 1, "{asked}, {late} s late");
+            bot.finish().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_hurt_twice_is_not_sent_again_and_a_person_is_asked() {
+    for (asked, button, request) in &CHANGES[2..] {
+        let bot = impatient().await;
+        let only = Some((*request).to_owned());
+        bot.upgrade.will(Fault { kind: Kind::Hang, when: When::BeforeEffect, only });
+        let mut thread = given_up(&bot, asked, button).await;
+        time_passes(&bot).await;
+        let heard = thread.heard();
+        assert!(heard.contains("[Check again] [Mark as done]"), "{asked}: {heard}");
+        let sent = bot
+            .upgrade
+            .ledger()
+            .iter()
+            .filter(|entry| format!("{} {}", entry.method, entry.path).contains(request))
+            .count();
+        assert_eq!(sent, 1, "{asked}");
+        assert!(bot.upgrade.effects().is_empty());
+        bot.finish().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looking_goes_on_after_a_restart() {
+    let mut bot = impatient().await;
+    let (asked, button, request) = CHANGES[3];
+    bot.upgrade.delays_next(Duration::from_secs(40), request);
+    let root = given_up(&bot, asked, button).await.root.clone();
+    bot.clock.advance(Duration::from_secs(10));
+    bot.settled().await;
+    bot.restart().await;
+    time_passes(&bot).await;
+    let mut thread = Thread::new(&bot, "experiments", root);
+    assert!(thread.heard().contains("✅ Created “Foo”"));
+    assert_eq!(bot.upgrade.effects().len(), 1);
+    bot.finish().await;
+}
