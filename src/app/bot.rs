@@ -25,6 +25,7 @@ use crate::{
         names::Names,
         notebook::{Notebook, Redaction, retention::Retention},
         outbox::{self, Sender},
+        people::People,
         presence::Presence,
         rating::Ratings,
         render,
@@ -100,11 +101,13 @@ impl Bot {
             .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
         let slack = parts::slack(config)?;
         let names = Names::new(slack.clone(), clock.clone());
-        let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named());
-        let book = Arc::new(Book::new(store.clone(), clock.clone(), Arc::new(groups.clone())));
-        let registry = parts::capabilities(config, clock.clone(), Some(&book))?;
         let account = who_are_we(&slack).await?;
         let us = account.identity;
+        learn_app(&slack, account.bot.as_deref(), &us).await;
+        let people = People::new(slack.clone(), clock.clone(), us.clone(), config);
+        let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named(), people.clone());
+        let book = Arc::new(Book::new(store.clone(), clock.clone(), Arc::new(groups.clone())));
+        let registry = parts::capabilities(config, clock.clone(), Some(&book))?;
         let links = Links::new(store.clone(), account.url);
         let missing = slack.missing_scopes().clone();
 
@@ -123,6 +126,7 @@ impl Bot {
             clock: clock.clone(),
             policy_for: policy_for.clone(),
             standing: book,
+            admission: Arc::new(people.clone()),
             settings: Settings {
                 approval_ttl: config.approvals.expires_after,
                 remind_before: config.approvals.remind_before,
@@ -186,6 +190,7 @@ impl Bot {
                 clock: clock.clone(),
                 slack: slack.clone(),
                 groups: groups.clone(),
+                people: people.clone(),
                 names: names.clone(),
                 links: links.clone(),
                 actions,
@@ -207,6 +212,7 @@ impl Bot {
                 notebook: notebook.clone(),
             }),
             home: home.clone(),
+            people,
             telling: Telling::new(store.clone(), clock.clone(), groups.clone()),
             names,
             clock: clock.clone(),
@@ -335,6 +341,15 @@ fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Op
     let name = model.name().to_owned();
     let (watched, pulse) = Watched::new(model, clock.clone());
     (Arc::new(watched), Some((name, pulse)))
+}
+
+/// Asks Slack which app we are. If it does not say so, the socket or the first delivery does.
+async fn learn_app(slack: &SlackClient, bot: Option<&str>, us: &Identity) {
+    let Some(bot) = bot else { return };
+    match slack.app_of(bot).await {
+        Ok(app) => us.learn_app(&app),
+        Err(error) => tracing::warn!(error = %error, "Slack does not say which app this is yet"),
+    }
 }
 
 /// Asks Slack who we are, patiently if it does not answer.

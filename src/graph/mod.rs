@@ -12,6 +12,7 @@
 //! engines commonly do. Whatever such a node did before it paused happens twice.
 
 pub mod action;
+pub mod admission;
 pub mod card;
 pub mod checkpoint;
 pub mod definition;

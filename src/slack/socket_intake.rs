@@ -82,8 +82,8 @@ fn read(envelope: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     let payload = &envelope["payload"];
     match field::text(envelope, "/type") {
         Some("events_api") => event::read(payload, us),
-        Some("interactive") => interaction::read(payload),
-        Some("slash_commands") => command::read(payload),
+        Some("interactive") => interaction::read(payload, us),
+        Some("slash_commands") => command::read(payload, us),
         _ => Err(Unreadable("envelope type")),
     }
 }
@@ -115,7 +115,12 @@ impl SlackSocketModeClientListener for Listener {
             return None;
         };
         match field::text(&frame, "/type") {
-            Some("hello") => self.tell(Notice::Hello),
+            Some("hello") => {
+                if let Some(app) = field::text(&frame, "/connection_info/app_id") {
+                    self.intake.us.learn_app(app);
+                }
+                self.tell(Notice::Hello);
+            }
             Some("disconnect") => {
                 self.tell(Notice::Disconnect(field::text(&frame, "/reason").unwrap_or("unknown").to_owned()));
             }

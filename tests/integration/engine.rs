@@ -14,6 +14,7 @@ use countersign::{
             ActionKind, ActionRecord, Approver, Decision, Outcome, Performed, Policy, PrepareError, Probed, Proposal,
             Recovery, Scope, Status, Verdict,
         },
+        admission::Admission,
         definition::Graph,
         engine::{Engine, Parts, Settings},
         node::{Ask, Context, Node, NodeError, Said, State, Step},
@@ -56,6 +57,17 @@ impl State for Notes {
 
     fn heard(&mut self, _: &ActionRecord, _: News, _: &UserId, _: Timestamp) -> Reply {
         Reply::text("Noted.")
+    }
+}
+
+/// Everybody may ask.
+#[derive(Debug)]
+struct Everybody;
+
+#[async_trait]
+impl Admission for Everybody {
+    async fn admits(&self, _: &ThreadId, _: &UserId) -> Result<(), &'static str> {
+        Ok(())
     }
 }
 
@@ -231,6 +243,7 @@ impl Bench {
             store: store.clone(),
             clock: Arc::new(clock.clone()),
             standing: Arc::new(Covers("what is covered", Mutex::default())),
+            admission: Arc::new(Everybody),
             policy_for: Arc::new(|_| Policy {
                 approvers: vec![Approver::Channel],
                 own_request: true,

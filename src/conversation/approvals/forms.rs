@@ -19,6 +19,7 @@ use crate::{
             form::{self, Frame},
             reason, show_all,
         },
+        people::{Outside, Right},
     },
     graph::{
         action::{ActionKind, ActionRecord, Approver, Edit, Policy, Proposal, Replacement, Status, Wish},
@@ -137,6 +138,10 @@ impl Approvals {
     /// Whether the form may be opened, or sent.
     async fn may_open(&self, record: &ActionRecord, by: &UserId, in_channel: bool, callback: &str) -> Result<(), Shut> {
         if callback == modals::CHANGE {
+            if let Err(outside) = self.people.may(by, Right::Ask).await {
+                let passes = outside == Outside::NotLookedUp;
+                return Err(Shut { told: outside.may_not_ask(), passes });
+            }
             return match record.status {
                 Status::Rejected | Status::Cancelled => Ok(()),
                 _ => Err(self.came_after(record).await.into()),
@@ -148,7 +153,7 @@ impl Approvals {
         let person = self.person(record, by, in_channel).await;
         policy::may_reject(record, by, &person).map_err(|why| Shut {
             told: replies::denied(record, by, in_channel, why),
-            passes: why == Denied::Uncertain,
+            passes: matches!(why, Denied::Uncertain | Denied::Outside(Outside::NotLookedUp)),
         })
     }
 

@@ -28,7 +28,11 @@ const OUTSIDERS: [(&str, Account); 5] = [
 /// The key of the newest open card of a thread.
 fn key(thread: &Thread<'_>) -> ApprovalId {
     let button = |message: countersign::sandbox::slack::world::message::Message| {
-        message.buttons().into_iter().find(|button| button.action_id == "approve").and_then(|button| button.value.clone())
+        message
+            .buttons()
+            .into_iter()
+            .find(|button| button.action_id == "approve")
+            .and_then(|button| button.value.clone())
     };
     ApprovalId::try_from(thread.messages().into_iter().rev().find_map(button).expect("a card is open")).unwrap()
 }
@@ -91,7 +95,11 @@ async fn only_full_members_may_ask() {
         bot.slack.uses_shortcut(name, "export_thread", Some(("experiments", &root))).await.unwrap();
         bot.settled().await;
         let id = bot.slack.user(name);
-        assert!(bot.slack.look(|world| world.stacks.get(&id).is_none_or(Vec::is_empty)), "{name} has no window");
+        let shown = bot.slack.look(|world| {
+            let windows = world.stacks.get(&id).into_iter().flatten();
+            windows.map(|view| world.views[view].words()).collect::<Vec<_>>()
+        });
+        assert!(shown.iter().all(|words| words.contains("members of this workspace")), "{name}: {shown:?}");
     }
     assert!(bot.done_to_platform().is_empty());
     bot.finish().await;

@@ -16,6 +16,7 @@ mod knowledge;
 mod lookups;
 mod names;
 mod notebook;
+mod overheard;
 mod presence;
 mod rails;
 mod restarts;
