@@ -68,6 +68,17 @@ pub struct Bot {
     drain: Duration,
 }
 
+/// What the bot is doing at the moment: steps, presses, messages on their way. The store tells what is still to be done.
+#[derive(Clone, Debug)]
+pub struct InHand([TaskTracker; 2]);
+
+impl InHand {
+    /// How many things there are.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(TaskTracker::len).sum()
+    }
+}
+
 /// How events come in.
 enum Ingress {
     Http,
@@ -195,6 +206,7 @@ impl Bot {
                 links: links.clone(),
                 actions,
                 policy_for: policy_for.clone(),
+                tasks: tasks.clone(),
                 times: Times {
                     open_for: config.approvals.expires_after,
                     remind_before: config.approvals.remind_before,
@@ -253,6 +265,11 @@ impl Bot {
         self.store.clone()
     }
 
+    /// What it is doing, also while it runs.
+    pub fn in_hand(&self) -> InHand {
+        InHand([self.tasks.clone(), self.workers.tasks().clone()])
+    }
+
     /// Works until `stop`, then drains: nothing new is taken in, the steps in hand are saved, what was said is sent.
     /// Cancels `stop` itself if Slack does not have us.
     ///
@@ -260,6 +277,7 @@ impl Bot {
     ///
     /// If Slack will never accept us, or the listener fails.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let in_hand = self.in_hand();
         let Self { sweeper, workers, tasks, ingress, listener, router, drain, .. } = self;
         let sweeping = tokio::spawn(sweeper.run(stop.clone()));
         let taking_in = tokio::spawn(take_in(ingress, stop.clone()));
@@ -278,7 +296,8 @@ impl Bot {
             tasks.wait().await;
         };
         if timeout_at(deadline, quiet).await.is_err() || taken_in.is_err() {
-            tracing::warn!("Not everything ended in time; what was in hand goes on at the next start");
+            let left = in_hand.count();
+            tracing::warn!(left, "Not everything ended in time; what was in hand goes on at the next start");
         }
         match taken_in {
             Ok(Ok(Err(refusal))) => Err(refusal.into()),

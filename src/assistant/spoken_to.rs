@@ -334,3 +334,118 @@ fn lower(text: &str) -> Vec<String> {
     let ends = |c: char| !c.is_alphanumeric();
     text.split_whitespace().map(|word| word.trim_matches(ends).to_owned()).filter(|word| !word.is_empty()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::rules::situation::Draft;
+
+    /// A thread in which ana was asked for this parameter.
+    fn asks_for(parameter: &str, options: &[&str]) -> AgentState {
+        let mut state = AgentState::default();
+        state.note_presence(&"ana".into(), false);
+        state.turn.by = Some("ana".into());
+        state.keep_draft(Draft {
+            action: "create_experiment".to_owned(),
+            asked: Some(Asked {
+                parameter: parameter.to_owned(),
+                options: options.iter().map(|option| (*option).to_owned()).collect(),
+                ..Asked::default()
+            }),
+            ..Draft::default()
+        });
+        state
+    }
+
+    const PARAMETERS: [&str; 9] =
+        ["weights", "conditions", "decision_points", "start_on", "limit", "unit", "context", "name", "experiment"];
+
+    #[test]
+    fn the_answer_of_who_was_asked_is_heard_in_company() {
+        for (parameter, options, answers) in [
+            (
+                "weights",
+                &[][..],
+                &["60/40", "equal", "it should be 60/40", "I think 70/30", "50/50 please", "equally"][..],
+            ),
+            (
+                "conditions",
+                &[],
+                &["control and treatment", "control, hints, both", "A and B", "use control and variant"],
+            ),
+            ("decision_points", &[], &["SelectSection / area_model", "site A, target B"]),
+            (
+                "context",
+                &["assign-prog", "mathstream"],
+                &["assign-prog", "mathstream", "it should be mathstream", "Mathstream."],
+            ),
+            ("name", &[], &["Pilot", "call it Pilot Two", "Spring hints 2026"]),
+            ("start_on", &[], &["2026-05-04", "next monday", "tomorrow at noon"]),
+            ("unit", &["individual", "group"], &["individual", "by class group"]),
+            ("limit", &[], &["200", "200 users"]),
+            ("experiment", &["Math Hints", "Running Test"], &["Math Hints", "Running Test", "the second pilot"]),
+            ("description", &[], &["hints for the second chapter of algebra, shown after an error"]),
+        ] {
+            let mut state = asks_for(parameter, options);
+            state.note_presence(&"bo".into(), true);
+            for answer in answers {
+                assert!(state.is_spoken_to(&"ana".into(), answer, &[]), "{parameter}: {answer}");
+                assert!(!state.is_spoken_to(&"bo".into(), answer, &[]), "bo was not asked for {parameter}: {answer}");
+            }
+            for ends in ["never mind", "no", "cancel that please"] {
+                assert!(state.is_spoken_to(&"ana".into(), ends, &[]), "{parameter}: {ends}");
+            }
+        }
+    }
+
+    #[test]
+    fn talk_is_no_answer_whatever_was_asked() {
+        let openings = ["", "hm, ", "well ", "ok, ", "honestly, ", "no, ", "yes, ", "I think "];
+        let lines = [
+            "let me ask the others first",
+            "I would wait until Monday",
+            "what do you think about it?",
+            "we should look at the data again",
+            "60/40 would be safer for us",
+            "they didn't like the last one",
+            "did you talk to the teachers?",
+            "that sounds good to me",
+            "can we do this tomorrow?",
+            "you decide, I am busy until Friday",
+            "not sure, maybe bo knows",
+            "thanks, that was quick",
+            "is it the same as last year?",
+            "we could also use the other school",
+            "someone should check the numbers",
+            "he said they were fine with it",
+        ];
+        let mut heard = 0;
+        for parameter in PARAMETERS {
+            let mut state = asks_for(parameter, &["assign-prog", "mathstream"]);
+            state.note_presence(&"bo".into(), true);
+            for line in openings.iter().flat_map(|opening| lines.iter().map(move |line| format!("{opening}{line}"))) {
+                for by in ["ana", "bo", "cy"] {
+                    heard += 1;
+                    assert!(!state.is_spoken_to(&by.into(), &line, &[]), "{by}, asked for {parameter}: {line}");
+                }
+            }
+        }
+        assert!(heard > 3_000);
+    }
+
+    #[test]
+    fn who_is_alone_with_the_bot_is_heard_until_somebody_comes() {
+        let mut state = AgentState::default();
+        state.note_presence(&"ana".into(), false);
+        let requests = ["start Running Test", "what conditions does assign-prog have?", "and the other one?", "thanks"];
+        for request in requests {
+            assert!(state.is_spoken_to(&"ana".into(), request, &[]), "{request}");
+            assert!(!state.is_spoken_to(&"bo".into(), request, &[]), "{request}");
+        }
+        assert!(!state.is_spoken_to(&"ana".into(), "interesting, that was quicker than last year", &[]));
+        state.note_presence(&"bo".into(), false);
+        for request in requests {
+            assert!(!state.is_spoken_to(&"ana".into(), request, &[]), "{request}");
+        }
+    }
+}

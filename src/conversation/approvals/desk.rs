@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::json;
+use tokio_util::task::TaskTracker;
 
 use super::{
     RACES, consent,
@@ -76,6 +77,7 @@ pub struct Approvals {
     pub(super) groups: Groups,
     pub(super) people: People,
     pub(super) names: Names,
+    pub(super) tasks: TaskTracker,
     links: Links,
 }
 
@@ -101,13 +103,15 @@ pub struct Parts {
     pub policy_for: PolicyFor,
     /// How long a card is open.
     pub times: Times,
+    /// What goes on after an answer, for draining.
+    pub tasks: TaskTracker,
 }
 
 impl Approvals {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, clock, slack, groups, people, names, links, actions, policy_for, times } = parts;
-        Self { store, clock, slack, actions, times, policy_for, groups, people, names, links }
+        let Parts { store, clock, slack, groups, people, names, links, actions, policy_for, times, tasks } = parts;
+        Self { store, clock, slack, actions, times, policy_for, groups, people, names, tasks, links }
     }
 
     /// Somebody pressed a button of a card.

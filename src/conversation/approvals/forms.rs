@@ -76,7 +76,7 @@ impl Approvals {
     pub(super) fn ask_why(&self, record: &ActionRecord, click: &Click) {
         let Some(trigger) = click.trigger_id.clone().filter(|_| record.requested_by != click.by) else { return };
         let (slack, view) = (self.slack.clone(), reason::draw(record, &record.approval));
-        tokio::spawn(async move {
+        self.tasks.spawn(async move {
             if let Err(error) = slack.open_view(&trigger, &view).await {
                 tracing::debug!(error = %error, "The reason of a rejection was not asked for");
             }

@@ -123,6 +123,7 @@ pub(super) async fn approvals_under(store: Arc<dyn Store>, clock: Arc<dyn Clock>
         actions: Default::default(),
         policy_for: Arc::new(move |_| policy.clone()),
         times: times(),
+        tasks: Default::default(),
     })
 }
 
