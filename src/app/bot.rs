@@ -25,6 +25,7 @@ use crate::{
         names::Names,
         notebook::{Notebook, Redaction, retention::Retention},
         outbox::{self, Sender},
+        people::People,
         presence::Presence,
         rating::Ratings,
         render,
@@ -67,6 +68,17 @@ pub struct Bot {
     drain: Duration,
 }
 
+/// What the bot is doing at the moment: steps, presses, messages on their way. The store tells what is still to be done.
+#[derive(Clone, Debug)]
+pub struct InHand([TaskTracker; 2]);
+
+impl InHand {
+    /// How many things there are.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(TaskTracker::len).sum()
+    }
+}
+
 /// How events come in.
 enum Ingress {
     Http,
@@ -103,11 +115,13 @@ impl Bot {
         let keys = keys.ring;
         let slack = parts::slack(config)?;
         let names = Names::new(slack.clone(), clock.clone());
-        let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named());
-        let book = Arc::new(Book::new(store.clone(), clock.clone(), Arc::new(groups.clone())));
-        let registry = parts::capabilities(config, clock.clone(), Some(&book))?;
         let account = who_are_we(&slack).await?;
         let us = account.identity;
+        learn_app(&slack, account.bot.as_deref(), &us).await;
+        let people = People::new(slack.clone(), clock.clone(), us.clone(), config);
+        let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named(), people.clone());
+        let book = Arc::new(Book::new(store.clone(), clock.clone(), Arc::new(groups.clone())));
+        let registry = parts::capabilities(config, clock.clone(), Some(&book))?;
         let links = Links::new(store.clone(), account.url);
         let missing = slack.missing_scopes().clone();
 
@@ -127,6 +141,7 @@ impl Bot {
             policy_for: policy_for.clone(),
             standing: book,
             keys: keys.clone(),
+            admission: Arc::new(people.clone()),
             settings: Settings {
                 approval_ttl: config.approvals.expires_after,
                 remind_before: config.approvals.remind_before,
@@ -191,11 +206,13 @@ impl Bot {
                 clock: clock.clone(),
                 slack: slack.clone(),
                 groups: groups.clone(),
+                people: people.clone(),
                 names: names.clone(),
                 links: links.clone(),
                 actions,
                 policy_for: policy_for.clone(),
                 keys,
+                tasks: tasks.clone(),
                 times: Times {
                     open_for: config.approvals.expires_after,
                     remind_before: config.approvals.remind_before,
@@ -213,6 +230,7 @@ impl Bot {
                 notebook: notebook.clone(),
             }),
             home: home.clone(),
+            people,
             telling: Telling::new(store.clone(), clock.clone(), groups.clone()),
             names,
             clock: clock.clone(),
@@ -253,6 +271,11 @@ impl Bot {
         self.store.clone()
     }
 
+    /// What it is doing, also while it runs.
+    pub fn in_hand(&self) -> InHand {
+        InHand([self.tasks.clone(), self.workers.tasks().clone()])
+    }
+
     /// Works until `stop`, then drains: nothing new is taken in, the steps in hand are saved, what was said is sent.
     /// Cancels `stop` itself if Slack does not have us.
     ///
@@ -260,6 +283,7 @@ impl Bot {
     ///
     /// If Slack will never accept us, or the listener fails.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let in_hand = self.in_hand();
         let Self { sweeper, workers, tasks, ingress, listener, router, drain, .. } = self;
         let sweeping = tokio::spawn(sweeper.run(stop.clone()));
         let taking_in = tokio::spawn(take_in(ingress, stop.clone()));
@@ -278,7 +302,8 @@ impl Bot {
             tasks.wait().await;
         };
         if timeout_at(deadline, quiet).await.is_err() || taken_in.is_err() {
-            tracing::warn!("Not everything ended in time; what was in hand goes on at the next start");
+            let left = in_hand.count();
+            tracing::warn!(left, "Not everything ended in time; what was in hand goes on at the next start");
         }
         match taken_in {
             Ok(Ok(Err(refusal))) => Err(refusal.into()),
@@ -341,6 +366,15 @@ fn watched(model: Arc<dyn Model>, clock: &Arc<dyn Clock>) -> (Arc<dyn Model>, Op
     let name = model.name().to_owned();
     let (watched, pulse) = Watched::new(model, clock.clone());
     (Arc::new(watched), Some((name, pulse)))
+}
+
+/// Asks Slack which app we are. If it does not say so, the socket or the first delivery does.
+async fn learn_app(slack: &SlackClient, bot: Option<&str>, us: &Identity) {
+    let Some(bot) = bot else { return };
+    match slack.app_of(bot).await {
+        Ok(app) => us.learn_app(&app),
+        Err(error) => tracing::warn!(error = %error, "Slack does not say which app this is yet"),
+    }
 }
 
 /// Asks Slack who we are, patiently if it does not answer.

@@ -41,10 +41,24 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
             Err(error) => return Err(error.to_string()),
         }
     }
+    let lets = |kind: &str| settings.outsiders.iter().any(|named| named == kind);
+    let us = client.auth_test().await.map_err(|error| error.to_string())?.identity;
     for user in settings.named().iter().filter(|name| name.starts_with(['U', 'W'])) {
         match client.user_info(&user.as_str().into()).await {
             Ok(person) if person.deleted => wrong.push(format!("{user} ({}) is deactivated", person.name)),
-            Ok(person) if person.is_bot => wrong.push(format!("{user} ({}) is a bot", person.name)),
+            Ok(person) if person.is_bot && !lets("bots") => wrong.push(format!("{user} ({}) is a bot", person.name)),
+            Ok(person) if person.is_guest && !lets("guests") => wrong.push(format!(
+                "{user} ({}) is a guest, so their decision does not count; right would be a full member, or \"guests\" in \
+                 approvals.outsiders",
+                person.name
+            )),
+            Ok(person) if !lets("external") && us.team.as_ref().is_some_and(|team| !person.teams.contains(team)) => {
+                wrong.push(format!(
+                    "{user} ({}) belongs to another workspace, so their decision does not count; right would be a full \
+                     member, or \"external\" in approvals.outsiders",
+                    person.name
+                ));
+            }
             Ok(_) => {}
             Err(Error::Refused { code, .. } | Error::Gone { code, .. }) => {
                 wrong.push(format!(

@@ -37,6 +37,7 @@ pub mod plan;
 pub mod quick;
 pub mod replies;
 pub mod shelf;
+mod spoken_to;
 pub mod state;
 mod tools;
 mod view;

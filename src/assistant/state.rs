@@ -88,6 +88,15 @@ pub struct AgentState {
     pub offered: Vec<Choice>,
     /// The experiment that “it” means.
     pub last_experiment: Option<String>,
+    /// Whom the open question was put to; nobody knows in threads of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_of: Option<UserId>,
+    /// Who wrote in the thread, the first few.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub speakers: Vec<UserId>,
+    /// Whether somebody there spoke to somebody else.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_company: bool,
     /// Several requests of one message, each plan until its last step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plans: Vec<Plan>,
@@ -216,6 +225,14 @@ impl State for AgentState {
         }
     }
 
+    fn present(&mut self, by: &UserId, to_another: bool) {
+        self.note_presence(by, to_another);
+    }
+
+    fn is_meant(&self, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
+        self.is_spoken_to(by, text, open)
+    }
+
     fn stopped(&mut self) {
         self.drop_plan();
         self.draft = None;
@@ -249,6 +266,7 @@ impl AgentState {
     /// Keeps a change that lacks something.
     pub fn keep_draft(&mut self, draft: Draft) {
         self.draft_turn = self.turn.number;
+        self.asked_of.clone_from(&self.turn.by);
         self.draft = Some(draft);
     }
 
@@ -269,6 +287,9 @@ impl AgentState {
         let waits = self.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
         self.offered = if asks && !waits { reply.choices.clone() } else { Vec::new() };
         self.offered.retain(|choice| !NO_ANSWERS.contains(&choice.says.as_str()));
+        if !self.offered.is_empty() {
+            self.asked_of.clone_from(&self.turn.by);
+        }
     }
 
     /// Remembers what a model has to be told that it was told: the words of a reply.

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     graph::{action::ActionRecord, node::Context},
+    ids::UserId,
     model::{
         Purpose, Request, ToolChoice, ToolSpec,
         rules::situation::{Draft, OpenCard, RecentChange, Situation},
@@ -46,6 +47,23 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
         recent_changes: recent_changes(state),
         gathered: BTreeMap::new(),
         errors: turn.errors.iter().map(|problem| problem.message.clone()).collect(),
+    }
+}
+
+/// What would be known if these words were the next message.
+pub(super) fn heard(state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> Situation {
+    let number = state.newest_turn() + 1;
+    Situation {
+        said: shorten(text, LONGEST_MESSAGE),
+        by: by.to_string(),
+        today: state.turn.at.to_string().chars().take(10).collect(),
+        draft: state.draft.clone(),
+        on_card: state.on_card.clone().filter(|change| open.iter().any(|card| card.name == change.action)),
+        turned_down: state.turned_down.clone().filter(|_| number <= state.turned_down_turn + DRAFT_TURNS),
+        last_experiment: state.last_experiment.clone(),
+        open_cards: open.iter().rev().take(5).rev().map(open_card).collect(),
+        recent_changes: recent_changes(state),
+        ..Situation::default()
     }
 }
 

@@ -19,6 +19,10 @@ pub struct Approvals {
     pub remind_before: Duration,
     /// Who may decide: `channel`, `requester`, user ids (`U…`) and user groups (`S…`). Empty: nobody.
     pub approvers: Vec<String>,
+    /// Whose decision counts besides that of full members of the workspace: `guests`, `external` people of other
+    /// workspaces, `bots`, `deactivated` accounts. Empty: nobody's.
+    #[serde(default)]
+    pub outsiders: Vec<String>,
     /// Whether the person who asked may approve a change that can be undone.
     pub own_request: bool,
     /// Whether the person who asked may approve a change that cannot be undone.

@@ -6,6 +6,9 @@ use secrecy::ExposeSecret as _;
 
 use super::{Approvals, Config, Problem, Rule, digest_key};
 
+/// The kinds of accounts that may be let in besides full members of the workspace.
+const OUTSIDERS: [&str; 4] = ["guests", "external", "bots", "deactivated"];
+
 /// Everything that is wrong with the values, in the order of the sections.
 pub(super) fn problems(config: &Config) -> Vec<Problem> {
     let mut found = Vec::new();
@@ -65,6 +68,14 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         let right =
             "right would be at least 1day, since a repeated delivery may come for so long; or nothing, for ever";
         expect(keep >= Duration::from_secs(24 * 3600), "record.keep", format!("found {}; {right}", words(keep)));
+    }
+    for (key, named) in
+        [("approvals.outsiders", &config.approvals.outsiders), ("slack.outsiders", &config.slack.outsiders)]
+    {
+        for name in named {
+            let right = "right would be guests, external, bots or deactivated";
+            expect(OUTSIDERS.contains(&name.as_str()), key, format!("found `{name}`; {right}"));
+        }
     }
     sign_in(config, &mut expect);
     digest_keys(config, &mut expect);

@@ -27,6 +27,10 @@ pub struct Slack {
     pub native_status: bool,
     /// Whether the app is declared an agent (`agent_view`, scope `assistant:write`): Slack then shows its own Stop button.
     pub agent_view: bool,
+    /// Who may ask besides full members of the workspace: `guests`, `external` people of other workspaces, `bots`,
+    /// `deactivated` accounts. Empty: nobody.
+    #[serde(default)]
+    pub outsiders: Vec<String>,
     /// `SLACK_BOT_TOKEN`: `xoxb-…`.
     #[serde(skip)]
     pub bot_token: Option<SecretString>,

@@ -3,6 +3,8 @@
 //! An entry is taken away in the same write as its effect where it has one in the store, and after its answer was sent
 //! where it has none. A crash in between repeats an answer to one person, never a decision.
 
+mod admission;
+
 use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
@@ -24,6 +26,7 @@ use super::{
     names::Names,
     notebook::{self, Notebook},
     outbox::Sender,
+    people::People,
     rating::Ratings,
     render, shortcuts,
     stopping::Stopping,
@@ -72,6 +75,8 @@ pub struct Parts {
     pub agent_view: bool,
     /// Draws the Home tab.
     pub home: Home,
+    /// Whose words count.
+    pub people: People,
     /// Tells those who are named that a card waits.
     pub telling: Telling,
     /// What those are called who are named.
@@ -126,6 +131,9 @@ impl Desk {
                 return parts.store.finish_desk(desk.partition, desk.seq).await;
             }
         };
+        if self.turns_away(desk, &entry).await? {
+            return Ok(());
+        }
         let answer = match &entry {
             Entry::Click(click) => parts.approvals.on_click(click, desk.seq).await?,
             Entry::Typed(typed) => parts.approvals.on_typed(typed, desk.seq).await?,

@@ -204,6 +204,9 @@ impl Dispatch {
         match action.action_id.as_str() {
             APPROVE => self.on_click(interaction, action, Pressed::Approve).await,
             REJECT => self.on_click(interaction, action, Pressed::Reject).await,
+            // Cards answer whoever presses; nothing else is there for people of another workspace.
+            RATE if interaction.elsewhere => Ok(()),
+            name if interaction.elsewhere && (name.starts_with(PAGE) || name.starts_with(SAY)) => Ok(()),
             RATE => self.on_rating(interaction, action).await,
             STOP => self.on_click(interaction, action, Pressed::Stop).await,
             EDIT => self.on_click(interaction, action, Pressed::Edit).await,
@@ -228,6 +231,7 @@ impl Dispatch {
             key,
             pressed,
             by: interaction.user.clone(),
+            elsewhere: interaction.elsewhere,
             channel: interaction.channel.clone(),
             message: interaction.message_ts.clone(),
             thread: interaction.thread_ts.clone(),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::people::Right;
 use crate::{
     clock::Timestamp,
     ids::{ApprovalId, ChannelId, MessageTs, Nonce, RunId, TeamId, ThreadId, UserId},
@@ -151,6 +152,9 @@ pub struct Click {
     pub pressed: Pressed,
     /// Who.
     pub by: UserId,
+    /// Whether Slack says that it was pressed in another workspace.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub elsewhere: bool,
     /// Where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<ChannelId>,
@@ -196,6 +200,17 @@ pub enum Pressed {
     MarkDone,
     /// It did not happen, and is not to; a person has looked.
     Abandon,
+}
+
+impl Pressed {
+    /// The right that the press needs where the card's policy does not say who may.
+    pub fn right(self) -> Option<Right> {
+        match self {
+            Self::Approve | Self::Reject | Self::Withdraw | Self::Edit | Self::MarkDone | Self::Abandon => None,
+            Self::Stop | Self::ShowAll | Self::Check => Some(Right::Take),
+            Self::Undo | Self::Again | Self::Change => Some(Right::Ask),
+        }
+    }
 }
 
 /// Why somebody rejected.

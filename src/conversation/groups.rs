@@ -13,7 +13,10 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::approvals::policy::{self, Person};
+use super::{
+    approvals::policy::{self, Person},
+    people::{People, Right},
+};
 use crate::{
     clock::{Clock, Timestamp},
     graph::{
@@ -45,6 +48,8 @@ struct Inner {
     named: Vec<String>,
     /// The people whom the settings name.
     people: BTreeSet<UserId>,
+    /// Who is a member of the workspace at all.
+    accounts: People,
     known: Mutex<HashMap<String, Known>>,
 }
 
@@ -57,11 +62,11 @@ struct Known {
 
 impl Groups {
     /// Of this workspace; the settings name these user groups (`S…`) and people as approvers.
-    pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, approvers: Vec<String>) -> Self {
+    pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, approvers: Vec<String>, accounts: People) -> Self {
         let approvers: BTreeSet<String> = approvers.into_iter().collect();
         let (named, people): (Vec<_>, Vec<_>) = approvers.into_iter().partition(|name| name.starts_with('S'));
         let people = people.into_iter().map(UserId::new).collect();
-        Self(Arc::new(Inner { slack, clock, named, people, known: Mutex::default() }))
+        Self(Arc::new(Inner { slack, clock, named, people, accounts, known: Mutex::default() }))
     }
 
     /// Whether the settings name somebody as an approver anywhere, themselves or by one of the groups they are in.
@@ -86,8 +91,9 @@ impl Groups {
         let named: BTreeSet<_> = named.collect();
         let looked_up =
             join_all(named.into_iter().map(|group| async move { (group, self.members(group, FOR_A_DECISION).await) }));
-        let mut person = Person { in_channel, ..Person::default() };
-        for (group, members) in looked_up.await {
+        let (looked_up, account) = tokio::join!(looked_up, self.0.accounts.may(by, Right::Decide));
+        let mut person = Person { in_channel, outside: account.err(), ..Person::default() };
+        for (group, members) in looked_up {
             match members {
                 Ok(members) if members.contains(by) => person.groups.push(group.clone()),
                 Ok(_) => {}

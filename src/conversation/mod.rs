@@ -11,6 +11,7 @@
 //! | [`presence`] | what Slack itself shows while it works |
 //! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |
 //! | [`commands`], [`home`] | quick answers without a model |
+//! | [`people`] | whose words count |
 //! | [`links`], [`groups`], [`names`] | where cards are, who is in a user group, what they are called |
 //! | [`shortcuts`], [`creation`] | what is offered in the menu of a message, and everywhere |
 //! | [`trace`] | tells what happened in a thread |
@@ -35,6 +36,7 @@ pub mod notebook;
 pub mod order;
 pub mod outbox;
 pub mod pacing;
+pub mod people;
 pub mod presence;
 pub mod rating;
 pub mod render;

@@ -158,6 +158,11 @@ impl Workers {
         }
     }
 
+    /// The steps in hand.
+    pub fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
     /// Waits for the steps in hand, after the stop.
     pub async fn drained(&self) {
         self.0.tasks.close();

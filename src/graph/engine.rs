@@ -9,10 +9,12 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     action::{ActionKind, ActionRecord, Policy, Scope},
+    admission::Admission,
     checkpoint::{Checkpoint, Cursor, Voice},
     definition::Graph,
     keyring::Keyring,
@@ -23,7 +25,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    ids::{ActionId, RunId, Slot},
+    ids::{ActionId, RunId, Slot, UserId},
     reply::Reply,
 };
 
@@ -76,6 +78,9 @@ pub struct Settings {
 /// The trace's name for what people say among themselves.
 const OVERHEARD: &str = "overheard";
 
+/// The trace's name for the words of somebody who may not ask.
+const TURNED_AWAY: &str = "turned_away";
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -102,6 +107,7 @@ pub struct Engine<S: State> {
     pub(super) policy_for: PolicyFor,
     pub(super) standing: Arc<dyn StandingApprovals>,
     pub(super) keys: Arc<Keyring>,
+    pub(super) admission: Arc<dyn Admission>,
     pub(super) settings: Settings,
     pub(super) stopping: CancellationToken,
 }
@@ -128,6 +134,8 @@ pub struct Parts<S: State> {
     pub standing: Arc<dyn StandingApprovals>,
     /// The keys that digests are made with.
     pub keys: Arc<Keyring>,
+    /// Who may ask.
+    pub admission: Arc<dyn Admission>,
     /// The rest.
     pub settings: Settings,
     /// Cancelled when the process is to end: what takes long is handed over.
@@ -137,8 +145,8 @@ pub struct Parts<S: State> {
 impl<S: State> Engine<S> {
     /// Puts the parts together.
     pub fn new(parts: Parts<S>) -> Self {
-        let Parts { graph, actions, store, clock, policy_for, standing, keys, settings, stopping } = parts;
-        Self { graph, actions, store, clock, policy_for, standing, keys, settings, stopping }
+        let Parts { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping } = parts;
+        Self { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping }
     }
 
     /// Goes on with a leased thread until nothing is left to do, and lets go of it.
@@ -183,8 +191,17 @@ impl<S: State> Engine<S> {
             session.checkpoint.said_at = newest;
         }
         session.input = serde_json::to_value(&letter.mail).ok();
+        let is_meant = match &letter.mail {
+            Mail::Said { by, text, addressed: false, wish: None, .. } => self.is_meant(session, by, text).await?,
+            _ => true,
+        };
         match letter.mail {
+            Mail::Said { by, .. } if !is_meant => self.note_overheard(session, by, false).await,
             Mail::Said { by, text, ts: _, addressed: _, wish } => {
+                if let Err(why) = self.admission.admits(&session.lease.thread, &by).await {
+                    return self.turn_away(session, by, why).await;
+                }
+                session.checkpoint.state.present(&by, false);
                 let said = Said { by, text, at: self.clock.now(), wish };
                 session.note(AuditDraft::new(
                     AuditKind::Said,
@@ -201,7 +218,7 @@ impl<S: State> Engine<S> {
                 session.status_due = None;
                 Ok(Held::Yes)
             }
-            Mail::Overheard { .. } => self.note_overheard(session).await,
+            Mail::Overheard { by, .. } => self.note_overheard(session, by, true).await,
             Mail::Decided { action, approval: _, decision: _ } => {
                 self.resume(session, &action).await?;
                 Ok(Held::Yes)
@@ -214,11 +231,37 @@ impl<S: State> Engine<S> {
         }
     }
 
+    /// Whether words that nobody said to us by name are meant for us all the same. No node runs for those that are not.
+    async fn is_meant(&self, session: &Session<S>, by: &UserId, text: &str) -> Result<bool, Error> {
+        let open = self.open_in(session).await?;
+        Ok(session.checkpoint.state.is_meant(by, text, &open))
+    }
+
+    /// Keeps that somebody was turned away who may not ask. What they said is not kept.
+    async fn turn_away(&self, session: &mut Session<S>, by: UserId, why: &str) -> Result<Held, Error> {
+        let now = self.clock.now();
+        session.note(AuditDraft::new(
+            AuditKind::ClickRefused,
+            now,
+            Some(by.clone()),
+            json!({ "why": why, "asked": true }),
+        ));
+        session.input = Some(json!({ "kind": TURNED_AWAY, "by": by }));
+        self.save_nothing(session, TURNED_AWAY).await
+    }
+
     /// Remembers that people talked among themselves, and says nothing.
-    async fn note_overheard(&self, session: &mut Session<S>) -> Result<Held, Error> {
+    async fn note_overheard(&self, session: &mut Session<S>, by: UserId, to_another: bool) -> Result<Held, Error> {
+        session.checkpoint.state.present(&by, to_another);
+        session.input = Some(json!({ "kind": OVERHEARD, "by": by }));
+        self.save_nothing(session, OVERHEARD).await
+    }
+
+    /// Saves a step in which no node ran.
+    async fn save_nothing(&self, session: &mut Session<S>, node: &'static str) -> Result<Held, Error> {
         let began = self.clock.now();
         let (took, usage) = (Duration::ZERO, None);
-        let info = StepInfo { node: OVERHEARD, next: "end", began, took, usage, error: None, pause: false };
+        let info = StepInfo { node, next: "end", began, took, usage, error: None, pause: false };
         let extra = session.changes();
         self.save_step(session, info, extra, None).await
     }

@@ -12,6 +12,7 @@
 //! engines commonly do. Whatever such a node did before it paused happens twice.
 
 pub mod action;
+pub mod admission;
 mod ask;
 pub mod card;
 pub mod checkpoint;

@@ -22,6 +22,15 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
     /// A person said something: everything that belongs to a single turn begins anew, what persists stays.
     fn begin_turn(&mut self, said: &Said);
 
+    /// Somebody said something in the thread; `to_another`: to somebody else, by name.
+    fn present(&mut self, _by: &UserId, _to_another: bool) {}
+
+    /// Whether words that nobody said to the bot by name are meant for it: an answer to its question. `open` is what waits
+    /// for a person in the thread.
+    fn is_meant(&self, _by: &UserId, _text: &str, _open: &[ActionRecord]) -> bool {
+        true
+    }
+
     /// A person stopped the run: what was still to come of it is let go.
     fn stopped(&mut self) {}
 

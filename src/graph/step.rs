@@ -107,15 +107,19 @@ impl<S: State> Engine<S> {
             Some(id) => self.decided(session, &id).await?,
             None => None,
         };
+        let open = self.open_in(session).await?;
         let thread = &session.lease.thread;
-        let open = if session.checkpoint.suspended.is_empty() {
-            Vec::new()
-        } else {
-            let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Pending], limit: 20 };
-            self.store.actions(&filter).await?
-        };
         let run = session.checkpoint.run.clone().unwrap_or_else(|| "none".into());
         Ok(Context { thread: thread.clone(), run, now: self.clock.now(), attempt, ended, open })
+    }
+
+    /// The actions of the thread that wait for a person.
+    pub(super) async fn open_in(&self, session: &Session<S>) -> Result<Vec<ActionRecord>, Error> {
+        if session.checkpoint.suspended.is_empty() {
+            return Ok(Vec::new());
+        }
+        let thread = Some(session.lease.thread.clone());
+        self.store.actions(&ActionFilter { thread, statuses: vec![Status::Pending], limit: 20 }).await
     }
 
     /// Saves a step.

@@ -64,6 +64,8 @@ pub struct Account {
     pub team_name: String,
     /// The workspace's address, such as `https://lab.slack.com/`: what links to messages begin with.
     pub url: Option<String>,
+    /// Our bot (`B…`), by which our app can be looked up.
+    pub bot: Option<String>,
 }
 
 /// A person.
@@ -77,6 +79,14 @@ pub struct Person {
     pub is_bot: bool,
     /// Whether the account is switched off.
     pub deleted: bool,
+    /// Whether it is a guest, in one channel or in several.
+    pub is_guest: bool,
+    /// Whether Slack says that they come from another workspace, and share no channel with us.
+    pub is_stranger: bool,
+    /// The workspaces that they belong to.
+    pub teams: Vec<TeamId>,
+    /// The organisation that they belong to.
+    pub enterprise: Option<String>,
 }
 
 /// A user group.
@@ -164,14 +174,24 @@ impl SlackClient {
     /// Whose token this is.
     pub async fn auth_test(&self) -> Result<Account, Error> {
         let answer = self.post("auth.test", &json!({})).await?;
-        let identity = Identity { user: wanted(&answer, "/user_id")?.into() };
-        let team = field::first(&answer, &["/team_id", "/enterprise_id"]).ok_or(Error::Decode)?.into();
+        let team: TeamId = field::first(&answer, &["/team_id", "/enterprise_id"]).ok_or(Error::Decode)?.into();
+        let everywhere = answer["is_enterprise_install"] == true;
+        let enterprise = field::text(&answer, "/enterprise_id").map(str::to_owned);
+        let identity = Identity::of(wanted(&answer, "/user_id")?)
+            .within(Some(team.clone()).filter(|_| !everywhere || enterprise.is_none()), enterprise);
         Ok(Account {
             identity,
             team,
             team_name: field::text(&answer, "/team").unwrap_or_default().to_owned(),
             url: field::text(&answer, "/url").map(str::to_owned),
+            bot: field::text(&answer, "/bot_id").map(str::to_owned),
         })
+    }
+
+    /// The app (`A…`) of a bot (`B…`).
+    pub async fn app_of(&self, bot: &str) -> Result<String, Error> {
+        let answer = self.get("bots.info", &[("bot", bot)]).await?;
+        wanted(&answer, "/bot/app_id").map(str::to_owned)
     }
 
     /// Posts a message, into a thread if one is given. Its nonce finds it again if the answer is lost.
@@ -336,12 +356,19 @@ impl SlackClient {
     /// Who a person is.
     pub async fn user_info(&self, user: &UserId) -> Result<Person, Error> {
         let answer = self.get("users.info", &[("user", user.as_str())]).await?;
+        let user = &answer["user"];
+        let home = field::first(&answer, &["/user/team_id", "/user/profile/team"]).into_iter();
+        let also = user["enterprise_user"]["teams"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let names = ["/user/profile/display_name", "/user/real_name", "/user/profile/real_name", "/user/name"];
         Ok(Person {
             name: field::first(&answer, &names).ok_or(Error::Decode)?.to_owned(),
             tz: field::text(&answer, "/user/tz").map(str::to_owned),
-            is_bot: answer["user"]["is_bot"] == true,
-            deleted: answer["user"]["deleted"] == true,
+            is_bot: user["is_bot"] == true,
+            deleted: user["deleted"] == true,
+            is_guest: user["is_restricted"] == true || user["is_ultra_restricted"] == true,
+            is_stranger: user["is_stranger"] == true,
+            teams: home.chain(also).map(TeamId::from).collect(),
+            enterprise: field::text(&answer, "/user/enterprise_user/enterprise_id").map(str::to_owned),
         })
     }
 

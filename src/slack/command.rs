@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Inbound, Unreadable,
+    Identity, Inbound, Unreadable,
     field::{required, text},
     plain,
 };
@@ -35,7 +35,10 @@ pub struct Command {
 /// # Errors
 ///
 /// [`Unreadable`] if something is missing without which it means nothing.
-pub fn read(fields: &Value) -> Result<Inbound, Unreadable> {
+pub fn read(fields: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+    if let Some(why) = us.refuses_command(fields) {
+        return Ok(Inbound::Ignored(why));
+    }
     let trigger = required(fields, "/trigger_id")?;
     Ok(Inbound::Command(Command {
         command: required(fields, "/command")?.to_owned(),
@@ -43,7 +46,7 @@ pub fn read(fields: &Value) -> Result<Inbound, Unreadable> {
         user: required(fields, "/user_id")?.into(),
         team: text(fields, "/team_id")
             .or_else(|| text(fields, "/enterprise_id"))
-            .map(TeamId::from)
+            .map(|named| us.team_or(named.into()))
             .ok_or(Unreadable("/team_id"))?,
         channel: required(fields, "/channel_id")?.into(),
         response_url: text(fields, "/response_url").map(str::to_owned),
@@ -66,7 +69,7 @@ mod tests {
             "api_app_id": "A1", "is_enterprise_install": "false", "trigger_id": "1.2.abc",
             "response_url": "https://hooks.example.org/commands/1"
         });
-        let Ok(Inbound::Command(command)) = read(&fields) else { panic!("no command") };
+        let Ok(Inbound::Command(command)) = read(&fields, &Identity::of("U0BOT")) else { panic!("no command") };
         assert_eq!((command.command.as_str(), command.text.as_str()), ("/upgrade", "status <all> @bo"));
         assert_eq!(command.dedup.as_str(), "command:1.2.abc");
         assert_eq!(command.response_url.as_deref(), Some("https://hooks.example.org/commands/1"));
@@ -76,12 +79,12 @@ mod tests {
     fn a_command_without_words_is_a_command() {
         let fields = json!({ "command": "/upgrade", "text": "", "user_id": "U1", "enterprise_id": "E1", "team_id": null,
             "channel_id": "C1", "trigger_id": "1" });
-        let Ok(Inbound::Command(command)) = read(&fields) else { panic!("no command") };
+        let Ok(Inbound::Command(command)) = read(&fields, &Identity::of("U0BOT")) else { panic!("no command") };
         assert_eq!((command.text.as_str(), command.team.as_str()), ("", "E1"));
     }
 
     #[test]
     fn a_form_that_is_no_command_is_unreadable() {
-        assert_eq!(read(&json!({ "command": "/upgrade" })), Err(Unreadable("/trigger_id")));
+        assert_eq!(read(&json!({ "command": "/upgrade" }), &Identity::of("U0BOT")), Err(Unreadable("/trigger_id")));
     }
 }

@@ -28,7 +28,8 @@ pub struct Message {
     pub thread_ts: Option<MessageTs>,
     /// Whether it mentions us.
     pub mentions_us: bool,
-    /// Whether it begins with the mention of somebody else, and does not mention us.
+    /// Whether it is said to somebody else: it mentions a person, a group or everybody, or begins with a name, and does
+    /// not mention us.
     pub to_another: bool,
     /// How many files hang on it; their contents are not read.
     pub files: usize,
@@ -95,6 +96,9 @@ pub fn read(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     if text(body, "/type") == Some("app_rate_limited") {
         return Ok(Inbound::Ignored("app_rate_limited"));
     }
+    if let Some(why) = us.refuses_event(body) {
+        return Ok(Inbound::Ignored(why));
+    }
     match required(body, "/event/type")? {
         "message" | "app_mention" => read_message(body, us),
         "app_home_opened" if text(body, "/event/tab") == Some("messages") => match text(body, "/event/channel") {
@@ -111,7 +115,7 @@ pub fn read(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
         "agent_session_stopped" => match text(body, "/event/thread_ts") {
             Some(root) => Ok(Inbound::SessionStopped(SessionStopped {
                 thread: ThreadId {
-                    team: team(body)?,
+                    team: us.team_or(team(body)?),
                     channel: required(body, "/event/channel")?.into(),
                     root: root.into(),
                 },
@@ -121,7 +125,7 @@ pub fn read(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
             None => Ok(Inbound::Ignored("session_without_thread")),
         },
         "app_home_opened" => Ok(Inbound::HomeOpened(HomeOpened {
-            team: team(body)?,
+            team: us.team_or(team(body)?),
             user: required(body, "/event/user")?.into(),
             dedup: event_key(body)?,
         })),
@@ -158,7 +162,7 @@ fn read_message(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     let wire = text(event, "/text").unwrap_or_default();
     let mentions_us = text(event, "/type") == Some("app_mention") || plain::mentions(wire, &us.user);
     Ok(Inbound::Message(Message {
-        team: team(body)?,
+        team: us.team_or(team(body)?),
         channel: channel.into(),
         channel_kind: if direct { ChannelKind::Direct } else { ChannelKind::Channel },
         user: user.into(),
@@ -166,7 +170,7 @@ fn read_message(body: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
         ts: ts.into(),
         thread_ts: text(event, "/thread_ts").map(MessageTs::from),
         mentions_us,
-        to_another: !mentions_us && ["<@", "<!subteam^"].iter().any(|sign| wire.trim_start().starts_with(sign)),
+        to_another: !mentions_us && (plain::mentions_anybody(wire) || plain::calls_by_name(wire)),
         files: event["files"].as_array().map_or(0, Vec::len),
         dedup: vec![event_key(body)?, DedupKey::new(format!("message:{channel}:{ts}"))],
     }))
@@ -190,7 +194,7 @@ mod tests {
     use super::*;
 
     fn us() -> Identity {
-        Identity { user: "U0BOT".into() }
+        Identity::of("U0BOT")
     }
 
     fn callback(event: Value) -> Value {

@@ -70,7 +70,7 @@ async fn on_request(State(ingress): State<Arc<Ingress>>, headers: HeaderMap, bod
         warn!(payload_bytes = body.len(), "Refused a request whose signature is missing, wrong or too old");
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    let request = if form { read_form(body) } else { read_json(body, &ingress.us) };
+    let request = if form { read_form(body, &ingress.us) } else { read_json(body, &ingress.us) };
     let read = match request {
         Request::Challenge(challenge) => return Json(json!({ "challenge": challenge })).into_response(),
         Request::Delivery(read) => *read,
@@ -116,15 +116,15 @@ fn read_json(body: &str, us: &Identity) -> Request {
     }
 }
 
-fn read_form(body: &str) -> Request {
+fn read_form(body: &str, us: &Identity) -> Request {
     let fields: Map<String, Value> =
         url::form_urlencoded::parse(body.as_bytes()).map(|(name, value)| (name.into_owned(), json!(value))).collect();
     Request::Delivery(Box::new(match fields.get("payload").and_then(Value::as_str) {
         Some(payload) => match serde_json::from_str(payload) {
-            Ok(payload) => interaction::read(&payload),
+            Ok(payload) => interaction::read(&payload, us),
             Err(_) => Err(Unreadable("payload")),
         },
-        None => command::read(&Value::Object(fields)),
+        None => command::read(&Value::Object(fields), us),
     }))
 }
 
@@ -173,7 +173,7 @@ mod tests {
     async fn given(notebook: Notebook) -> Given {
         rustls::crypto::ring::default_provider().install_default().ok();
         let notebook = Arc::new(notebook);
-        let us = Identity { user: "U0BOT".into() };
+        let us = Identity::of("U0BOT");
         let router = router(&SecretString::from("shh"), us, notebook.clone());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/slack", listener.local_addr().unwrap());

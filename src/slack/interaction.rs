@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{
-    Inbound, Unreadable,
+    Identity, Inbound, Unreadable,
     field::{first, required, text},
+    origin::ANOTHER_APP,
     plain,
 };
 use crate::ids::{ChannelId, DedupKey, MessageTs, TeamId, UserId};
@@ -20,6 +21,8 @@ pub struct Interaction {
     pub user: UserId,
     /// The workspace; where Slack names none, the person's, and else the organisation.
     pub team: TeamId,
+    /// Whether Slack says that it was done in another workspace: it is answered, and nothing comes of it.
+    pub elsewhere: bool,
     /// The conversation of the message, where there is a message.
     pub channel: Option<ChannelId>,
     /// The message.
@@ -113,7 +116,12 @@ impl View {
 /// # Errors
 ///
 /// [`Unreadable`] if something is missing without which it means nothing.
-pub fn read(payload: &Value) -> Result<Inbound, Unreadable> {
+pub fn read(payload: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
+    let refused = us.refuses_interaction(payload);
+    let is_press = text(payload, "/type") == Some("block_actions");
+    if let Some(why) = refused.filter(|why| *why == ANOTHER_APP || !is_press) {
+        return Ok(Inbound::Ignored(why));
+    }
     let user = required(payload, "/user/id")?;
     let (kind, dedup) = match required(payload, "/type")? {
         "block_actions" => {
@@ -150,8 +158,9 @@ pub fn read(payload: &Value) -> Result<Inbound, Unreadable> {
         kind,
         user: user.into(),
         team: first(payload, &["/team/id", "/user/team_id", "/enterprise/id"])
-            .map(TeamId::from)
+            .map(|named| us.team_or(named.into()))
             .ok_or(Unreadable("/team/id"))?,
+        elsewhere: refused.is_some(),
         channel: first(payload, &["/channel/id", "/container/channel_id"]).map(ChannelId::from),
         message_ts: first(payload, &["/container/message_ts", "/message/ts", "/message_ts"]).map(MessageTs::from),
         thread_ts: first(payload, &["/message/thread_ts", "/container/thread_ts"]).map(MessageTs::from),
@@ -221,7 +230,7 @@ mod tests {
     use super::*;
 
     fn interaction(payload: Value) -> Interaction {
-        match read(&payload) {
+        match read(&payload, &Identity::of("U0BOT")) {
             Ok(Inbound::Interaction(interaction)) => interaction,
             other => panic!("no interaction: {other:?}"),
         }
@@ -319,7 +328,7 @@ mod tests {
         assert_eq!(shortcut.kind, Kind::MessageAction { callback_id: "status".into(), text: "a & b".into() });
         assert_eq!(shortcut.thread_ts, Some("0.9".into()));
         let unknown = json!({ "type": "from_the_future", "user": by });
-        assert_eq!(read(&unknown), Ok(Inbound::Ignored("interaction_type")));
-        assert_eq!(read(&json!({ "type": "block_actions" })), Err(Unreadable("/user/id")));
+        assert_eq!(read(&unknown, &Identity::of("U0BOT")), Ok(Inbound::Ignored("interaction_type")));
+        assert_eq!(read(&json!({ "type": "block_actions" }), &Identity::of("U0BOT")), Err(Unreadable("/user/id")));
     }
 }

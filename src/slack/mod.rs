@@ -1,7 +1,7 @@
 //! The wire to Slack: what comes in becomes an [`Inbound`], what goes out goes through [`client::SlackClient`].
 //!
 //! Both ways in, [`ingress_http`] and [`ingress_socket`], read the raw JSON ([`event`], [`interaction`], [`command`])
-//! and hand it to a [`sink::Sink`]. They acknowledge when the sink says that it is stored, and not before. Text that
+//! and hand it to a [`sink::Sink`], if it is ours ([`origin`]). They acknowledge when the sink says that it is stored, and not before. Text that
 //! comes in is made plain ([`plain`]), text that goes out is escaped ([`mrkdwn`], [`markdown`]) and put into [`blocks`].
 //!
 //! This module knows no graph, no approvals and no store. Start reading at [`sink`].
@@ -24,6 +24,7 @@ pub mod interaction;
 pub mod markdown;
 pub mod missing_scopes;
 pub mod mrkdwn;
+pub mod origin;
 pub mod plain;
 mod post;
 pub mod refusal;
@@ -31,14 +32,8 @@ pub mod sink;
 pub mod socket_health;
 pub mod socket_intake;
 
-use crate::ids::{DedupKey, UserId};
-
-/// Who we are in the workspace, from `auth.test`: needed to know a mention of us, and what we said ourselves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// Our bot's user (`U…`).
-    pub user: UserId,
-}
+pub use self::origin::Identity;
+use crate::ids::DedupKey;
 
 /// Something Slack told us, read and made plain.
 #[derive(Clone, Debug, PartialEq)]

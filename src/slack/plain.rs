@@ -33,6 +33,113 @@ pub fn mentions(text: &str, user: &UserId) -> bool {
     text.match_indices(&open).any(|(at, _)| text[at + open.len()..].starts_with(['>', '|']))
 }
 
+/// Whether the text mentions a person, a group of people or everybody.
+pub fn mentions_anybody(text: &str) -> bool {
+    ["<@", "<!subteam^", "<!here", "<!channel", "<!everyone"].iter().any(|sign| text.contains(sign))
+}
+
+/// Whether the text begins by calling somebody by their name: “Ana, are you sure?”, “hey bo: look at this”, “@di thanks”.
+pub fn calls_by_name(text: &str) -> bool {
+    let mut words = text.split_whitespace().peekable();
+    while words.next_if(|word| GREETINGS.contains(&word.trim_end_matches([',', '!']).to_lowercase().as_str())).is_some()
+    {
+    }
+    let Some(first) = words.next() else { return false };
+    if first.len() > 1 && first.starts_with('@') {
+        return true;
+    }
+    let name = first.trim_end_matches([',', ':', '–', '-']);
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphabetic() || c == '-' || c == '\'');
+    let called = first.len() > name.len() || matches!(words.peek(), Some(&("-" | "–" | "—")));
+    let small = name.to_lowercase().replace('’', "'");
+    // After a name comes a sentence; a list (“control, treatment”) has no more than that.
+    is_name && called && !NO_NAMES.contains(&small.as_str()) && words.filter(|word| word.len() > 1).count() > 2
+}
+
+/// Words before a name.
+const GREETINGS: &[&str] = &["hey", "hi", "hello", "ok", "okay", "thanks", "thx", "sorry", "well", "so", "and", "yo"];
+
+/// Words before a comma or a colon that are nobody's name.
+const NO_NAMES: &[&str] = &[
+    "yes",
+    "yep",
+    "yeah",
+    "no",
+    "nope",
+    "ok",
+    "okay",
+    "please",
+    "actually",
+    "wait",
+    "hm",
+    "hmm",
+    "oh",
+    "well",
+    "sorry",
+    "thanks",
+    "great",
+    "good",
+    "nice",
+    "sure",
+    "right",
+    "also",
+    "now",
+    "then",
+    "so",
+    "but",
+    "and",
+    "or",
+    "maybe",
+    "perhaps",
+    "rather",
+    "instead",
+    "first",
+    "second",
+    "third",
+    "finally",
+    "next",
+    "stop",
+    "cancel",
+    "never",
+    "hello",
+    "hi",
+    "hey",
+    "name",
+    "context",
+    "weights",
+    "conditions",
+    "description",
+    "tags",
+    "point",
+    "points",
+    "site",
+    "target",
+    "start",
+    "end",
+    "control",
+    "treatment",
+    "equal",
+    "equally",
+    "half",
+    "both",
+    "all",
+    "none",
+    "individual",
+    "group",
+    "however",
+    "correct",
+    "exactly",
+    "done",
+    "wow",
+    "oops",
+    "damn",
+    "status",
+    "question",
+    "answer",
+    "note",
+    "example",
+];
+
 /// The text without the mentions of `user` at its beginning and end, and without the comma or colon after them.
 pub fn without_mentions<'a>(text: &'a str, user: &UserId) -> &'a str {
     let open = format!("<@{user}");
@@ -140,6 +247,36 @@ mod tests {
         assert!(mentions("tell <@U0BOT> to start it", &us));
         assert!(mentions("<@U0BOT|countersign> hello", &us));
         assert!(!mentions("<@U0BOTTOM> hello", &us));
+    }
+
+    #[test]
+    fn who_is_called_is_somebody_else() {
+        for text in [
+            "Ana, are you sure about 70/30? I would wait until Monday.",
+            "bo: what do you think about it",
+            "hey bo, have a look at this",
+            "@bo what do you think",
+            "thanks Ana, that was quick of you",
+            "Ana - did you ask the teachers",
+        ] {
+            assert!(calls_by_name(text), "{text}");
+        }
+        for text in [
+            "yes, do it please now",
+            "no, use mathstream for it",
+            "control, treatment",
+            "Control, Treatment, Both",
+            "60/40",
+            "actually, make it 60/40 please",
+            "start Math Hints",
+            "weights: 60/40",
+            "",
+            "@",
+        ] {
+            assert!(!calls_by_name(text), "{text}");
+        }
+        assert!(mentions_anybody("what does <@U2> say") && mentions_anybody("<!here> look"));
+        assert!(!mentions_anybody("see <#C1|general>"));
     }
 
     proptest! {

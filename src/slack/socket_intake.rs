@@ -81,7 +81,12 @@ impl Intake {
             return Heard::Nothing;
         };
         match field::text(&frame, "/type") {
-            Some("hello") => Heard::Notice(Notice::Hello),
+            Some("hello") => {
+                if let Some(app) = field::text(&frame, "/connection_info/app_id") {
+                    self.us.learn_app(app);
+                }
+                Heard::Notice(Notice::Hello)
+            }
             Some("disconnect") => {
                 Heard::Notice(Notice::Disconnect(field::text(&frame, "/reason").unwrap_or("unknown").to_owned()))
             }
@@ -113,8 +118,8 @@ fn read(envelope: &Value, us: &Identity) -> Result<Inbound, Unreadable> {
     let payload = &envelope["payload"];
     match field::text(envelope, "/type") {
         Some("events_api") => event::read(payload, us),
-        Some("interactive") => interaction::read(payload),
-        Some("slash_commands") => command::read(payload),
+        Some("interactive") => interaction::read(payload, us),
+        Some("slash_commands") => command::read(payload, us),
         _ => Err(Unreadable("envelope type")),
     }
 }

@@ -17,6 +17,7 @@ use countersign::{
             ActionKind, ActionRecord, Approver, Decision, Outcome, Performed, Policy, PrepareError, Probed, Proposal,
             Recovery, Scope, Status, Verdict,
         },
+        admission::Admission,
         definition::Graph,
         engine::{Engine, Parts, Settings},
         keyring::Keyring,
@@ -69,6 +70,17 @@ impl State for Notes {
     fn heard(&mut self, record: &ActionRecord, news: News, _: &UserId, _: Timestamp) -> Reply {
         self.news.push(format!("{news:?} {}", record.status));
         Reply::text("Noted.")
+    }
+}
+
+/// Everybody may ask.
+#[derive(Debug)]
+struct Everybody;
+
+#[async_trait]
+impl Admission for Everybody {
+    async fn admits(&self, _: &ThreadId, _: &UserId) -> Result<(), &'static str> {
+        Ok(())
     }
 }
 
@@ -257,6 +269,7 @@ impl Bench {
             clock: Arc::new(clock.clone()),
             keys,
             standing: Arc::new(Covers("what is covered", Mutex::default())),
+            admission: Arc::new(Everybody),
             policy_for: Arc::new(|_| Policy {
                 approvers: vec![Approver::Channel],
                 own_request: true,

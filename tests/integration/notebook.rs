@@ -383,6 +383,22 @@ async fn what_is_hidden_is_not_there_and_the_rest_is_proven() {
 }
 
 #[tokio::test]
+async fn typed_consent_is_hidden_with_the_words_of_messages_in_whichever_shape() {
+    let hides = || redaction(|record| record.redact = vec!["text".to_owned()]);
+    for how in [json!({ "typed": "go ahead" }), json!({ "typed": AuditDraft::words("go ahead") })] {
+        let detail = json!({ "verdict": "approved", "status": "approved", "how": how });
+        let decided = || vec![AuditDraft::new(AuditKind::Decided, Timestamp(7), Some("U2".into()), detail.clone())];
+        let shown = exported(decided(), Redaction::default()).await;
+        assert!(String::from_utf8(shown.markdown.bytes).unwrap().contains("by typing “go ahead”"));
+        let hidden = exported(decided(), hides()).await;
+        assert_eq!(verify(&hidden.jsonl.bytes).unwrap().hidden, 1, "{how}");
+        for bytes in [hidden.jsonl.bytes, hidden.markdown.bytes] {
+            assert!(!String::from_utf8(bytes).unwrap().contains("go ahead"), "{how}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_old_record_is_exported_and_hidden_only_as_a_whole() {
     let old = || {
         let mut events = events("");

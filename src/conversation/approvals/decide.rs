@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     graph::{
         action::{ActionRecord, Decision, IllegalMove, Status, Verdict},
-        store::{ActionChange, AuditKind, Changes, Mail, Seq, TimerChange},
+        store::{ActionChange, AuditDraft, AuditKind, Changes, Mail, Seq, TimerChange},
     },
     ids::CommitId,
 };
@@ -48,7 +48,7 @@ pub fn decide(
     match how {
         None => {}
         Some(How::Button) => detail["how"] = json!("button"),
-        Some(How::Typed(words)) => detail["how"] = json!({ "typed": words.trim() }),
+        Some(How::Typed(words)) => detail["how"] = json!({ "typed": AuditDraft::words(words.trim()) }),
     }
     changes.audit.push(record.event(AuditKind::Decided, decision.at, decision.by.clone(), detail));
     changes.outbox.push(decided.redrawn(decision.at));
@@ -105,7 +105,7 @@ mod tests {
     fn an_empty_list_of_approvers_means_nobody() {
         let mut record = open(1, true);
         record.policy.approvers.clear();
-        let person = Person { in_channel: true, groups: vec!["S1".to_owned()], is_uncertain: false };
+        let person = Person { in_channel: true, groups: vec!["S1".to_owned()], ..Person::default() };
         assert_eq!(may_approve(&record, &"bo".into(), &person), Err(Denied::NotAnApprover));
         assert_eq!(may_reject(&record, &"bo".into(), &person), Err(Denied::NotAnApprover));
         assert_eq!(may_reject(&record, &"ana".into(), &person), Ok(()), "who asked may always withdraw");
@@ -127,7 +127,7 @@ mod tests {
     fn a_group_counts_only_its_members() {
         let mut record = open(1, true);
         record.policy.approvers = vec![Approver::Group("S1".to_owned())];
-        let member = Person { in_channel: false, groups: vec!["S1".to_owned()], is_uncertain: false };
+        let member = Person { in_channel: false, groups: vec!["S1".to_owned()], ..Person::default() };
         assert_eq!(may_approve(&record, &"bo".into(), &member), Ok(()));
         assert_eq!(may_approve(&record, &"bo".into(), &Person::default()), Err(Denied::NotAnApprover));
     }
@@ -142,7 +142,7 @@ mod tests {
             own_request: bool,
         ) {
             let people = ["ana", "bo", "cy", "di"];
-            let person = Person { in_channel: true, groups: Vec::new(), is_uncertain: false };
+            let person = Person { in_channel: true, ..Person::default() };
             let mut record = open(needed, own_request);
             let mut approved = Vec::new();
             for (who, approves) in presses {

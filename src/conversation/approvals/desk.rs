@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::json;
+use tokio_util::task::TaskTracker;
 
 use super::{
     RACES, consent,
@@ -19,6 +20,7 @@ use crate::{
         links::Links,
         modals,
         names::Names,
+        people::{Outside, People, Right},
     },
     graph::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},
@@ -75,7 +77,9 @@ pub struct Approvals {
     pub(super) policy_for: PolicyFor,
     pub(super) keys: Arc<Keyring>,
     pub(super) groups: Groups,
+    pub(super) people: People,
     pub(super) names: Names,
+    pub(super) tasks: TaskTracker,
     links: Links,
 }
 
@@ -89,6 +93,8 @@ pub struct Parts {
     pub slack: SlackClient,
     /// Who is in which user group.
     pub groups: Groups,
+    /// Whose words count.
+    pub people: People,
     /// What those are called who are named.
     pub names: Names,
     /// Where cards are.
@@ -101,13 +107,15 @@ pub struct Parts {
     pub keys: Arc<Keyring>,
     /// How long a card is open.
     pub times: Times,
+    /// What goes on after an answer, for draining.
+    pub tasks: TaskTracker,
 }
 
 impl Approvals {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, clock, slack, groups, names, links, actions, policy_for, keys, times } = parts;
-        Self { store, clock, slack, actions, times, policy_for, keys, groups, names, links }
+        let Parts { store, clock, slack, groups, people, names, links, actions, policy_for, keys, times, tasks } = parts;
+        Self { store, clock, slack, actions, times, policy_for, keys, groups, people, names, tasks, links }
     }
 
     /// Somebody pressed a button of a card.
@@ -128,6 +136,19 @@ impl Approvals {
             }
             Err(error) => return Err(error),
         };
+        if click.elsewhere {
+            self.refused(&record, &click.by, Outside::External.word()).await?;
+            return Ok(Answer::Refused(Outside::External.may_not_decide()));
+        }
+        if let Some(right) = click.pressed.right()
+            && let Err(outside) = self.people.may(&click.by, right).await
+        {
+            self.refused(&record, &click.by, outside.word()).await?;
+            return Ok(Answer::Refused(match right {
+                Right::Ask => outside.may_not_ask(),
+                Right::Decide | Right::Take => outside.may_not_decide(),
+            }));
+        }
         if self.is_copy(&record, click).await? {
             self.refused(&record, &click.by, "copied").await?;
             return Ok(Answer::Refused(replies::copied()));
@@ -234,11 +255,11 @@ impl Approvals {
             _ if typed.means == Pressed::Reject && is_drafting => return self.pass_on(typed, seq).await,
             _ if typed.means == Pressed::Approve && is_choosing => return self.pass_on(typed, seq).await,
             [one] => one.clone(),
+            [first, ..] if !self.answers_us(typed, first, before.as_ref()).await? => return Ok(Answer::Nothing),
             several => return Ok(Answer::Refused(replies::which_card(several))),
         };
         if typed.means != Pressed::Withdraw && !self.answers_us(typed, &record, before.as_ref()).await? {
-            self.refused(&record, &typed.by, "said to somebody else").await?;
-            return Ok(Answer::Refused(replies::not_taken(&record)));
+            return self.said_to_another(typed, &record).await;
         }
         if typed.means == Pressed::Approve && !record.policy.typed {
             self.refused(&record, &typed.by, "typed").await?;
@@ -251,6 +272,24 @@ impl Approvals {
             }
         }
         Ok(Answer::Refused(self.came_after(&record).await))
+    }
+
+    /// A yes or no that follows somebody else's words decides nothing. Once for each person and card they are told so:
+    /// most such words are meant for the people there.
+    async fn said_to_another(&self, typed: &Typed, record: &ActionRecord) -> Result<Answer, Error> {
+        let why = "said to somebody else";
+        let audit = self.store.audit(&typed.thread).await?;
+        let is_told = audit.iter().map(|entry| &entry.event).any(|event| {
+            event.kind == AuditKind::ClickRefused
+                && event.action.as_ref() == Some(&record.id)
+                && event.by.as_ref() == Some(&typed.by)
+                && event.detail["why"] == why
+        });
+        if is_told {
+            return Ok(Answer::Nothing);
+        }
+        self.refused(record, &typed.by, why).await?;
+        Ok(Answer::Refused(replies::not_taken(record)))
     }
 
     /// Whether a typed yes or no is an answer to us: it was said to us, or the message before it in the thread is ours.
@@ -316,11 +355,13 @@ impl Approvals {
         let (allowed, verdict) = match pressed {
             Pressed::Approve => (policy::may_approve(&record, by, &person), Verdict::Approved),
             // The no of the person who asked is a change of mind, not a judgement.
-            Pressed::Reject if record.requested_by == *by => (policy::may_withdraw(&record, by), Verdict::Cancelled),
+            Pressed::Reject if record.requested_by == *by => {
+                (policy::may_withdraw(&record, by, &person), Verdict::Cancelled)
+            }
             Pressed::Reject | Pressed::Stop => {
                 (policy::may_reject(&record, by, &person), Verdict::Rejected { reason: None })
             }
-            _ => (policy::may_withdraw(&record, by), Verdict::Cancelled),
+            _ => (policy::may_withdraw(&record, by, &person), Verdict::Cancelled),
         };
         if let Err(why) = allowed {
             self.refused(&record, by, why.word()).await?;

@@ -7,7 +7,10 @@ use super::{
     policy, replies,
 };
 use crate::{
-    conversation::entry::{Click, Pressed, Reason},
+    conversation::{
+        entry::{Click, Pressed, Reason},
+        people::Right,
+    },
     graph::{
         action::{ActionRecord, ErrorKind, Outcome, Settlement, Status, Verdict, Wish},
         store::{ActionChange, AuditKind, Changes, Error, Mail, News, Seq},
@@ -118,6 +121,10 @@ impl Approvals {
     pub async fn on_reason(&self, reason: &Reason, seq: Seq) -> Result<Answer, Error> {
         let words = reason.reason.trim();
         let Some(record) = self.store.action_by_approval(&reason.approval).await? else { return Ok(Answer::Nothing) };
+        if let Err(outside) = self.people.may(&reason.by, Right::Decide).await {
+            self.refused(&record, &reason.by, outside.word()).await?;
+            return Ok(Answer::Nothing); // the rejection counted; it stands without a reason
+        }
         let mut explained = match record.moved(Status::Rejected) {
             Ok(explained) if record.status == Status::Rejected && !words.is_empty() => explained,
             _ => return Ok(Answer::Nothing),

@@ -19,6 +19,7 @@ use crate::{
             form::{self, Frame},
             reason, show_all,
         },
+        people::{Outside, Right},
     },
     graph::{
         action::{ActionKind, ActionRecord, Approver, Edit, Policy, Proposal, Replacement, Status, Wish},
@@ -75,7 +76,7 @@ impl Approvals {
     pub(super) fn ask_why(&self, record: &ActionRecord, click: &Click) {
         let Some(trigger) = click.trigger_id.clone().filter(|_| record.requested_by != click.by) else { return };
         let (slack, view) = (self.slack.clone(), reason::draw(record, &record.approval));
-        tokio::spawn(async move {
+        self.tasks.spawn(async move {
             if let Err(error) = slack.open_view(&trigger, &view).await {
                 tracing::debug!(error = %error, "The reason of a rejection was not asked for");
             }
@@ -137,6 +138,10 @@ impl Approvals {
     /// Whether the form may be opened, or sent.
     async fn may_open(&self, record: &ActionRecord, by: &UserId, in_channel: bool, callback: &str) -> Result<(), Shut> {
         if callback == modals::CHANGE {
+            if let Err(outside) = self.people.may(by, Right::Ask).await {
+                let passes = outside == Outside::NotLookedUp;
+                return Err(Shut { told: outside.may_not_ask(), passes });
+            }
             return match record.status {
                 Status::Rejected | Status::Cancelled => Ok(()),
                 _ => Err(self.came_after(record).await.into()),
@@ -151,7 +156,7 @@ impl Approvals {
         let person = self.person(record, by, in_channel).await;
         policy::may_reject(record, by, &person).map_err(|why| Shut {
             told: replies::denied(record, by, in_channel, why),
-            passes: why == Denied::Uncertain,
+            passes: matches!(why, Denied::Uncertain | Denied::Outside(Outside::NotLookedUp)),
         })
     }
 

@@ -8,6 +8,7 @@ use super::envelope;
 use crate::{
     clock::Timestamp,
     config::{self, ContextRule, Rule},
+    conversation::people::Outside,
     graph::{
         action::{ActionRecord, Approver, Escalation, Policy},
         engine::{Matter, PolicyFor},
@@ -194,6 +195,8 @@ pub enum Denied {
     Twice,
     /// Whether they may cannot be told: a user group could not be looked up.
     Uncertain,
+    /// Theirs is no account whose decision counts.
+    Outside(Outside),
 }
 
 impl Denied {
@@ -204,6 +207,7 @@ impl Denied {
             Self::OwnRequest => "own request",
             Self::Twice => "twice",
             Self::Uncertain => "group not looked up",
+            Self::Outside(outside) => outside.word(),
         }
     }
 }
@@ -217,10 +221,20 @@ pub struct Person {
     pub groups: Vec<String>,
     /// Whether a user group could not be looked up: they may be in it.
     pub is_uncertain: bool,
+    /// Why their decision does not count whoever may decide; nothing for a full member of the workspace.
+    pub outside: Option<Outside>,
+}
+
+impl Person {
+    /// Whether their decision may count at all.
+    fn counts(&self) -> Result<(), Denied> {
+        self.outside.map_or(Ok(()), |outside| Err(Denied::Outside(outside)))
+    }
 }
 
 /// Whether `by` may approve.
 pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
+    person.counts()?;
     if !is_approver(record, by, person) {
         return Err(if person.is_uncertain { Denied::Uncertain } else { Denied::NotAnApprover });
     }
@@ -242,6 +256,7 @@ pub fn may_approve(record: &ActionRecord, by: &UserId, person: &Person) -> Resul
 
 /// Whether `by` may reject: every approver, and always the person who asked or edited.
 pub fn may_reject(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
+    person.counts()?;
     match record.is_request_of(by) || is_approver(record, by, person) {
         true => Ok(()),
         false if person.is_uncertain => Err(Denied::Uncertain),
@@ -255,7 +270,8 @@ pub fn may_settle(record: &ActionRecord, by: &UserId, person: &Person) -> Result
 }
 
 /// Whether `by` may withdraw: only the person who asked, or edited.
-pub fn may_withdraw(record: &ActionRecord, by: &UserId) -> Result<(), Denied> {
+pub fn may_withdraw(record: &ActionRecord, by: &UserId, person: &Person) -> Result<(), Denied> {
+    person.counts()?;
     if record.is_request_of(by) { Ok(()) } else { Err(Denied::NotAnApprover) }
 }
 
@@ -337,7 +353,7 @@ mod tests {
             assert_eq!(record.deciders().words(), words, "{one:?} and {other:?}");
             let people = [("U2", &[][..]), ("U3", &["S1"]), ("U4", &[])];
             let counts = people.map(|(by, groups)| {
-                let person = Person { in_channel: true, groups: names(groups), is_uncertain: false };
+                let person = Person { in_channel: true, groups: names(groups), ..Person::default() };
                 may_approve(&record, &by.into(), &person).is_ok()
             });
             assert_eq!(counts, may, "{one:?} and {other:?}");

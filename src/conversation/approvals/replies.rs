@@ -65,6 +65,7 @@ pub fn may_not_settle(record: &ActionRecord, by: &UserId, in_channel: bool, why:
         Denied::OwnRequest => "You edited this, so another person has to say that it was done.",
         Denied::NotAnApprover | Denied::Twice => "You cannot settle this. You can press Check again.",
         Denied::Uncertain => return denied(record, by, in_channel, why),
+        Denied::Outside(outside) => return outside.may_not_decide(),
     };
     Reply::text(text).hint(Text::from("Who may settle it: ").join(deciders(record, in_channel)).plain("."))
 }
@@ -121,6 +122,7 @@ pub fn already_decided(record: &ActionRecord, now: Timestamp, newer: Option<Stri
 /// The person may not decide. `in_channel`: whether they are told so in the channel of the request.
 pub fn denied(record: &ActionRecord, by: &UserId, in_channel: bool, why: Denied) -> Reply {
     let text = match why {
+        Denied::Outside(outside) => return outside.may_not_decide(),
         Denied::OwnRequest if record.card.irreversible && record.requested_by == *by => {
             "You asked for this, and it cannot be undone, so another person has to approve it."
         }

@@ -5,6 +5,12 @@ use serde_json::Value;
 use super::people::People;
 use crate::{config::Record, graph::store::AuditEntry};
 
+/// Where older records have the words by which somebody approved or rejected.
+pub(super) const TYPED: &str = "/detail/how/typed";
+
+/// The field that holds words of messages.
+const TEXT: &str = "text";
+
 /// What is hidden in exports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redaction {
@@ -41,7 +47,8 @@ impl Redaction {
     }
 
     fn hides(&self, place: &str, value: &Value) -> bool {
-        let named = || place.split('/').skip(1).any(|step| self.fields.iter().any(|field| field == step));
+        let is = |step: &str| self.fields.iter().any(|field| field == step);
+        let named = || place.split('/').skip(1).any(is) || place == TYPED && is(TEXT);
         let text = || match value {
             Value::String(text) => text.to_lowercase(),
             Value::Null => String::new(),

@@ -10,14 +10,15 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::redact::placeholder;
+use super::redact::{TYPED, placeholder};
 use crate::{
     assistant::state::AgentState,
     clock::{Clock, Timestamp},
     config::{Kept, Record},
     graph::{
+        action::{Status, Verdict},
         checkpoint::Checkpoint,
-        store::{AuditDraft, AuditEntry, AuditKind, Changes, Error, Forget, Saved, Store},
+        store::{ActionChange, ActionFilter, AuditDraft, AuditEntry, AuditKind, Changes, Error, Forget, Saved, Store},
     },
     ids::{CommitId, ThreadId},
 };
@@ -27,6 +28,9 @@ const AT_A_TIME: usize = 50;
 
 /// The fields of a record that hold what was said.
 const WORDS: [&str; 2] = ["text", "reason"];
+
+/// How many rejections of a thread are looked at.
+const REJECTIONS: usize = 1000;
 
 /// Forgets finished threads.
 #[derive(Clone, Debug)]
@@ -79,9 +83,30 @@ impl Retention {
             let mut changes = Changes::new(CommitId::fresh(), thread.clone());
             let detail = json!({ "steps": version, "before": before });
             changes.audit.push(AuditDraft::new(AuditKind::Forgotten, now, None, detail));
+            if self.kept == Kept::Hashes {
+                changes.actions = self.without_reasons(thread).await?;
+            }
             self.store.apply(&changes).await?;
         }
         Ok(true)
+    }
+
+    /// The rejected requests of a thread without the words in which somebody said why.
+    async fn without_reasons(&self, thread: &ThreadId) -> Result<Vec<ActionChange>, Error> {
+        let filter = ActionFilter { thread: Some(thread.clone()), statuses: vec![Status::Rejected], limit: REJECTIONS };
+        let mut changes = Vec::new();
+        for record in self.store.actions(&filter).await? {
+            let Ok(mut hidden) = record.moved(Status::Rejected) else { continue };
+            for decision in &mut hidden.decisions {
+                if let Verdict::Rejected { reason } = &mut decision.verdict {
+                    *reason = None;
+                }
+            }
+            if hidden.decisions != record.decisions {
+                changes.push(ActionChange { expected: Some(record.revision), record: hidden });
+            }
+        }
+        Ok(changes)
     }
 }
 
@@ -98,7 +123,7 @@ fn hidden(record: Vec<AuditEntry>) -> Vec<AuditEntry> {
     let hide = |entry: &AuditEntry| {
         entry.clone().hide(|place, value, commitment| {
             let named = place.rsplit('/').next().is_some_and(|field| WORDS.contains(&field));
-            (named && value.is_string()).then(|| Value::String(placeholder(commitment)))
+            ((named || place == TYPED) && value.is_string()).then(|| Value::String(placeholder(commitment)))
         })
     };
     record.iter().map(|entry| (hide(entry), entry)).filter(|(new, old)| new != *old).map(|(new, _)| new).collect()

@@ -130,6 +130,9 @@ impl Story<'_> {
             AuditKind::Shown => self.cards.shown(&mut self.out, event, self.people),
             AuditKind::ClickRefused => {
                 let why = why_refused(detail["why"].as_str().unwrap_or_default());
+                if event.action.is_none() {
+                    return self.at(event, &format!("**{who}** was turned away: {why}."), None);
+                }
                 self.at(event, &format!("**{who}** tried to decide about {card}, and it did not count: {why}."), None);
             }
             AuditKind::Decided => {
@@ -345,6 +348,11 @@ fn why_refused(word: &str) -> String {
         "own request" => "nobody may approve their own request here".to_owned(),
         "not to be edited" => "they may not edit it".to_owned(),
         "group not looked up" => "the user groups could not be looked up".to_owned(),
+        "guest account" => "they are a guest of the workspace".to_owned(),
+        "another workspace" => "they belong to another workspace".to_owned(),
+        "bot account" => "it is the account of a bot".to_owned(),
+        "deactivated account" => "the account is deactivated".to_owned(),
+        "account not looked up" => "their account could not be looked up".to_owned(),
         "twice" => "they had approved before, and each person counts once".to_owned(),
         other => inline(other),
     }

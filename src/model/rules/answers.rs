@@ -103,6 +103,12 @@ pub fn lets_go(said: &str) -> bool {
     listed(NEVER_MIND) || listed(CANCEL) || listed(WITHDRAW) || waits && listed(STOP)
 }
 
+/// Whether a whole message ends the questions about a change: “stop that”, “no thanks”.
+pub fn ends_draft(said: &str) -> bool {
+    let all = words::words(said);
+    ENDS_DRAFT.contains(&lower(words::polite(&all)).as_str())
+}
+
 /// What is not to be done: “don't start it”, “no, do not delete Math Hints”.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spared {

@@ -44,7 +44,7 @@ mod words;
 use async_trait::async_trait;
 use serde_json::Value;
 
-pub use self::answers::{Spared, lets_go, says_no, spared};
+pub use self::answers::{Spared, ends_draft, lets_go, says_no, spared};
 use self::situation::{Capability, Situation};
 use super::{Error, Model, Request, Response};
 
@@ -76,6 +76,52 @@ pub fn documented_read(situation: &Situation) -> Option<(&'static str, Value)> {
         wish::Wish::Read { tool, arguments } => Some((tool, Value::Object(arguments))),
         _ => None,
     }
+}
+
+/// What words mean that may be meant for nobody here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// Something to look up or to change.
+    Request,
+    /// What is worked out, or waits on a card, differently.
+    Correction,
+    /// What is worked out is not wanted any more.
+    Drop,
+    /// “Ok” or “rather not”, to a card or a change.
+    Agreement,
+    /// “Hello”, “thanks”.
+    Chat,
+    /// Nothing that is understood.
+    Nothing,
+}
+
+/// What words mean, as far as the grammar can tell.
+pub fn meaning(situation: &Situation) -> Meaning {
+    use wish::{Talk, Wish};
+    if !steps::steps(situation).is_empty() {
+        return Meaning::Request;
+    }
+    let understood = grammar::understand(situation);
+    match understood.wish {
+        Wish::Unclear { options, .. } if !options.is_empty() => Meaning::Request,
+        _ if understood.confidence < 0.7 => Meaning::Nothing,
+        Wish::Read { .. } | Wish::Change { .. } | Wish::Unsupported | Wish::Term(_) => Meaning::Request,
+        Wish::Update(_) => Meaning::Correction,
+        Wish::Drop => Meaning::Drop,
+        Wish::Talk(Talk::Greeting | Talk::Thanks | Talk::NothingAsked) => Meaning::Chat,
+        Wish::Talk(Talk::CardWaits | Talk::NothingDone(_)) => Meaning::Agreement,
+        Wish::Talk(Talk::Help | Talk::Pending | Talk::Approval | Talk::NothingToUndo | Talk::NothingToRepeat) => {
+            Meaning::Request
+        }
+        Wish::Unclear { .. } => Meaning::Nothing,
+    }
+}
+
+/// Whether words are parts of a description and nothing else: “weights 60/40, in assign-prog”.
+pub fn only_parts(said: &str) -> bool {
+    let words = words::words(said);
+    let parts = clauses::clauses(words::polite(&words));
+    parts.rest.is_empty() && !parts.params.is_empty()
 }
 
 /// The capability that these words ask for, as far as the grammar can tell.

@@ -107,10 +107,11 @@ fn release(server: &Arc<Server>, held: &mut Vec<Delivery>) {
 }
 
 fn start(server: &Arc<Server>, mut delivery: Delivery) {
-    let (team_null, twice) = {
+    let (team_null, twice, foreign) = {
         let faults = server.faults();
-        (faults.team_null, faults.deliver_twice)
+        (faults.team_null, faults.deliver_twice, (faults.foreign_app.clone(), faults.foreign_team.clone()))
     };
+    make_foreign(&mut delivery, foreign);
     if team_null && delivery.kind == Kind::Interaction {
         delivery.payload["team"] = Value::Null;
         delivery.payload["enterprise"] = json!({ "id": "E1", "name": "Learning Organisation" });
@@ -133,6 +134,27 @@ fn start(server: &Arc<Server>, mut delivery: Delivery) {
                 () = server.stopped.cancelled() => {}
             }
         });
+    }
+}
+
+/// Puts another app and another workspace into a delivery.
+fn make_foreign(delivery: &mut Delivery, (app, team): (Option<String>, Option<String>)) {
+    let payload = &mut delivery.payload;
+    if let Some(app) = app {
+        payload["api_app_id"] = json!(app);
+    }
+    let Some(team) = team else { return };
+    match delivery.kind {
+        Kind::Event => {
+            payload["team_id"] = json!(team);
+            payload["context_team_id"] = json!(team);
+            payload["authorizations"][0]["team_id"] = json!(team);
+        }
+        Kind::Interaction => {
+            payload["team"]["id"] = json!(team);
+            payload["user"]["team_id"] = json!(team);
+        }
+        Kind::Command => payload["team_id"] = json!(team),
     }
 }
 

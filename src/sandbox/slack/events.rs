@@ -92,14 +92,16 @@ pub(super) fn envelope(event: Value, world: &mut World, now: Timestamp) -> Deliv
         Some(subtype) => format!("message/{subtype}"),
         None => event["type"].as_str().unwrap_or_default().to_owned(),
     };
+    let shared = event["user_team"].is_string();
     let payload = json!({
-        "token": "legacy-verification-token", "team_id": world.team, "api_app_id": world.app.id, "event": event,
+        "token": "legacy-verification-token", "team_id": world.team, "context_team_id": world.team,
+        "context_enterprise_id": null, "api_app_id": world.app.id, "event": event,
         "type": "event_callback", "event_id": id, "event_time": now.seconds(),
         "authorizations": [{
             "enterprise_id": null, "team_id": world.team, "user_id": world.app.user, "is_bot": true,
             "is_enterprise_install": false,
         }],
-        "is_ext_shared_channel": false, "event_context": format!("4-{id}"),
+        "is_ext_shared_channel": shared, "event_context": format!("4-{id}"),
     });
     Delivery { kind: Kind::Event, id, about, payload, answer: None }
 }

@@ -25,6 +25,15 @@ pub enum Fault {
         /// Whether they do.
         on: bool,
     },
+    /// From now on everything that is delivered names another app or another workspace than it does otherwise, or no longer.
+    Foreign {
+        /// In `api_app_id`.
+        #[serde(default)]
+        app: Option<String>,
+        /// In `team_id`, `team.id` and what goes with them.
+        #[serde(default)]
+        team: Option<String>,
+    },
     /// The next `apps.connections.open` is never answered.
     HangOpen,
     /// The next socket opens and stays silent.
@@ -155,6 +164,8 @@ pub(super) struct Trouble {
 pub(super) struct Faults {
     pub(super) deliver_twice: bool,
     pub(super) team_null: bool,
+    pub(super) foreign_app: Option<String>,
+    pub(super) foreign_team: Option<String>,
     pub(super) reorder: usize,
     pub(super) hang_open: u32,
     pub(super) hang_hello: u32,
@@ -170,6 +181,7 @@ impl Faults {
             Fault::Reorder { events } => self.reorder = events,
             Fault::TeamNull { on } => self.team_null = on,
             Fault::UploadsTo { url } => self.uploads_to = Some(url),
+            Fault::Foreign { app, team } => (self.foreign_app, self.foreign_team) = (app, team),
             Fault::HangOpen => self.hang_open += 1,
             Fault::HangHello => self.hang_hello += 1,
             Fault::Clear => *self = Self::default(),

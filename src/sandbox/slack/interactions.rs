@@ -161,7 +161,7 @@ impl Server {
         json!({
             "type": kind, "api_app_id": world.app.id, "token": "legacy-verification-token", "trigger_id": trigger,
             "team": { "id": world.team, "domain": "learning-lab" }, "enterprise": null, "is_enterprise_install": false,
-            "user": { "id": user, "username": name, "name": name, "team_id": world.team },
+            "user": { "id": user, "username": name, "name": name, "team_id": world.team_of(user) },
         })
     }
 }

@@ -49,6 +49,7 @@ fn per_minute(method: &str) -> Option<usize> {
         | "conversations.info" => Some(50),
         "chat.appendStream"
         | "chat.postEphemeral"
+        | "bots.info"
         | "users.info"
         | "conversations.members"
         | "views.open"

@@ -12,12 +12,27 @@ use super::{
     Error, SandboxSlack,
     acts::Pressed,
     broadcast::Change,
-    world::{Channel, World, message::Message},
+    world::{Channel, Guest, World, message::Message},
 };
 use crate::ids::{ChannelId, MessageTs, UserId};
 
 /// How often a wait looks again when nothing in the world has changed: the ledger may have.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// An account that is not that of a full member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Account {
+    /// In several channels.
+    Guest,
+    /// In one channel.
+    SingleChannelGuest,
+    /// Of another workspace, in a shared channel.
+    Elsewhere,
+    /// An app's.
+    Bot,
+    /// Switched off.
+    Deactivated,
+}
 
 /// What is pressed.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,6 +165,34 @@ impl SandboxSlack {
     /// Has somebody look at the app's Home tab.
     pub fn opens_home(&self, user: &str) {
         self.server.open_home(&self.user(user));
+    }
+
+    /// Lets an account in that is not like those of everybody, to all public channels and to direct messages with the app.
+    pub fn admits(&self, name: &str, account: Account) -> UserId {
+        let mut world = self.server.world();
+        let id = UserId::new(world.next_id("U9"));
+        let mut user = world.users[0].clone();
+        (user.id, user.name, user.real_name) = (id.clone(), name.to_owned(), name.to_owned());
+        match account {
+            Account::Guest => user.guest = Guest::MultiChannel,
+            Account::SingleChannelGuest => user.guest = Guest::SingleChannel,
+            Account::Elsewhere => user.home_team = Some("T9".into()),
+            Account::Bot => user.is_bot = true,
+            Account::Deactivated => user.deleted = true,
+        }
+        world.users.push(user);
+        world.channels.iter_mut().filter(|c| c.with.is_none()).for_each(|c| c.members.push(id.clone()));
+        let channel = Channel {
+            id: ChannelId::new(world.next_id("D9")),
+            name: name.to_owned(),
+            topic: String::new(),
+            with: Some(id.clone()),
+            members: vec![id.clone(), world.app.user.clone()],
+            archived: false,
+            private: false,
+        };
+        world.channels.push(channel);
+        id
     }
 
     /// Has somebody found a private channel with the app and some others in it. Only they know of it.

@@ -26,7 +26,7 @@ pub fn of_method(method: &str, channel: Option<&Channel>) -> Option<&'static str
         "files.getUploadURLExternal" | "files.completeUploadExternal" => "files:write",
         "reactions.add" => "reactions:write",
         "usergroups.users.list" | "usergroups.list" => "usergroups:read",
-        "users.info" | "users.list" => "users:read",
+        "bots.info" | "users.info" | "users.list" => "users:read",
         "agents.sessions.setStatus" | "assistant.threads.setSuggestedPrompts" | "assistant.threads.setTitle" => {
             "assistant:write"
         }

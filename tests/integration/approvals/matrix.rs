@@ -89,6 +89,8 @@ impl<'a> Table<'a> {
         let (bot, before) = (self.bot, self.bot.slack.ephemerals(name).len());
         let (decisions, words) = (self.counted_of(&card.key, name).await, self.words(card));
         bot.slack.clicks(name, "experiments", &card.ts, "approve").await.unwrap();
+        // The card may be drawn anew before the press is dealt with: other people may decide by now.
+        bot.answered().await;
         eventually("an answer", || bot.slack.ephemerals(name).len() > before || self.words(card) != words).await;
         let counted = self.counted_of(&card.key, name).await > decisions;
         if counted {

@@ -5,6 +5,7 @@ mod digest;
 mod forms;
 mod matrix;
 mod meanwhile;
+mod outsiders;
 mod policies;
 mod race;
 mod racer;

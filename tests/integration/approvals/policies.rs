@@ -24,6 +24,7 @@ async fn a_press_in_the_home_tab_counts_for_who_is_named_at_that_moment() {
     bot.clock.advance(Duration::from_secs(11));
     bot.user("eve").presses_at_home("Start experiment").await;
     eventually("an answer", || bot.user("eve").home().starts_with("You cannot decide about this.")).await;
+    bot.settled().await;
     assert!(bot.upgrade.effects().is_empty());
     bot.user("di").presses_at_home("Start experiment").await;
     eventually("an answer", || bot.user("di").home().contains("Approved by @di")).await;
@@ -120,6 +121,7 @@ async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) 
         table.rows("restarted with another policy", vec![cell]);
     }
     let rows = table.rows;
+    bot.settled().await;
     assert_eq!(bot.upgrade.effects().len(), 1);
     bot.finish().await;
     rows.join("\n")

@@ -4,13 +4,14 @@ use std::{fmt::Write as _, path::Path, process::Command, sync::Arc, time::Durati
 
 use countersign::{
     clock::{Clock, SystemClock, Timestamp},
-    config::environment,
+    config::{Config, environment},
     conversation::{
         approvals::desk::{Answer, Approvals, Parts},
         entry::{Click, Pressed},
         groups::Groups,
         links::Links,
         names::Names,
+        people::People,
         render,
     },
     graph::{
@@ -20,6 +21,7 @@ use countersign::{
         store::{Changes, Store},
     },
     ids::CommitId,
+    sandbox::slack::{self, SandboxSlack},
     slack::client::SlackClient,
     store::{
         redis::RedisStore,
@@ -110,13 +112,13 @@ fn times() -> Times {
     Times { open_for: Duration::from_secs(86_400), remind_before: Duration::ZERO }
 }
 
-/// What decides, over a store. Slack is nowhere: nothing here needs it.
-pub(super) fn approvals(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Approvals {
-    approvals_under(store, clock, card(0).policy, keys())
+/// What decides, over a store. Slack says who these people are, and nothing else.
+pub(super) async fn approvals(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Approvals {
+    approvals_under(store, clock, card(0).policy, keys()).await
 }
 
 /// The same where this is the policy.
-pub(super) fn approvals_under(
+pub(super) async fn approvals_under(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     policy: Policy,
@@ -124,10 +126,15 @@ pub(super) fn approvals_under(
 ) -> Approvals {
     let store = sealed(store, &keys);
     rustls::crypto::ring::default_provider().install_default().ok();
-    let slack = SlackClient::new("http://127.0.0.1:9/", &SecretString::from("xoxb-none"), Duration::from_secs(1));
-    let slack = slack.unwrap();
+    let workspace = SandboxSlack::start(slack::Options::default()).await.unwrap();
+    let token = SecretString::from(workspace.bot_token());
+    let slack = SlackClient::new(&workspace.api_url(), &token, Duration::from_secs(10)).unwrap();
+    let us = slack.auth_test().await.unwrap().identity;
+    let settings = Config::load(None, &Default::default()).unwrap();
+    let people = People::new(slack.clone(), clock.clone(), us, &settings);
     Approvals::new(Parts {
-        groups: Groups::new(slack.clone(), clock.clone(), Vec::new()),
+        groups: Groups::new(slack.clone(), clock.clone(), Vec::new(), people.clone()),
+        people,
         names: Names::new(slack.clone(), clock.clone()),
         links: Links::new(store.clone(), None),
         store,
@@ -137,6 +144,7 @@ pub(super) fn approvals_under(
         policy_for: Arc::new(move |_| policy.clone()),
         keys,
         times: times(),
+        tasks: Default::default(),
     })
 }
 
@@ -146,6 +154,7 @@ pub(super) fn click(record: &ActionRecord) -> Click {
         key: record.approval.as_str().to_owned(),
         pressed: Pressed::Approve,
         by: Press::BoApproves.by().into(),
+        elsewhere: false,
         channel: Some(record.thread.channel.clone()),
         message: None,
         thread: Some(record.thread.root.clone()),
@@ -188,7 +197,7 @@ async fn the_process_that_presses() {
     let Some(url) = environment.get(URL) else { return };
     let side: usize = environment[SIDE].parse().unwrap();
     let store = RedisStore::open(url, true).await.unwrap();
-    let desk = approvals(Arc::new(store), Arc::new(SystemClock));
+    let desk = approvals(Arc::new(store), Arc::new(SystemClock)).await;
     let client = redis::Client::open(url.as_str()).unwrap();
     let mut meeting = client.get_multiplexed_async_connection().await.unwrap();
     let mut heard = String::new();

@@ -85,7 +85,7 @@ fn options() -> Options {
 }
 
 fn us(slack: &SandboxSlack) -> Identity {
-    Identity { user: slack.look(|world| world.app.user.clone()) }
+    Identity::of(slack.look(|world| world.app.user.clone()))
 }
 
 fn settings(slack: &SandboxSlack) -> Settings {

@@ -17,6 +17,7 @@ mod late;
 mod lookups;
 mod names;
 mod notebook;
+mod overheard;
 mod presence;
 mod rails;
 mod restarts;

@@ -197,6 +197,43 @@ async fn a_finished_thread_is_forgotten_and_its_record_still_verifies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn words_that_decided_are_forgotten_with_all_others() {
+    let mut bot = TestBot::start().await;
+    bot.config.record.keep = Some(Duration::from_secs(24 * 3600));
+    let ids = {
+        let typed = bot.user("ana").says("start Math Hints").await;
+        typed.says("bo", "Go ahead!").await;
+        let turned_down = bot.user("ana").says("pause Math Hints").await;
+        turned_down.clicks("bo", "Don't pause").await;
+        let view = bot.slack.look(|world| world.stacks[&"U2".into()].last().cloned()).expect("it asks why");
+        bot.slack.submits("bo", &view, serde_json::json!({ "reason": "teachers asked for it" })).await.unwrap();
+        bot.settled().await;
+        assert!(turned_down.messages().iter().any(|message| message.words().contains("teachers asked for it")));
+        [id_of(&bot, &typed), id_of(&bot, &turned_down)]
+    };
+    let before = serde_json::to_string(&bot.store().audit(&ids[0]).await.unwrap()).unwrap();
+    assert!(before.contains("Go ahead!"), "as long as it is kept, it says by which words");
+    bot.settled().await;
+    bot.clock.advance(Duration::from_secs(49 * 3600));
+    bot.settled().await;
+    let retention = Retention::new(bot.store(), Arc::new(bot.clock.clone()), &bot.config.record);
+    retention.sweep().await.unwrap();
+    drop(retention);
+    for id in &ids {
+        let audit = serde_json::to_string(&bot.store().audit(id).await.unwrap()).unwrap();
+        let filter = countersign::graph::store::ActionFilter { thread: Some(id.clone()), statuses: vec![], limit: 9 };
+        let actions = serde_json::to_string(&bot.store().actions(&filter).await.unwrap()).unwrap();
+        for words in ["Go ahead", "teachers asked"] {
+            assert!(!audit.contains(words) && !actions.contains(words), "{words}: {audit}\n{actions}");
+        }
+        let notebook = Notebook::new(bot.store(), Arc::new(bot.clock.clone()), None, Redaction::default());
+        let exported = notebook.export(id).await.unwrap();
+        assert!(verify(&exported.jsonl.bytes).unwrap().hidden > 0, "the rest still verifies");
+    }
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_forgotten_thread_may_leave_nothing() {
     let mut bot = TestBot::start().await;
     (bot.config.record.keep, bot.config.record.kept) = (Some(Duration::from_secs(24 * 3600)), Kept::Nothing);

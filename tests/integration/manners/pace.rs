@@ -59,6 +59,7 @@ async fn retry_after_holds_up_one_channel_and_nobody_else() {
     bot.clock.advance(Duration::from_secs(31));
     eventually("all answers", || posts(&bot) == 3).await;
     assert_eq!(bot.slack.thread("experiments", &at_first).len(), 2);
+    bot.settled().await;
     assert_eq!(bot.slack.ledger().calls("conversations.replies").len(), 0, "a refused post needs no search");
     direct = bot.slack.says("bo", "D2", "thanks", Some(&direct)).unwrap();
     bot.delivered(&direct).await;

@@ -124,13 +124,14 @@ fn methods_in_the_code() -> BTreeSet<String> {
 }
 
 fn is_method(word: &str) -> bool {
-    const FAMILIES: [&str; 14] = [
+    const FAMILIES: [&str; 15] = [
         "agents",
         "api",
         "apps",
         "assistant",
         "auth",
         "bookmarks",
+        "bots",
         "chat",
         "conversations",
         "files",

@@ -10,7 +10,7 @@ use std::{
 };
 
 use countersign::{
-    app::Bot,
+    app::{Bot, bot::InHand},
     clock::ManualClock,
     config::{Config, SlackMode, StoreKind},
     graph::store::{Backlog, Store},
@@ -45,6 +45,7 @@ pub(crate) struct TestBot {
 
 struct Running {
     store: Arc<dyn Store>,
+    in_hand: InHand,
     address: SocketAddr,
     stop: CancellationToken,
     task: JoinHandle<anyhow::Result<()>>,
@@ -126,12 +127,12 @@ impl TestBot {
         assert!(self.running.is_none(), "it runs already");
         let stop = CancellationToken::new();
         let bot = self.open(&stop).await;
-        let (store, address) = (bot.store(), bot.address().unwrap());
+        let (store, address, in_hand) = (bot.store(), bot.address().unwrap(), bot.in_hand());
         if self.config.slack_mode() == SlackMode::Http {
             self.slack.point_at(&format!("http://{address}"));
         }
         let task = tokio::spawn(bot.run(stop.clone()));
-        self.running = Some(Running { store, address, stop, task });
+        self.running = Some(Running { store, in_hand, address, stop, task });
         if self.config.slack_mode() == SlackMode::Socket {
             eventually("a socket", || self.slack.sockets() > 0).await;
         }
@@ -198,16 +199,34 @@ impl TestBot {
         self.upgrade.effects().iter().map(|entry| format!("{} {}", entry.method, entry.path)).collect()
     }
 
-    /// Waits until nothing is left to do.
+    /// Waits until nothing is left to do and nothing is being done: what is taken out of the store is still in hand, and
+    /// so are private answers and windows, which are in no store.
     pub(crate) async fn settled(&self) {
+        let store = self.store();
+        let in_hand = self.running.as_ref().expect("it runs").in_hand.clone();
+        let deadline = tokio::time::Instant::now() + BOUND;
+        loop {
+            // Looked at before and after: what is in hand becomes backlog, and the other way round.
+            let before = in_hand.count();
+            let backlog = store.backlog().await.unwrap();
+            if before == 0 && backlog == Backlog::default() && in_hand.count() == 0 {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "it does not settle: {before} in hand, {backlog:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Waits until everybody who pressed or typed was answered, though a thread may still be at work or wait.
+    pub(crate) async fn answered(&self) {
         let store = self.store();
         let deadline = tokio::time::Instant::now() + BOUND;
         loop {
             let backlog = store.backlog().await.unwrap();
-            if backlog == Backlog::default() {
+            if backlog.desk == 0 && backlog.outbox == 0 {
                 return;
             }
-            assert!(tokio::time::Instant::now() < deadline, "it does not settle: {backlog:?}");
+            assert!(tokio::time::Instant::now() < deadline, "somebody is not answered: {backlog:?}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

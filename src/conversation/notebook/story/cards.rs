@@ -285,7 +285,9 @@ pub(super) fn stopped(detail: &Value) -> String {
 
 /// ` by typing “yes”`, where it was not a button.
 fn typed(detail: &Value) -> String {
-    detail["how"]["typed"].as_str().map(|words| format!(" by typing “{}”", inline(words))).unwrap_or_default()
+    let typed = &detail["how"]["typed"]; // in older records the words themselves
+    let words = typed["text"].as_str().or(typed.as_str());
+    words.map(|words| format!(" by typing “{}”", inline(words))).unwrap_or_default()
 }
 
 /// The word of a verdict, which may carry a reason.

@@ -12,6 +12,7 @@ pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {
     match method {
         "api.test" => Ok(serde_json::json!({ "args": args.recorded() })),
         "auth.test" => apps::auth_test(server),
+        "bots.info" => apps::bots_info(server, args),
         "apps.connections.open" => apps::connections_open(server),
         "agents.sessions.setStatus" => assistant::set_session_status(server, args),
         "assistant.threads.setStatus" => assistant::set_status(server, args),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Answer, Refusal, args::Args};
 use crate::sandbox::slack::{
     server::Server,
-    world::{User, World},
+    world::{Guest, User, World},
 };
 
 pub(super) fn info(server: &Arc<Server>, args: &Args) -> Answer {
@@ -25,14 +25,15 @@ pub(super) fn list(server: &Arc<Server>, _args: &Args) -> Answer {
 }
 
 fn wire(user: &User, world: &World) -> Value {
+    let team = user.home_team.as_ref().unwrap_or(&world.team);
     json!({
-        "id": user.id, "team_id": world.team, "name": user.name, "deleted": user.deleted, "real_name": user.real_name,
+        "id": user.id, "team_id": team, "name": user.name, "deleted": user.deleted, "real_name": user.real_name,
         "color": user.color.trim_start_matches('#'), "tz": user.tz, "tz_label": "Central European Time",
         "tz_offset": 3_600, "is_bot": user.is_bot, "is_app_user": false, "is_admin": false, "is_owner": false,
-        "is_restricted": false, "is_ultra_restricted": false, "updated": 1_700_000_000,
+        "is_restricted": user.guest != Guest::No, "is_ultra_restricted": user.guest == Guest::SingleChannel, "updated": 1_700_000_000,
         "profile": {
             "real_name": user.real_name, "real_name_normalized": user.real_name, "display_name": user.name,
-            "display_name_normalized": user.name, "team": world.team,
+            "display_name_normalized": user.name, "team": team,
         },
     })
 }

@@ -112,7 +112,12 @@ impl Message {
         wire.insert("user".to_owned(), json!(self.user));
         wire.insert("text".to_owned(), json!(self.text));
         wire.insert("ts".to_owned(), json!(self.ts));
-        wire.insert("team".to_owned(), json!(world.team));
+        let team = world.team_of(&self.user);
+        wire.insert("team".to_owned(), json!(team));
+        if *team != world.team {
+            wire.insert("user_team".to_owned(), json!(team));
+            wire.insert("source_team".to_owned(), json!(team));
+        }
         if self.by_app {
             wire.insert("bot_id".to_owned(), json!(world.app.bot_id));
             wire.insert("app_id".to_owned(), json!(world.app.id));

@@ -100,6 +100,25 @@ pub struct User {
     pub deleted: bool,
     /// IANA name of the time zone.
     pub tz: String,
+    /// The workspace of a person who comes from another one, by a shared channel.
+    #[serde(default)]
+    pub home_team: Option<TeamId>,
+    /// Whether it is a guest, and of which kind.
+    #[serde(default)]
+    pub guest: Guest,
+}
+
+/// Whether an account is that of a guest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guest {
+    /// It is not.
+    #[default]
+    No,
+    /// In several channels: `is_restricted`.
+    MultiChannel,
+    /// In one channel: `is_restricted` and `is_ultra_restricted`.
+    SingleChannel,
 }
 
 /// A channel or a direct message.
@@ -120,6 +139,14 @@ pub struct Channel {
     /// Whether only its members know of it. A direct message is not meant.
     #[serde(default)]
     pub private: bool,
+}
+
+impl World {
+    /// The workspace that a person belongs to.
+    pub fn team_of(&self, user: &UserId) -> &TeamId {
+        let home = self.users.iter().find(|known| known.id == *user).and_then(|known| known.home_team.as_ref());
+        home.unwrap_or(&self.team)
+    }
 }
 
 impl Channel {

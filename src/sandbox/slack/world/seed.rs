@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{App, Channel, SLACKBOT, User, UserGroup, World};
+use super::{App, Channel, Guest, SLACKBOT, User, UserGroup, World};
 use crate::ids::UserId;
 
 impl World {
@@ -65,6 +65,8 @@ fn user(id: &str, name: &str, real_name: &str, color: &str, is_bot: bool) -> Use
         is_bot,
         deleted: false,
         tz: "Europe/Berlin".to_owned(),
+        home_team: None,
+        guest: Guest::No,
     }
 }
 

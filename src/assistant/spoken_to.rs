@@ -1,0 +1,451 @@
+//! Whether words that nobody said to the bot by name are meant for it. Decided by code, before anything is thought about.
+//!
+//! In a thread people talk with each other. Without a mention the bot listens to two things: the answer to its own question,
+//! by the person whom it asked; and, for as long as one person alone has written in the thread, what that person wants.
+//! A plain yes, no or stop goes another way and is not looked at here. Everything else is talk: it costs nothing, and its
+//! words are not kept.
+
+use super::{offered, state::AgentState, view};
+use crate::{
+    graph::action::ActionRecord,
+    ids::UserId,
+    model::rules::{self, Meaning, situation::Asked},
+};
+
+/// How many people are remembered who wrote in the thread: more than one is company.
+const SPEAKERS: usize = 3;
+
+/// Words of somebody who talks with other people, or about the matter.
+const TALK: &[&str] = &[
+    "i",
+    "i'm",
+    "i'd",
+    "i'll",
+    "i've",
+    "im",
+    "we",
+    "we're",
+    "we'd",
+    "we'll",
+    "we've",
+    "let's",
+    "lets",
+    "let",
+    "you",
+    "you're",
+    "your",
+    "he",
+    "she",
+    "they",
+    "them",
+    "him",
+    "her",
+    "me",
+    "us",
+    "my",
+    "our",
+    "his",
+    "their",
+    "think",
+    "thought",
+    "guess",
+    "suppose",
+    "maybe",
+    "perhaps",
+    "hm",
+    "hmm",
+    "lol",
+    "haha",
+    "wow",
+    "agree",
+    "agreed",
+    "should",
+    "would",
+    "could",
+    "might",
+    "wait",
+    "sounds",
+    "looks",
+    "seems",
+    "feels",
+    "good",
+    "great",
+    "nice",
+    "fine",
+    "cool",
+    "sure",
+    "ok",
+    "okay",
+    "thanks",
+    "thank",
+    "sorry",
+    "yeah",
+    "yes",
+    "yep",
+    "no",
+    "nope",
+    "not",
+    "don't",
+    "doesn't",
+    "isn't",
+    "won't",
+    "can't",
+    "anyone",
+    "everyone",
+    "somebody",
+    "someone",
+    "nobody",
+    "who",
+    "why",
+    "how",
+    "what",
+    "when",
+    "because",
+    "but",
+    "though",
+    "interesting",
+    "right",
+    "exactly",
+    "true",
+    "same",
+    "me",
+    "lunch",
+    "meeting",
+    "call",
+    "later",
+    "busy",
+];
+
+/// What an answer may begin with.
+const BEFORE: &[&str] = &[
+    "it should be",
+    "it will be",
+    "it is",
+    "it's",
+    "that would be",
+    "let us use",
+    "let's use",
+    "i think",
+    "i would say",
+    "i'd say",
+    "please use",
+    "no",
+    "yes",
+    "ok",
+    "okay",
+    "actually",
+    "sure",
+    "well",
+    "so",
+    "then",
+    "please",
+    "use",
+    "call it",
+    "name it",
+    "the name is",
+    "make it",
+    "we want",
+    "how about",
+    "with",
+];
+
+/// Words by which a request begins.
+const REQUEST: &[&str] = &[
+    "please",
+    "can",
+    "could",
+    "show",
+    "tell",
+    "list",
+    "give",
+    "explain",
+    "what",
+    "which",
+    "how",
+    "when",
+    "who",
+    "why",
+    "start",
+    "stop",
+    "create",
+    "change",
+    "update",
+    "delete",
+    "rename",
+    "compare",
+    "check",
+    "look",
+    "find",
+    "test",
+    "undo",
+    "again",
+    "try",
+    "pause",
+    "resume",
+    "archive",
+    "schedule",
+    "summarize",
+    "describe",
+    "is",
+    "are",
+    "does",
+    "do",
+    "did",
+];
+
+impl AgentState {
+    /// Somebody wrote in the thread; `to_another`: to somebody else.
+    pub(super) fn note_presence(&mut self, by: &UserId, to_another: bool) {
+        self.in_company |= to_another;
+        if self.speakers.len() < SPEAKERS && !self.speakers.contains(by) {
+            self.speakers.push(by.clone());
+        }
+    }
+
+    /// Whether words that nobody said to the bot by name are meant for it. `open`: what waits for a person in the thread.
+    pub(super) fn is_spoken_to(&self, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
+        let words = lower(text);
+        if words.is_empty() {
+            return false;
+        }
+        let asked_of = self.asked_of.as_ref().or(self.turn.by.as_ref());
+        if asked_of == Some(by) && self.is_answer(text, &words) {
+            return true;
+        }
+        let alone = !self.in_company && self.speakers.iter().all(|speaker| speaker == by);
+        if !alone {
+            return false;
+        }
+        let asks = text.trim_end().ends_with('?');
+        let waits = !open.is_empty() || self.draft.is_some() || !self.offered.is_empty();
+        match rules::meaning(&view::heard(self, by, text, open)) {
+            Meaning::Request | Meaning::Agreement => true,
+            Meaning::Correction => !self.waits_for_an_answer() && (!open.is_empty() || !is_talk(&words)),
+            Meaning::Drop => waits,
+            Meaning::Chat => !waits,
+            Meaning::Nothing => {
+                let begins = words.iter().take(3).any(|word| REQUEST.contains(&word.as_str()));
+                if waits { asks && begins } else { asks || begins }
+            }
+        }
+    }
+
+    fn waits_for_an_answer(&self) -> bool {
+        self.draft.as_ref().is_some_and(|draft| draft.asked.is_some())
+    }
+
+    /// Whether these words answer what was asked last.
+    fn is_answer(&self, text: &str, words: &[String]) -> bool {
+        if text.trim_end().ends_with('?') {
+            return false;
+        }
+        if !self.offered.is_empty() && offered::picked(&self.offered, text).is_some() {
+            return true;
+        }
+        let Some(draft) = &self.draft else { return false };
+        if rules::lets_go(text) || rules::ends_draft(text) {
+            return true;
+        }
+        let rest = without_beginning(words);
+        if rules::only_parts(&rest.join(" ")) || rules::only_parts(text) {
+            return true;
+        }
+        let Some(asked) = &draft.asked else { return false };
+        let plain = words.join(" ");
+        if asked.options.iter().any(|option| lower(option).join(" ") == plain) {
+            return true;
+        }
+        fits(asked, text, rest)
+    }
+}
+
+/// Whether words have the form of what was asked for.
+fn fits(asked: &Asked, text: &str, words: &[String]) -> bool {
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let digits = words.iter().any(|word| word.contains(|c: char| c.is_ascii_digit()));
+    let most = |count: usize| !words.is_empty() && words.len() <= count;
+    let options = |likeness: f64| {
+        let said = words.join(" ");
+        asked
+            .options
+            .iter()
+            .any(|option| strsim::normalized_damerau_levenshtein(&option.to_lowercase(), &said) > likeness)
+    };
+    let parameter = asked.parameter.as_str();
+    // A description may say anything; who begins to talk with others does not describe.
+    if parameter == "description" {
+        return !is_talk(&words[..words.len().min(1)]) && !has(&["you", "your"]);
+    }
+    if is_talk(words) {
+        return false;
+    }
+    match parameter {
+        "weights" => (digits || has(&["equal", "equally", "even", "evenly", "half"])) && most(8),
+        "conditions" => (text.contains([',', '/']) || has(&["and", "vs", "versus"]) || most(3)) && most(14),
+        "decision_points" => (text.contains('/') || has(&["site", "target"])) && most(14),
+        "start_on" | "end_on" => (digits || has(DAYS)) && most(8),
+        "limit" | "users" | "count" | "number" => digits && most(5),
+        "unit" => has(&["individual", "group", "person", "user", "student", "class", "school", "teacher"]) && most(5),
+        "context" => most(2) || options(0.7),
+        "name" | "new_name" => most(8),
+        "experiment" | "experiments" => options(0.6) || most(5),
+        _ => options(0.7) || most(4),
+    }
+}
+
+const DAYS: &[&str] = &[
+    "today",
+    "tomorrow",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "week",
+    "month",
+    "noon",
+    "midnight",
+    "morning",
+    "evening",
+    "now",
+];
+
+fn is_talk(words: &[String]) -> bool {
+    words.iter().any(|word| TALK.contains(&word.as_str()))
+}
+
+fn without_beginning(words: &[String]) -> &[String] {
+    let mut rest = words;
+    while let Some(length) = BEFORE.iter().find_map(|phrase| {
+        let phrase: Vec<&str> = phrase.split(' ').collect();
+        (rest.len() > phrase.len() && rest.iter().zip(&phrase).all(|(word, other)| word == other))
+            .then_some(phrase.len())
+    }) {
+        rest = &rest[length..];
+    }
+    rest
+}
+
+/// The words in small letters; what stands inside of a word stays.
+fn lower(text: &str) -> Vec<String> {
+    let text = text.to_lowercase().replace('’', "'");
+    let ends = |c: char| !c.is_alphanumeric();
+    text.split_whitespace().map(|word| word.trim_matches(ends).to_owned()).filter(|word| !word.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::rules::situation::Draft;
+
+    /// A thread in which ana was asked for this parameter.
+    fn asks_for(parameter: &str, options: &[&str]) -> AgentState {
+        let mut state = AgentState::default();
+        state.note_presence(&"ana".into(), false);
+        state.turn.by = Some("ana".into());
+        state.keep_draft(Draft {
+            action: "create_experiment".to_owned(),
+            asked: Some(Asked {
+                parameter: parameter.to_owned(),
+                options: options.iter().map(|option| (*option).to_owned()).collect(),
+                ..Asked::default()
+            }),
+            ..Draft::default()
+        });
+        state
+    }
+
+    const PARAMETERS: [&str; 9] =
+        ["weights", "conditions", "decision_points", "start_on", "limit", "unit", "context", "name", "experiment"];
+
+    #[test]
+    fn the_answer_of_who_was_asked_is_heard_in_company() {
+        for (parameter, options, answers) in [
+            (
+                "weights",
+                &[][..],
+                &["60/40", "equal", "it should be 60/40", "I think 70/30", "50/50 please", "equally"][..],
+            ),
+            (
+                "conditions",
+                &[],
+                &["control and treatment", "control, hints, both", "A and B", "use control and variant"],
+            ),
+            ("decision_points", &[], &["SelectSection / area_model", "site A, target B"]),
+            (
+                "context",
+                &["assign-prog", "mathstream"],
+                &["assign-prog", "mathstream", "it should be mathstream", "Mathstream."],
+            ),
+            ("name", &[], &["Pilot", "call it Pilot Two", "Spring hints 2026"]),
+            ("start_on", &[], &["2026-05-04", "next monday", "tomorrow at noon"]),
+            ("unit", &["individual", "group"], &["individual", "by class group"]),
+            ("limit", &[], &["200", "200 users"]),
+            ("experiment", &["Math Hints", "Running Test"], &["Math Hints", "Running Test", "the second pilot"]),
+            ("description", &[], &["hints for the second chapter of algebra, shown after an error"]),
+        ] {
+            let mut state = asks_for(parameter, options);
+            state.note_presence(&"bo".into(), true);
+            for answer in answers {
+                assert!(state.is_spoken_to(&"ana".into(), answer, &[]), "{parameter}: {answer}");
+                assert!(!state.is_spoken_to(&"bo".into(), answer, &[]), "bo was not asked for {parameter}: {answer}");
+            }
+            for ends in ["never mind", "no", "cancel that please"] {
+                assert!(state.is_spoken_to(&"ana".into(), ends, &[]), "{parameter}: {ends}");
+            }
+        }
+    }
+
+    #[test]
+    fn talk_is_no_answer_whatever_was_asked() {
+        let openings = ["", "hm, ", "well ", "ok, ", "honestly, ", "no, ", "yes, ", "I think "];
+        let lines = [
+            "let me ask the others first",
+            "I would wait until Monday",
+            "what do you think about it?",
+            "we should look at the data again",
+            "60/40 would be safer for us",
+            "they didn't like the last one",
+            "did you talk to the teachers?",
+            "that sounds good to me",
+            "can we do this tomorrow?",
+            "you decide, I am busy until Friday",
+            "not sure, maybe bo knows",
+            "thanks, that was quick",
+            "is it the same as last year?",
+            "we could also use the other school",
+            "someone should check the numbers",
+            "he said they were fine with it",
+        ];
+        let mut heard = 0;
+        for parameter in PARAMETERS {
+            let mut state = asks_for(parameter, &["assign-prog", "mathstream"]);
+            state.note_presence(&"bo".into(), true);
+            for line in openings.iter().flat_map(|opening| lines.iter().map(move |line| format!("{opening}{line}"))) {
+                for by in ["ana", "bo", "cy"] {
+                    heard += 1;
+                    assert!(!state.is_spoken_to(&by.into(), &line, &[]), "{by}, asked for {parameter}: {line}");
+                }
+            }
+        }
+        assert!(heard > 3_000);
+    }
+
+    #[test]
+    fn who_is_alone_with_the_bot_is_heard_until_somebody_comes() {
+        let mut state = AgentState::default();
+        state.note_presence(&"ana".into(), false);
+        let requests = ["start Running Test", "what conditions does assign-prog have?", "and the other one?", "thanks"];
+        for request in requests {
+            assert!(state.is_spoken_to(&"ana".into(), request, &[]), "{request}");
+            assert!(!state.is_spoken_to(&"bo".into(), request, &[]), "{request}");
+        }
+        assert!(!state.is_spoken_to(&"ana".into(), "interesting, that was quicker than last year", &[]));
+        state.note_presence(&"bo".into(), false);
+        for request in requests {
+            assert!(!state.is_spoken_to(&"ana".into(), request, &[]), "{request}");
+        }
+    }
+}

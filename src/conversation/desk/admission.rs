@@ -1,0 +1,134 @@
+//! Turns away what people ask whose words do not count, before it is handled.
+//!
+//! Presses and typed answers are not here: whether they count is said with the card that they are about.
+
+use serde_json::json;
+
+use super::{Desk, report};
+use crate::{
+    conversation::{
+        entry::{Entry, Order},
+        modals,
+        people::{Outside, Right},
+    },
+    graph::store::{AuditDraft, AuditKind, Changes, DeskEntry, Error},
+    ids::{CommitId, ThreadId, UserId},
+    reply::Reply,
+};
+
+/// Who wants something, what it takes, and the thread that it is about.
+struct Wanted<'a> {
+    by: &'a UserId,
+    right: Right,
+    thread: Option<&'a ThreadId>,
+}
+
+/// What an entry takes; nothing for what time does, and for what is looked at with its card.
+fn wanted(entry: &Entry) -> Option<Wanted<'_>> {
+    let (by, right, thread) = match entry {
+        Entry::Here(here) if here.order == Order::Cancel => (&here.by, Right::Decide, Some(&here.thread)),
+        Entry::Here(here) => (&here.by, Right::Ask, Some(&here.thread)),
+        Entry::Ask(shortcut) | Entry::Export(shortcut) => (&shortcut.by, Right::Ask, Some(&shortcut.thread)),
+        Entry::Asked(asked) => (&asked.by, Right::Ask, Some(&asked.thread)),
+        Entry::New { by, .. } => (by, Right::Ask, None),
+        Entry::Wanted(wanted) => (&wanted.by, Right::Ask, None),
+        Entry::Command(command) => (&command.by, Right::Ask, None),
+        Entry::Notebook { thread, by, .. } => (by, Right::Ask, Some(thread)),
+        Entry::Stop(stop) => (&stop.by, Right::Take, Some(&stop.thread)),
+        Entry::Rated(rated) => (&rated.by, Right::Take, Some(&rated.thread)),
+        Entry::Click(_)
+        | Entry::Typed(_)
+        | Entry::Reason(_)
+        | Entry::Expire { .. }
+        | Entry::Remind { .. }
+        | Entry::Escalate { .. }
+        | Entry::Tell { .. }
+        | Entry::Home { .. }
+        | Entry::Prompts { .. } => return None,
+    };
+    Some(Wanted { by, right, thread })
+}
+
+/// Whether it was said to nobody in particular.
+fn is_unaddressed(entry: &Entry) -> bool {
+    match entry {
+        Entry::Stop(stop) => !stop.addressed,
+        Entry::Notebook { addressed, .. } => !addressed,
+        _ => false,
+    }
+}
+
+impl Desk {
+    /// Whether somebody was turned away: told so, and kept in the record of the thread if it is one of ours.
+    pub(super) async fn turns_away(&self, desk: &DeskEntry, entry: &Entry) -> Result<bool, Error> {
+        let parts = &self.0;
+        let Some(Wanted { by, right, thread }) = wanted(entry) else { return Ok(false) };
+        if is_unaddressed(entry)
+            && let Some(thread) = thread
+            && parts.store.load(thread).await?.is_none()
+        {
+            return Ok(false); // talk where the bot is not: nobody meant it
+        }
+        let looked_up = match right {
+            Right::Ask => parts.people.may_ask(by).await,
+            Right::Decide | Right::Take => parts.people.may(by, right).await,
+        };
+        let Err(outside) = looked_up else { return Ok(false) };
+        self.tell_outsider(entry, by, &told(outside, right)).await;
+        match thread {
+            Some(thread) if parts.store.load(thread).await?.is_some() => {
+                let detail = json!({ "why": outside.word(), "asked": right == Right::Ask });
+                let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+                let at = parts.clock.now();
+                changes.audit.push(AuditDraft::new(AuditKind::ClickRefused, at, Some(by.clone()), detail));
+                changes.desk_acks.push(desk.seq);
+                parts.store.apply(&changes).await?;
+            }
+            _ => parts.store.finish_desk(desk.partition, desk.seq).await?,
+        }
+        Ok(true)
+    }
+
+    /// Tells somebody privately, where they asked.
+    async fn tell_outsider(&self, entry: &Entry, by: &UserId, reply: &Reply) {
+        let parts = &self.0;
+        let (url, thread) = match entry {
+            Entry::Command(command) => (Some(&command.response_url), None),
+            Entry::Ask(shortcut) | Entry::Export(shortcut) => (shortcut.response_url.as_ref(), Some(&shortcut.thread)),
+            Entry::Asked(asked) => (asked.response_url.as_ref(), Some(&asked.thread)),
+            Entry::Rated(rated) => (rated.response_url.as_ref(), Some(&rated.thread)),
+            Entry::Here(here) => (None, Some(&here.thread)),
+            Entry::Notebook { thread, .. } => (None, Some(thread)),
+            Entry::Stop(stop) => (None, Some(&stop.thread)),
+            Entry::New { trigger_id: Some(trigger), .. } => {
+                let window = modals::saying("Nothing was done", reply);
+                report(parts.slack.open_view(trigger, &window).await.map(drop));
+                return;
+            }
+            Entry::Wanted(wanted) => {
+                match (&wanted.channel, parts.slack.open_direct(by).await) {
+                    (Some(channel), _) => self.tell(by, channel, None, reply).await,
+                    (None, Ok(channel)) => self.tell(by, &channel, None, reply).await,
+                    (None, Err(error)) => drop(report(Err(error))),
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let Some(url) = url
+            && self.respond(url, reply).await
+        {
+            return;
+        }
+        if let Some(thread) = thread {
+            self.tell(by, &thread.channel, Some(&thread.root), reply).await;
+        }
+    }
+}
+
+fn told(outside: Outside, right: Right) -> Reply {
+    match right {
+        Right::Ask => outside.may_not_ask(),
+        Right::Decide | Right::Take => outside.may_not_decide(),
+    }
+}

@@ -1,0 +1,264 @@
+//! Whose words count: the kind of account that somebody has, looked up in Slack when it matters.
+//!
+//! Full members of the workspace may decide and ask. Guests, people of other workspaces, bots and accounts that are
+//! switched off may not, unless the settings say so (`approvals.outsiders`, `slack.outsiders`). What Slack said is good for
+//! seconds. Where it does not say anything, nothing counts.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::time::timeout;
+
+use super::render;
+use crate::{
+    clock::{Clock, Timestamp},
+    config,
+    graph::admission::Admission,
+    ids::{ThreadId, UserId},
+    reply::Reply,
+    slack::{
+        Identity,
+        client::{self, SlackClient},
+        client_error::Error,
+    },
+};
+
+/// How old an answer may be on which a decision rests.
+const FOR_A_DECISION: Duration = Duration::from_secs(10);
+
+/// How old an answer may be for a question.
+const FOR_A_QUESTION: Duration = Duration::from_secs(60);
+
+/// How long somebody who decides waits; a window that was sent is answered within two seconds.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// How often a look-up is tried before a question is turned away: nobody asks again by pressing.
+const ATTEMPTS: u32 = 3;
+
+/// How many accounts are remembered.
+const KEPT: usize = 1000;
+
+/// The user who speaks for Slack itself.
+const SLACKBOT: &str = "USLACKBOT";
+
+/// What somebody wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// Make a decision count: approve, reject, edit, withdraw, settle.
+    Decide,
+    /// Ask for something, or look something up.
+    Ask,
+    /// What either of them gives: to see everything on a card, to stop what is being done.
+    Take,
+}
+
+/// Why somebody's words do not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// They are a guest.
+    Guest,
+    /// They belong to another workspace.
+    External,
+    /// It is an app's account.
+    Bot,
+    /// The account is switched off.
+    Deactivated,
+    /// Slack did not say what kind of account it is.
+    NotLookedUp,
+}
+
+impl Outside {
+    /// The word for it in the record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Guest => "guest account",
+            Self::External => "another workspace",
+            Self::Bot => "bot account",
+            Self::Deactivated => "deactivated account",
+            Self::NotLookedUp => "account not looked up",
+        }
+    }
+
+    /// The word for it in the settings; nothing for what no setting allows.
+    fn setting(self) -> Option<&'static str> {
+        match self {
+            Self::Guest => Some("guests"),
+            Self::External => Some("external"),
+            Self::Bot => Some("bots"),
+            Self::Deactivated => Some("deactivated"),
+            Self::NotLookedUp => None,
+        }
+    }
+
+    /// What the person is told whose decision does not count.
+    pub fn may_not_decide(self) -> Reply {
+        let who = match self {
+            Self::NotLookedUp => {
+                return Reply::text(
+                    "I couldn't check your account with Slack, so this didn't count. Nothing was changed.",
+                )
+                .hint("Try again in a moment.");
+            }
+            Self::Guest => "You're a guest here",
+            Self::External => "You belong to another workspace",
+            Self::Bot => "This is a bot's account",
+            Self::Deactivated => "This account is deactivated",
+        };
+        Reply::text(format!("{who}. Only full members of this workspace can decide, so this didn't count."))
+            .hint("Ask a member to decide.")
+    }
+
+    /// What the person is told whose question is turned away.
+    pub fn may_not_ask(self) -> Reply {
+        let who = match self {
+            Self::NotLookedUp => {
+                return Reply::text("I couldn't check your account with Slack, so I did nothing.")
+                    .hint("Ask again in a moment.");
+            }
+            Self::Guest => "You're a guest here",
+            Self::External => "You belong to another workspace",
+            Self::Bot => "This is a bot's account",
+            Self::Deactivated => "This account is deactivated",
+        };
+        Reply::text(format!("{who}. I only work for full members of this workspace, so I did nothing."))
+            .hint("Ask a member to do this for you.")
+    }
+}
+
+/// Knows what kind of account people have.
+#[derive(Clone)]
+pub struct People(Arc<Inner>);
+
+struct Inner {
+    slack: SlackClient,
+    clock: Arc<dyn Clock>,
+    us: Identity,
+    deciding: Vec<String>,
+    asking: Vec<String>,
+    known: Mutex<HashMap<UserId, (Option<Outside>, Timestamp)>>,
+}
+
+impl fmt::Debug for People {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("People").field("us", &self.0.us).finish_non_exhaustive()
+    }
+}
+
+impl People {
+    /// Of the workspace that we are in, with the rights that the settings give to those who are not its members.
+    pub fn new(slack: SlackClient, clock: Arc<dyn Clock>, us: Identity, settings: &config::Config) -> Self {
+        let (deciding, asking) = (settings.approvals.outsiders.clone(), settings.slack.outsiders.clone());
+        Self(Arc::new(Inner { slack, clock, us, deciding, asking, known: Mutex::default() }))
+    }
+
+    /// Whether somebody has a right.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub async fn may(&self, user: &UserId, right: Right) -> Result<(), Outside> {
+        let inner = &self.0;
+        if *user == inner.us.user {
+            return Err(Outside::Bot); // whatever the settings say, it does not answer itself
+        }
+        let outside = match right {
+            Right::Decide => self.outside(user, FOR_A_DECISION).await,
+            Right::Ask | Right::Take => self.outside(user, FOR_A_QUESTION).await,
+        };
+        let Some(outside) = outside else { return Ok(()) };
+        let named = |list: &[String]| outside.setting().is_some_and(|word| list.iter().any(|named| named == word));
+        let allowed = match right {
+            Right::Decide => named(&inner.deciding),
+            Right::Ask => named(&inner.asking),
+            Right::Take => named(&inner.deciding) || named(&inner.asking),
+        };
+        if allowed { Ok(()) } else { Err(outside) }
+    }
+
+    /// Whether somebody may ask; looked up with patience, since what they said would be lost.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub async fn may_ask(&self, user: &UserId) -> Result<(), Outside> {
+        for _ in 1..ATTEMPTS {
+            match self.may(user, Right::Ask).await {
+                Err(Outside::NotLookedUp) => {}
+                answer => return answer,
+            }
+        }
+        self.may(user, Right::Ask).await
+    }
+
+    /// Why somebody is no full member; nothing if they are.
+    async fn outside(&self, user: &UserId, good_for: Duration) -> Option<Outside> {
+        let inner = &self.0;
+        if user.as_str() == SLACKBOT {
+            return Some(Outside::Bot);
+        }
+        let asked = inner.clock.now();
+        let known = inner.known.lock().expect("no holder panics").get(user).copied();
+        if let Some((outside, at)) = known
+            && asked.since(at) < good_for
+        {
+            return outside;
+        }
+        let looked_up =
+            timeout(PATIENCE, inner.slack.user_info(user)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
+        let outside = match looked_up {
+            Ok(person) => self.kind_of(&person),
+            // Whom Slack does not show to us is nobody of this workspace.
+            Err(Error::Gone { code } | Error::Refused { code })
+                if matches!(code.as_str(), "user_not_found" | "user_not_visible" | "users_not_found") =>
+            {
+                Some(Outside::External)
+            }
+            Err(error) => {
+                tracing::warn!(error = %error, "Cannot look up what kind of account somebody has");
+                return Some(Outside::NotLookedUp);
+            }
+        };
+        if outside != Some(Outside::NotLookedUp) {
+            let mut known = inner.known.lock().expect("no holder panics");
+            if known.len() >= KEPT {
+                known.clear();
+            }
+            known.insert(user.clone(), (outside, asked));
+        }
+        outside
+    }
+
+    /// What an account is besides that of a full member.
+    fn kind_of(&self, person: &client::Person) -> Option<Outside> {
+        let us = &self.0.us;
+        let in_team = us.team.as_ref().map(|team| person.teams.contains(team));
+        let in_enterprise = us.enterprise.as_ref().map(|ours| person.enterprise.as_ref() == Some(ours));
+        match in_team.or(in_enterprise) {
+            _ if person.deleted => Some(Outside::Deactivated),
+            _ if person.is_bot => Some(Outside::Bot),
+            _ if person.is_stranger => Some(Outside::External),
+            Some(false) if person.teams.is_empty() => Some(Outside::NotLookedUp),
+            Some(false) => Some(Outside::External),
+            _ if person.is_guest => Some(Outside::Guest),
+            Some(true) => None,
+            None => Some(Outside::NotLookedUp),
+        }
+    }
+}
+
+#[async_trait]
+impl Admission for People {
+    async fn admits(&self, thread: &ThreadId, by: &UserId) -> Result<(), &'static str> {
+        let Err(outside) = self.may_ask(by).await else { return Ok(()) };
+        let told = render::reply(&outside.may_not_ask());
+        if let Err(error) = self.0.slack.post_ephemeral(&thread.channel, Some(&thread.root), by, &told).await {
+            tracing::warn!(error = %error, "A private answer was not delivered");
+        }
+        Err(outside.word())
+    }
+}
