@@ -6,7 +6,7 @@
 use crate::{
     assistant::{lets_go, spared},
     conversation::entry::Pressed,
-    graph::{action::ActionRecord, store::ShownCard},
+    graph::{action::ActionRecord, store::Posted},
     ids::MessageTs,
 };
 
@@ -33,6 +33,9 @@ pub fn typed(text: &str) -> Option<Pressed> {
 pub enum Unseen {
     /// It is not known to stand in the thread.
     NotShown,
+    /// Its message is there, and what it shows is not known: a status line that is to become the card, or a card of an
+    /// earlier version of this program.
+    Unsure,
     /// They said it before the card was there.
     Before,
     /// What stands there is an older version.
@@ -44,16 +47,18 @@ impl Unseen {
     pub fn word(self) -> &'static str {
         match self {
             Self::NotShown => "the card is not shown",
+            Self::Unsure => "it is not known what is shown",
             Self::Before => "said before the card",
             Self::Older => "the card shows an older version",
         }
     }
 }
 
-/// Why a yes said at `said` cannot be about what is asked, given what its message shows; nothing if it can.
-pub fn unseen(shown: Option<&ShownCard>, said: &MessageTs, record: &ActionRecord) -> Option<Unseen> {
-    match shown.filter(|shown| shown.approval == record.approval) {
-        None => Some(Unseen::NotShown),
+/// Why a yes said at `said` cannot be about what is asked, given what stands in the slot of its card; nothing if it can.
+pub fn unseen(posted: Option<&Posted>, said: &MessageTs, record: &ActionRecord) -> Option<Unseen> {
+    let Some(posted) = posted else { return Some(Unseen::NotShown) };
+    match posted.card.as_ref().filter(|shown| shown.approval == record.approval) {
+        None => Some(Unseen::Unsure),
         Some(shown) if shown.since >= *said => Some(Unseen::Before),
         Some(shown) if shown.digest != record.digest.short() => Some(Unseen::Older),
         Some(_) => None,

@@ -255,7 +255,7 @@ impl Approvals {
     /// Why somebody who typed a yes cannot have seen what they agree to; nothing if they can.
     async fn was_not_seen(&self, typed: &Typed, record: &ActionRecord) -> Result<Option<Unseen>, Error> {
         let posted = self.store.posted(&record.thread, &record.slot).await?;
-        Ok(consent::unseen(posted.and_then(|posted| posted.card).as_ref(), &typed.ts, record))
+        Ok(consent::unseen(posted.as_ref(), &typed.ts, record))
     }
 
     /// Whether a typed yes or no is an answer to us: it was said to us, or the message before it in the thread is ours.

@@ -52,8 +52,8 @@ impl Sender {
             _ if error.is_final() => self.given_up(claimed, &error.word()),
             // Of an extra nobody misses anything: it is not worth holding up what matters.
             Error::Gone { .. } | Error::Refused { .. } if is_extra(&claimed.outgoing.body) => Sent::Dropped,
-            Error::Gone { .. } | Error::Refused { .. } if tried >= UNCLEAR_ATTEMPTS => {
-                self.given_up(claimed, &error.word())
+            Error::Gone { code } | Error::Refused { code } if tried >= UNCLEAR_ATTEMPTS && is_about_this(code) => {
+                self.given_up(claimed, code)
             }
             _ if tried >= ATTEMPTS => self.given_up(claimed, &error.word()),
             Error::Auth { .. } => {
@@ -121,13 +121,17 @@ pub fn slot_of_notice(of: &Outgoing) -> Slot {
 /// What is said of a message that could not be shown.
 fn told(outgoing: &Outgoing, reason: &str) -> Reply {
     let (what, then) = match &outgoing.body {
-        Outbound::Card { card, state } => (
-            Text::from("I couldn't show the card ").bold(card.title.clone()),
+        Outbound::Card { card, state } => {
+            let text = match state {
+                CardState::Open { asked_by, .. } => Text::new().person(asked_by.clone()).plain(", "),
+                CardState::Running { .. } | CardState::Closed { .. } => Text::new(),
+            };
+            let text = text.plain("I couldn't show the card ").bold(card.title.clone());
             match state {
-                CardState::Open { .. } => "Nobody can approve it until it appears.",
-                CardState::Running { .. } | CardState::Closed { .. } => "The card may look out of date.",
-            },
-        ),
+                CardState::Open { .. } => (text, "Nobody can approve it until it appears."),
+                CardState::Running { .. } | CardState::Closed { .. } => (text, "The card may look out of date."),
+            }
+        }
         Outbound::File { name, .. } => (Text::from("I couldn't share the file ").code(name.clone()), "Nothing is lost."),
         _ => (Text::from("I couldn't show an answer"), "Nothing is lost."),
     };
@@ -145,6 +149,12 @@ pub fn kind(body: &Outbound) -> &'static str {
         Outbound::Direct { .. } => "direct message",
         Outbound::Remove => "removal",
     }
+}
+
+/// Whether a code that nobody knows may be meant for this message: it is Slack's own, or says that the call is too large.
+/// Any other page stands between us and Slack, for every message.
+fn is_about_this(code: &str) -> bool {
+    !code.starts_with("http_") || matches!(code, "http_413" | "http_414" | "http_431")
 }
 
 fn is_extra(body: &Outbound) -> bool {
