@@ -390,8 +390,8 @@ impl Desk {
     async fn send_again(&self, wish: &SendAgain) -> Result<Reply, Error> {
         let parts = &self.0;
         let letters = parts.store.dead_letters(LOOKED_THROUGH).await?;
-        let Some((letter, thread, outgoing)) = undelivered::messages(&letters)
-            .find(|(_, _, outgoing)| outgoing.nonce.as_str() == wish.key)
+        let Some((letter, thread, outgoing)) =
+            undelivered::messages(&letters).find(|(_, _, outgoing)| outgoing.nonce.as_str() == wish.key)
         else {
             return Ok(undelivered::nothing_to_send());
         };

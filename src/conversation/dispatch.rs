@@ -18,8 +18,8 @@ use super::{
     order::Order,
     rating,
     render::{
-        ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SEND_AGAIN, SHOW_ALL, STOP,
-        UNDO, WITHDRAW,
+        ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SEND_AGAIN, SHOW_ALL, STOP, UNDO,
+        WITHDRAW,
     },
     shortcuts,
     workers::Workers,

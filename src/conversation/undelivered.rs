@@ -30,7 +30,8 @@ pub fn messages(letters: &[DeadLetter]) -> impl Iterator<Item = (&DeadLetter, &T
 /// alone, or to a card they are shown (`records`).
 pub fn listed(reply: Reply, letters: &[DeadLetter], asker: &Asker, records: &[ActionRecord], links: &Links) -> Reply {
     let may_see = |(_, thread, outgoing): &(&DeadLetter, &ThreadId, &Outgoing)| {
-        let of_card = records.iter().any(|record| record.thread == **thread && outgoing.slot.as_ref() == Some(&record.slot));
+        let of_card =
+            records.iter().any(|record| record.thread == **thread && outgoing.slot.as_ref() == Some(&record.slot));
         match &outgoing.body {
             Outbound::Direct { to, .. } => *to == asker.by,
             _ => of_card || asker.place == (thread.team.clone(), thread.channel.clone()),

@@ -248,7 +248,8 @@ impl SlackClient {
     ) -> Result<Vec<MessageTs>, Error> {
         let found = Mutex::new(Vec::new());
         let note = |page: &Value| {
-            let of_page = messages(page).filter(|message| carries(message, nonce)).filter_map(|message| ts(message).ok());
+            let of_page =
+                messages(page).filter(|message| carries(message, nonce)).filter_map(|message| ts(message).ok());
             found.lock().unwrap_or_else(PoisonError::into_inner).extend(of_page);
             None::<()>
         };

@@ -42,19 +42,27 @@ pub fn out_of_time() -> Reply {
 pub fn not_seen(record: &ActionRecord, why: Unseen) -> Reply {
     let (text, then) = match why {
         Unseen::NotShown => (
-            Text::from("The card ").bold(record.card.title.clone()).plain(" isn't in the thread yet, so nothing was approved."),
+            Text::from("The card ")
+                .bold(record.card.title.clone())
+                .plain(" isn't in the thread yet, so nothing was approved."),
             "Approve it on the card once it appears. /countersign pending says what holds it up.",
         ),
         Unseen::Unsure => (
-            Text::from("I can't tell whether the card ").bold(record.card.title.clone()).plain(" is up to date in the thread, so nothing was approved."),
+            Text::from("I can't tell whether the card ")
+                .bold(record.card.title.clone())
+                .plain(" is up to date in the thread, so nothing was approved."),
             "Use the buttons on the card.",
         ),
         Unseen::Before => (
-            Text::from("You said yes before the card ").bold(record.card.title.clone()).plain(" was posted, so nothing was approved."),
+            Text::from("You said yes before the card ")
+                .bold(record.card.title.clone())
+                .plain(" was posted, so nothing was approved."),
             "Read the card, then use its buttons or say yes again.",
         ),
         Unseen::Older => (
-            Text::from("The card ").bold(record.card.title.clone()).plain(" is being updated, so nothing was approved."),
+            Text::from("The card ")
+                .bold(record.card.title.clone())
+                .plain(" is being updated, so nothing was approved."),
             "Read the updated card, then use its buttons or say yes again.",
         ),
     };

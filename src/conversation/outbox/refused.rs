@@ -89,8 +89,7 @@ impl Sender {
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         let reply = told(&claimed.outgoing, reason);
         if Error::is_about_place(reason) {
-            let filter =
-                ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
+            let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
             let actions = self.0.store.actions(&filter).await.unwrap_or_default();
             let of_card = |record: &&ActionRecord| Some(&record.slot) == claimed.outgoing.slot.as_ref();
             let concerned = actions.iter().find(of_card).or(actions.first());
@@ -132,7 +131,9 @@ fn told(outgoing: &Outgoing, reason: &str) -> Reply {
                 CardState::Running { .. } | CardState::Closed { .. } => (text, "The card may look out of date."),
             }
         }
-        Outbound::File { name, .. } => (Text::from("I couldn't share the file ").code(name.clone()), "Nothing is lost."),
+        Outbound::File { name, .. } => {
+            (Text::from("I couldn't share the file ").code(name.clone()), "Nothing is lost.")
+        }
         _ => (Text::from("I couldn't show an answer"), "Nothing is lost."),
     };
     Reply::text(what.plain(": Slack refused it (").code(reason).plain(format!("). {then}")))

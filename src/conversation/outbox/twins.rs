@@ -85,8 +85,7 @@ impl Sender {
             self.look_for_twins(claimed).await;
         }
         let Outbound::Card { .. } = &claimed.outgoing.body else { return };
-        let filter =
-            ActionFilter { thread: Some(claimed.thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
+        let filter = ActionFilter { thread: Some(claimed.thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
         let actions = self.0.store.actions(&filter).await.unwrap_or_default();
         let Some(record) = actions.iter().find(|record| Some(&record.slot) == claimed.outgoing.slot.as_ref()) else {
             return;

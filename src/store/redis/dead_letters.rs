@@ -56,10 +56,9 @@ pub(super) async fn send_again(store: &RedisStore, id: &str, now: Timestamp) -> 
     let call = match thread_of(name) {
         // A name that leads to another partition is none of ours.
         Some(thread) if thread.partition() != partition => return Ok(false),
-        Some(thread) => Call::on_thread(&store.scripts.send_again, &thread)
-            .arg(name)
-            .arg(now.millis())
-            .arg(thread.to_string()),
+        Some(thread) => {
+            Call::on_thread(&store.scripts.send_again, &thread).arg(name).arg(now.millis()).arg(thread.to_string())
+        }
         None => Call::on_partition(&store.scripts.send_again, partition).arg(name).arg(now.millis()).arg(""),
     };
     store.link.script(&call).await

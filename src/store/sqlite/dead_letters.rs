@@ -125,18 +125,14 @@ pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredLe
 }
 
 /// Puts one back where it came from.
-pub(super) fn send_again(
-    connection: &Connection,
-    id: i64,
-    now: Timestamp,
-    clock: Timestamp,
-) -> Result<bool, Error> {
+pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock: Timestamp) -> Result<bool, Error> {
     let sql = format!("DELETE FROM dead_letters WHERE id = ?1 RETURNING {COLUMNS}");
     let letter = connection.prepare_cached(&sql)?.query_row([id], StoredLetter::read_row).optional()?;
     let Some(letter) = letter else { return Ok(false) };
     let Some(thread) = letter.thread()? else {
         let partition = Partition::all().find(|partition| partition.number() == letter.partition);
-        let partition = partition.ok_or_else(|| Error::Corrupt { what: format!("the partition of dead letter {id}") })?;
+        let partition =
+            partition.ok_or_else(|| Error::Corrupt { what: format!("the partition of dead letter {id}") })?;
         desk::put(connection, partition, &letter.entry, Timestamp(0))?;
         return Ok(true);
     };

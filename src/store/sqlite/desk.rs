@@ -53,7 +53,8 @@ pub(super) fn claim(
     clock: Timestamp,
     limit: usize,
 ) -> Result<Vec<StoredEntry>, Error> {
-    const SQL: &str = "SELECT partition, seq, attempts, entry FROM desk WHERE claimed_until <= ?1 ORDER BY seq LIMIT ?2";
+    const SQL: &str =
+        "SELECT partition, seq, attempts, entry FROM desk WHERE claimed_until <= ?1 ORDER BY seq LIMIT ?2";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(SQL)?;
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, uint(row.get(1)?), row.get(2)?, row.get(3)?));

@@ -257,7 +257,8 @@ pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, cloc
             connection.prepare_cached(SQL)?.execute(params![row.id, slot])?;
         }
         (Some(slot), Sent::Delivered(Some(at))) => {
-            const SQL: &str = "INSERT OR REPLACE INTO slots (thread, slot, channel, ts, card) VALUES (?1, ?2, ?3, ?4, ?5)";
+            const SQL: &str =
+                "INSERT OR REPLACE INTO slots (thread, slot, channel, ts, card) VALUES (?1, ?2, ?3, ?4, ?5)";
             let card = at.card.as_ref().map(json);
             let values = params![row.id, slot, at.channel.as_str(), at.ts.as_str(), card];
             connection.prepare_cached(SQL)?.execute(values)?;
@@ -275,10 +276,10 @@ pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, cloc
 
 /// Where the message of a slot is.
 pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Result<Option<Posted>, Error> {
-    let mut select = connection.prepare_cached("SELECT channel, ts, card FROM slots WHERE thread = ?1 AND slot = ?2")?;
+    let mut select =
+        connection.prepare_cached("SELECT channel, ts, card FROM slots WHERE thread = ?1 AND slot = ?2")?;
     let read = |row: &rusqlite::Row<'_>| {
-        let at =
-            Posted::at(ChannelId::new(row.get::<_, String>(0)?), MessageTs::new(row.get::<_, String>(1)?));
+        let at = Posted::at(ChannelId::new(row.get::<_, String>(0)?), MessageTs::new(row.get::<_, String>(1)?));
         Ok((at, row.get::<_, Option<String>>(2)?))
     };
     let Some((at, card)) = select.query_row(params![thread, slot.as_str()], read).optional()? else { return Ok(None) };

@@ -68,7 +68,11 @@ async fn what_is_no_clear_refusal_is_tried_again() {
         in_time(&bot, "the card", || cards(&thread).len() == 1).await;
         thread.clicks("bo", BUTTON).await;
         assert!(is_running(&bot), "{fault:?}");
-        assert_eq!(bot.slack.ledger().calls(POST).iter().filter(|call| call.answer["ok"] == true).count(), 2, "{fault:?}");
+        assert_eq!(
+            bot.slack.ledger().calls(POST).iter().filter(|call| call.answer["ok"] == true).count(),
+            2,
+            "{fault:?}"
+        );
         bot.finish().await;
     }
 }
@@ -111,7 +115,10 @@ async fn a_card_that_slack_refuses_is_told_listed_and_sent_again() {
     assert!(pending.contains("Not delivered:") && pending.contains("invalid_blocks"), "{pending}");
     let lines = check::run(&bot.config).await;
     let line = lines.iter().find(|line| line.what == "messages").unwrap();
-    assert!(line.result.as_ref().is_err_and(|told| told.contains("1 not delivered") && told.contains("invalid_blocks")), "{line:?}");
+    assert!(
+        line.result.as_ref().is_err_and(|told| told.contains("1 not delivered") && told.contains("invalid_blocks")),
+        "{line:?}"
+    );
 
     thread.clicks("cy", "Send again").await;
     assert_eq!(cards(&thread).len(), 1);

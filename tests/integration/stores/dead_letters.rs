@@ -38,7 +38,10 @@ pub(crate) async fn a_failed_message_is_kept_and_can_be_sent_again(f: impl Fixtu
         fails(&f, &first).await;
         let kept = letters(&f).await;
         let [letter] = kept.as_slice() else { panic!("one is kept: {kept:?}") };
-        assert_eq!((letter.thread.as_ref(), letter.reason.as_str(), letter.attempts), (Some(&thread(1)), "invalid_blocks", 1));
+        assert_eq!(
+            (letter.thread.as_ref(), letter.reason.as_str(), letter.attempts),
+            (Some(&thread(1)), "invalid_blocks", 1)
+        );
         assert_eq!(letter.what, Undelivered::Message(first.outgoing.clone()));
         let second = f.claim_one().await.unwrap();
         assert_eq!(spoken(&second), "two", "the next one does not wait for it");
