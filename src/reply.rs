@@ -193,6 +193,15 @@ pub struct Choice {
     pub says: String,
 }
 
+/// A button that sends something once more that could not be delivered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resend {
+    /// What the button shows.
+    pub label: String,
+    /// Names what is sent: the nonce of a message.
+    pub key: String,
+}
+
 /// Something the bot says in the thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
@@ -204,6 +213,9 @@ pub struct Reply {
     /// The run of which it is the final answer, if people are asked whether it helped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<RunId>,
+    /// Buttons that send what could not be delivered once more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resends: Vec<Resend>,
     /// Files that follow it in the thread. They are stored apart from it, by whoever sends it on.
     #[serde(skip)]
     pub files: Vec<Attachment>,
@@ -245,6 +257,12 @@ impl Reply {
     /// Adds a button that says `says`.
     pub fn choice(mut self, label: impl Into<String>, says: impl Into<String>) -> Self {
         self.choices.push(Choice { label: label.into(), says: says.into() });
+        self
+    }
+
+    /// Adds a button that sends something once more.
+    pub fn resend(mut self, label: impl Into<String>, key: impl Into<String>) -> Self {
+        self.resends.push(Resend { label: label.into(), key: key.into() });
         self
     }
 

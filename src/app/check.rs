@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::Url;
 
-use super::{check_approvers, check_scopes, keys, parts, stdout::told};
+use super::{check_approvers, check_messages, check_scopes, keys, parts, stdout::told};
 use crate::{
     clock::SystemClock,
     config::{Config, SlackMode, StoreKind},
@@ -43,6 +43,7 @@ pub async fn run(config: &Config) -> Vec<Line> {
         Line { what: "events", result: events(config).await },
         Line { what: "store", result: store(config).await },
         Line { what: "digest key", result: keys::told(config) },
+        Line { what: "messages", result: check_messages::run(config).await },
         Line { what: "model", result: model(config).await },
         Line { what: "upgrade", result: upgrade(config).await },
         Line { what: "actions", result: actions(config) },

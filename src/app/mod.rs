@@ -6,6 +6,7 @@
 pub mod bot;
 pub mod check;
 mod check_approvers;
+mod check_messages;
 mod check_scopes;
 pub mod evaluate;
 pub mod http;

@@ -2,12 +2,22 @@
 //!
 //! An entry is taken away in the same write as its effect where it has one in the store, and after its answer was sent
 //! where it has none. A crash in between repeats an answer to one person, never a decision.
+//!
+//! As many entries are handled at a time as there are seats, and a seat comes before a claim. An entry that fails is
+//! handled again after waits that grow; one that fails each time is kept as a dead letter.
 
 mod admission;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use super::{
@@ -21,7 +31,7 @@ use super::{
         in_thread::{self, Outcome},
     },
     creation::Creation,
-    entry::{Asked, Click, Entry, Here, Shortcut, Wanted},
+    entry::{Asked, Click, Entry, Here, SendAgain, Shortcut, Typed, Wanted},
     home::Home,
     names::Names,
     notebook::{self, Notebook},
@@ -30,13 +40,14 @@ use super::{
     rating::Ratings,
     render, shortcuts,
     stopping::Stopping,
+    undelivered,
     workers::Workers,
 };
 use crate::{
     assistant::replies::FIRST_PROMPTS,
     clock::Clock,
-    graph::store::{DeskEntry, Error, Seq, Store},
-    ids::{ChannelId, MessageTs, ThreadId, UserId},
+    graph::store::{Changes, DeskEntry, Error, Seq, Store},
+    ids::{ChannelId, CommitId, MessageTs, ThreadId, UserId},
     reply::Reply,
     slack::{
         client::{Respond, SlackClient},
@@ -51,9 +62,32 @@ const CLAIM: u32 = 3;
 /// How many entries are claimed at a time when looking for what was left behind.
 const BATCH: usize = 32;
 
+/// How many entries are handled at a time.
+const SEATS: usize = 64;
+
+/// How often an entry is handled before it is given up. With the waits below this is about an hour.
+const ATTEMPTS: u32 = 60;
+
+/// The longest wait between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// How many dead letters are looked through for the one that is to be sent again.
+const LOOKED_THROUGH: usize = 1000;
+
 /// The desk of one process.
 #[derive(Clone)]
-pub struct Desk(Arc<Parts>);
+pub struct Desk(Arc<Parts>, Arc<Seats>);
+
+/// The right to handle entries, one at a time.
+#[derive(Debug)]
+pub struct Seat(OwnedSemaphorePermit);
+
+/// Who may handle entries.
+struct Seats {
+    free: Arc<Semaphore>,
+    /// Whether somebody found no seat: entries wait to be claimed.
+    behind: AtomicBool,
+}
 
 /// What a [`Desk`] needs.
 pub struct Parts {
@@ -96,7 +130,8 @@ pub struct Parts {
 impl Desk {
     /// A desk.
     pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(parts))
+        let seats = Seats { free: Arc::new(Semaphore::new(SEATS)), behind: AtomicBool::new(false) };
+        Self(Arc::new(parts), Arc::new(seats))
     }
 
     /// How long an entry is claimed for. After that it is anybody's: the process that claimed it is gone.
@@ -104,22 +139,78 @@ impl Desk {
         self.0.slack.timeout() * CLAIM
     }
 
-    /// Handles an entry that this process has claimed.
-    pub fn take(&self, entry: DeskEntry) {
+    /// A seat, if one is free. Whoever gets none leaves the entry unclaimed: it is taken up as soon as there is one.
+    pub fn seat(&self) -> Option<Seat> {
+        let seat = self.1.free.clone().try_acquire_owned().ok().map(Seat);
+        if seat.is_none() {
+            self.1.behind.store(true, Ordering::SeqCst);
+        }
+        seat
+    }
+
+    /// Handles an entry that this process has claimed, and then what waited for the seat.
+    pub fn take(&self, entry: DeskEntry, seat: Seat) {
         let desk = self.clone();
         self.0.tasks.spawn(async move {
-            if let Err(error) = desk.handle(&entry).await {
-                tracing::warn!(error = %error, "A desk entry will be handled again");
+            let Seat(_permit) = seat;
+            desk.settle(&entry).await;
+            while desk.1.behind.load(Ordering::SeqCst) {
+                let claimed = desk.0.store.claim_desk(desk.0.workers.name(), desk.claim(), 1).await;
+                match claimed.unwrap_or_default().pop() {
+                    Some(next) => desk.settle(&next).await,
+                    None => desk.1.behind.store(false, Ordering::SeqCst),
+                }
             }
         });
     }
 
-    /// Looks for entries that nobody handles.
+    /// Looks for entries that nobody handles, as far as there are seats.
     pub async fn sweep(&self) -> Result<(), Error> {
-        for entry in self.0.store.claim_desk(self.0.workers.name(), self.claim(), BATCH).await? {
-            self.take(entry);
+        let mut seats: Vec<Seat> = std::iter::from_fn(|| self.seat()).take(BATCH).collect();
+        if seats.is_empty() {
+            return Ok(());
+        }
+        for entry in self.0.store.claim_desk(self.0.workers.name(), self.claim(), seats.len()).await? {
+            let Some(seat) = seats.pop() else { break }; // no store gives more than it is asked for
+            self.take(entry, seat);
         }
         Ok(())
+    }
+
+    /// Handles an entry; if that fails, it is handled again later, or given up.
+    async fn settle(&self, entry: &DeskEntry) {
+        if entry.attempts >= ATTEMPTS {
+            return self.give_up(entry, "its handling never ended").await; // not even with an error
+        }
+        let Err(error) = self.handle(entry).await else { return };
+        if entry.attempts + 1 >= ATTEMPTS {
+            return self.give_up(entry, &error.to_string()).await;
+        }
+        tracing::warn!(attempts = entry.attempts, error = %error, "A desk entry will be handled again");
+        let wait = Duration::from_secs(1).saturating_mul(1 << entry.attempts.min(6)).min(LONGEST_WAIT);
+        if let Err(error) = self.0.store.retry_desk(entry, wait).await {
+            tracing::warn!(error = %error, "A desk entry waits until its claim is over");
+        }
+    }
+
+    /// Keeps an entry as a dead letter, and tells whoever waits for an answer.
+    async fn give_up(&self, entry: &DeskEntry, why: &str) {
+        tracing::error!(why, "A desk entry is given up and kept as unhandled");
+        if let Err(error) = self.0.store.fail_desk(entry, why, self.0.clock.now()).await {
+            tracing::warn!(error = %error, "A desk entry that was given up is not kept yet");
+            return;
+        }
+        metrics::counter!("countersign_unhandled_total").increment(1);
+        match serde_json::from_value(entry.entry.clone()) {
+            Ok(Entry::Click(click)) => self.tell_clicker(&click, &undelivered::not_handled()).await,
+            Ok(Entry::Typed(Typed { by, thread, .. }) | Entry::Here(Here { by, thread, .. })) => {
+                self.tell(&by, &thread.channel, Some(&thread.root), &undelivered::not_handled()).await;
+            }
+            Ok(Entry::Command(command)) => {
+                self.respond(&command.response_url, &undelivered::not_handled()).await;
+            }
+            _ => {}
+        }
     }
 
     async fn handle(&self, desk: &DeskEntry) -> Result<(), Error> {
@@ -127,8 +218,9 @@ impl Desk {
         let entry: Entry = match serde_json::from_value(desk.entry.clone()) {
             Ok(entry) => entry,
             Err(error) => {
-                tracing::error!(error = %error, "A desk entry cannot be read and is dropped");
-                return parts.store.finish_desk(desk.partition, desk.seq).await;
+                tracing::error!(error = %error, "A desk entry cannot be read");
+                self.give_up(desk, "it cannot be read").await;
+                return Ok(());
             }
         };
         if self.turns_away(desk, &entry).await? {
@@ -196,6 +288,21 @@ impl Desk {
                     self.tell(&rated.by, &rated.thread.channel, Some(&rated.thread.root), &reply).await;
                 }
                 Answer::Nothing
+            }
+            Entry::SendAgain(wish) => {
+                let reply = self.send_again(wish).await?;
+                let answered = match &wish.response_url {
+                    Some(url) => self.respond(url, &reply).await,
+                    None => false,
+                };
+                if let (false, Some(channel)) = (answered, &wish.channel) {
+                    self.tell(&wish.by, channel, wish.thread.as_ref(), &reply).await;
+                }
+                Answer::Nothing
+            }
+            Entry::Twins(twins) => {
+                parts.sender.part_twins(twins, desk.seq).await?;
+                return Ok(());
             }
             Entry::Prompts { channel, thread } => {
                 // Without an agent app Slack has no place for them; the first answer shows them as buttons.
@@ -285,6 +392,26 @@ impl Desk {
             parts.home.something_changed();
         }
         Ok(Answer::Nothing)
+    }
+
+    /// Sends something once more that could not be delivered; what the person is told.
+    async fn send_again(&self, wish: &SendAgain) -> Result<Reply, Error> {
+        let parts = &self.0;
+        let letters = parts.store.dead_letters(LOOKED_THROUGH).await?;
+        let Some((letter, thread, outgoing)) =
+            undelivered::messages(&letters).find(|(_, _, outgoing)| outgoing.nonce.as_str() == wish.key)
+        else {
+            return Ok(undelivered::nothing_to_send());
+        };
+        if !parts.store.send_again(&letter.id, parts.clock.now()).await? {
+            return Ok(undelivered::nothing_to_send());
+        }
+        // What was said of it is taken back behind it; if it fails once more, that is said anew.
+        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+        changes.outbox.push(undelivered::take_back(outgoing, parts.clock.now()));
+        parts.store.apply(&changes).await?;
+        parts.sender.flush(thread.clone());
+        Ok(undelivered::sent_again())
     }
 
     /// Opens the window in which somebody asks about a message.

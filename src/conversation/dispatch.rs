@@ -11,14 +11,15 @@ use super::{
     approvals::consent,
     commands::in_thread,
     creation,
-    desk::Desk,
+    desk::{Desk, Seat},
     entry::{self, Click, Entry, Here, Pages, Pressed, Reason, Typed},
     home::PAGE,
     modals::{self, reason},
     order::Order,
     rating,
     render::{
-        ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SHOW_ALL, STOP, UNDO, WITHDRAW,
+        ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SEND_AGAIN, SHOW_ALL, STOP, UNDO,
+        WITHDRAW,
     },
     shortcuts,
     workers::Workers,
@@ -51,13 +52,21 @@ impl Dispatch {
     }
 
     async fn store(&self, to: Destination, dedup: Vec<DedupKey>) -> Result<(), SinkError> {
+        self.store_with(to, dedup, None).await
+    }
+
+    /// With the seat in which an entry that is claimed is handled.
+    async fn store_with(&self, to: Destination, dedup: Vec<DedupKey>, seat: Option<Seat>) -> Result<(), SinkError> {
         let delivery = Delivery { to, dedup, at: self.clock.now() };
         let ingested = self.store.ingest(&delivery).await.map_err(|error| SinkError(Box::new(error)))?;
         match (ingested, delivery.to) {
             (Ingested::New(_), Destination::Mailbox { thread, .. }) => self.workers.wake(thread),
-            (Ingested::New(seq), Destination::Desk { partition, entry, .. }) => {
-                self.desk.take(DeskEntry { partition, seq, entry });
+            (Ingested::New(seq), Destination::Desk { partition, entry, claim: Some(_) }) => {
+                if let Some(seat) = seat {
+                    self.desk.take(DeskEntry { partition, seq, attempts: 0, entry }, seat);
+                }
             }
+            (Ingested::New(_), Destination::Desk { .. }) => {} // found as soon as a seat is free
             (Ingested::Duplicate, _) => metrics::counter!("countersign_duplicates_total").increment(1),
             (Ingested::Parked(_), _) => {}
         }
@@ -65,8 +74,9 @@ impl Dispatch {
     }
 
     async fn put_on_desk(&self, partition: Partition, entry: &Entry, dedup: Vec<DedupKey>) -> Result<(), SinkError> {
-        let claim = Some((self.workers.name().clone(), self.desk.claim()));
-        self.store(Destination::Desk { partition, entry: entry.to_value(), claim }, dedup).await
+        let seat = self.desk.seat(); // before the claim, whose time is for handling
+        let claim = seat.is_some().then(|| (self.workers.name().clone(), self.desk.claim()));
+        self.store_with(Destination::Desk { partition, entry: entry.to_value(), claim }, dedup, seat).await
     }
 
     async fn on_message(&self, message: Message) -> Result<(), SinkError> {
@@ -218,6 +228,7 @@ impl Dispatch {
             MARK_DONE => self.on_click(interaction, action, Pressed::MarkDone).await,
             ABANDON => self.on_click(interaction, action, Pressed::Abandon).await,
             WITHDRAW => self.on_click(interaction, action, Pressed::Withdraw).await,
+            name if name.starts_with(SEND_AGAIN) => self.on_send_again(interaction, action).await,
             name if name.starts_with(PAGE) => self.on_page(interaction, action).await,
             name if name.starts_with(SAY) => self.on_choice(interaction, action).await,
             _ => Ok(()),
@@ -239,6 +250,20 @@ impl Dispatch {
             trigger_id: interaction.trigger_id.clone(),
         };
         self.put_on_desk(partition, &Entry::Click(click), vec![interaction.dedup.clone()]).await
+    }
+
+    /// Somebody wants something sent once more.
+    async fn on_send_again(&self, interaction: &Interaction, action: &Action) -> Result<(), SinkError> {
+        let key = action.value().unwrap_or_default().to_owned();
+        let partition = Partition::of(&key);
+        let entry = Entry::SendAgain(entry::SendAgain {
+            key,
+            by: interaction.user.clone(),
+            channel: interaction.channel.clone(),
+            thread: interaction.thread_ts.clone().or_else(|| interaction.message_ts.clone()),
+            response_url: interaction.response_url.clone(),
+        });
+        self.put_on_desk(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
     /// A button that says something says it for the person, in the thread of its message.

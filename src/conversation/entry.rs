@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::people::Right;
+use super::{outbox::twins::Twins, people::Right};
 use crate::{
     clock::Timestamp,
     ids::{ApprovalId, ChannelId, MessageTs, Nonce, RunId, TeamId, ThreadId, UserId},
@@ -85,6 +85,10 @@ pub enum Entry {
     },
     /// Somebody said whether an answer helped.
     Rated(Rated),
+    /// Somebody wants something sent once more that could not be delivered.
+    SendAgain(SendAgain),
+    /// A message that may be there twice is to be looked for.
+    Twins(Twins),
     /// Somebody begins to talk with the bot for the first time: what can be asked.
     Prompts {
         /// Where.
@@ -138,6 +142,24 @@ pub struct Rated {
     pub run: RunId,
     /// Whether it did.
     pub helped: bool,
+    /// Where to answer, for 30 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
+}
+
+/// A wish that something is sent once more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SendAgain {
+    /// What: the nonce of the message.
+    pub key: String,
+    /// Who.
+    pub by: UserId,
+    /// Where it was pressed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ChannelId>,
+    /// In which thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<MessageTs>,
     /// Where to answer, for 30 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_url: Option<String>,

@@ -44,4 +44,5 @@ pub mod shortcuts;
 pub mod stopping;
 pub mod sweeper;
 pub mod trace;
+pub mod undelivered;
 pub mod workers;

@@ -66,6 +66,9 @@ pub const RATE: &str = "rate";
 /// How the action ids of choices begin; a number follows, and the value is what is said.
 pub const SAY: &str = "say:";
 
+/// How the action ids of buttons begin that send something once more; a number follows, and the value says what.
+pub const SEND_AGAIN: &str = "send_again:";
+
 /// An answer, or something that only one person sees.
 pub fn reply(reply: &Reply) -> Message {
     reply::draw(reply)

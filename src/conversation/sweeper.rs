@@ -13,6 +13,12 @@ use crate::{clock::Clock, graph::store::Store};
 /// How often what is kept for a time only is dropped, in rounds.
 const HOUSEKEEPING_ROUNDS: u32 = 240;
 
+/// How often undelivered messages and unhandled entries are counted, in rounds.
+const COUNTING_ROUNDS: u32 = 20;
+
+/// The most dead letters that are counted.
+const COUNTED: usize = 1000;
+
 /// What is swept.
 pub struct Sweeper {
     /// Where everything is.
@@ -44,6 +50,9 @@ impl Sweeper {
             if round.is_multiple_of(HOUSEKEEPING_ROUNDS) {
                 self.drop_what_is_out_of_date().await;
             }
+            if round.is_multiple_of(COUNTING_ROUNDS) {
+                self.count_dead_letters().await;
+            }
             round = round.wrapping_add(1);
         }
     }
@@ -54,6 +63,18 @@ impl Sweeper {
         }
         if let Err(error) = self.retention.sweep().await {
             tracing::warn!(error = %error, "Cannot forget finished threads");
+        }
+    }
+
+    async fn count_dead_letters(&self) {
+        match self.store.dead_letters(COUNTED).await {
+            Ok(letters) => {
+                let entries = letters.iter().filter(|letter| letter.thread.is_none()).count();
+                let messages = letters.len() - entries;
+                metrics::gauge!("countersign_dead_letters", "kind" => "message").set(messages as f64);
+                metrics::gauge!("countersign_dead_letters", "kind" => "desk_entry").set(entries as f64);
+            }
+            Err(error) => tracing::warn!(error = %error, "Cannot count what could not be delivered"),
         }
     }
 

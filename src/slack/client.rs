@@ -8,7 +8,13 @@
 //! Slack has no idempotency key. A post carries a nonce in its metadata, by which [`SlackClient::find_by_nonce`] finds
 //! it after its answer was lost. Metadata can be read by every member, so nothing else is in there.
 
-use std::{fmt, future::Future, io, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    io,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
@@ -264,12 +270,28 @@ impl SlackClient {
         nonce: &Nonce,
         since: Timestamp,
     ) -> Result<Option<MessageTs>, Error> {
-        let is_it = |message: &Value| {
-            field::text(message, "/metadata/event_type") == Some(METADATA)
-                && field::text(message, "/metadata/event_payload/nonce") == Some(nonce.as_str())
-        };
-        let found = self.newest(channel, thread, since, |page| messages(page).find(|message| is_it(message)).map(ts));
+        let it = |page: &Value| messages(page).find(|message| carries(message, nonce)).map(ts);
+        let found = self.newest(channel, thread, since, it);
         found.await?.transpose()
+    }
+
+    /// All messages that carry `nonce`, posted at `since` or later.
+    pub async fn find_all_by_nonce(
+        &self,
+        channel: &ChannelId,
+        thread: Option<&MessageTs>,
+        nonce: &Nonce,
+        since: Timestamp,
+    ) -> Result<Vec<MessageTs>, Error> {
+        let found = Mutex::new(Vec::new());
+        let note = |page: &Value| {
+            let of_page =
+                messages(page).filter(|message| carries(message, nonce)).filter_map(|message| ts(message).ok());
+            found.lock().unwrap_or_else(PoisonError::into_inner).extend(of_page);
+            None::<()>
+        };
+        self.newest(channel, thread, since, note).await?;
+        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads the messages since a moment, until `find` has found something.
@@ -476,6 +498,12 @@ impl SlackClient {
 /// The messages of a page.
 fn messages(page: &Value) -> impl Iterator<Item = &Value> {
     page["messages"].as_array().into_iter().flatten()
+}
+
+/// Whether a message is one of ours with this nonce.
+fn carries(message: &Value, nonce: &Nonce) -> bool {
+    field::text(message, "/metadata/event_type") == Some(METADATA)
+        && field::text(message, "/metadata/event_payload/nonce") == Some(nonce.as_str())
 }
 
 /// A call to an address that is itself the permission.

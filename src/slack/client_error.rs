@@ -11,6 +11,61 @@ use slack_morphism::errors::SlackClientError as Inner;
 /// How long to wait if Slack says "too often" and not for how long.
 const UNTOLD_WAIT: Duration = Duration::from_secs(10);
 
+/// What is wrong with a message itself.
+const ABOUT_CONTENT: &[&str] = &[
+    "invalid_blocks",
+    "invalid_blocks_format",
+    "invalid_attachments",
+    "attachment_payload_limit_exceeded",
+    "too_many_attachments",
+    "msg_too_long",
+    "msg_blocks_too_long",
+    "no_text",
+    "markdown_text_conflict",
+    "invalid_metadata_format",
+    "invalid_metadata_schema",
+    "metadata_too_large",
+    "block_mismatch",
+];
+
+/// What is wrong with the place it was to go to.
+const ABOUT_THE_PLACE: &[&str] = &[
+    "channel_not_found",
+    "thread_not_found",
+    "is_archived",
+    "not_in_channel",
+    "user_not_in_channel",
+    "user_not_found",
+    "users_not_found",
+    "user_disabled",
+    "cannot_dm_bot",
+    "messages_tab_disabled",
+    "restricted_action",
+    "restricted_action_read_only_channel",
+    "restricted_action_thread_locked",
+    "restricted_action_thread_only_channel",
+    "restricted_action_non_threadable_channel",
+    "cant_post_message",
+    "no_permission",
+    "access_denied",
+    "ekm_access_denied",
+    "team_access_not_granted",
+];
+
+/// What else will not be otherwise with the next try.
+const ABOUT_THE_REST: &[&str] = &[
+    "message_not_found",
+    "cant_update_message",
+    "cant_delete_message",
+    "edit_window_closed",
+    "file_not_found",
+    "file_not_stored",
+    "invalid_arguments",
+    "invalid_arg_name",
+    "invalid_array_arg",
+    "invalid_url",
+];
+
 /// Why a call did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -56,6 +111,38 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether Slack clearly refuses this very call, so that it would again. A page that is not Slack's, and a code that
+    /// nobody knows, say nothing of the kind.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::Gone { code } | Self::Refused { code } => {
+                self.is_about_content() || Self::is_about_place(code) || ABOUT_THE_REST.contains(&code.as_str())
+            }
+            Self::MissingScope { .. } => true,
+            Self::RateLimited { .. } | Self::NoAnswer(_) | Self::NotSent | Self::Auth { .. } | Self::Decode => false,
+        }
+    }
+
+    /// Whether Slack refuses what the message says, or how it is drawn: another message may go through.
+    pub fn is_about_content(&self) -> bool {
+        matches!(self, Self::Refused { code } if ABOUT_CONTENT.contains(&code.as_str()))
+    }
+
+    /// Whether a code says that nothing can be written to that place: it is gone, closed, or not open to us.
+    pub fn is_about_place(code: &str) -> bool {
+        ABOUT_THE_PLACE.contains(&code)
+    }
+
+    /// What was wrong, in a word: Slack's own, if it gave one.
+    pub fn word(&self) -> String {
+        match self {
+            Self::Gone { code } | Self::Refused { code } | Self::Auth { code } => code.clone(),
+            Self::MissingScope { .. } => "missing_scope".to_owned(),
+            Self::RateLimited { .. } => "rate_limited".to_owned(),
+            Self::NoAnswer(_) | Self::NotSent | Self::Decode => "no_answer".to_owned(),
+        }
+    }
+
     /// Whether the same call may go through later.
     pub fn is_temporary(&self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::NoAnswer(_) | Self::NotSent)
@@ -177,6 +264,17 @@ mod tests {
         assert_eq!(api("internal_error", ""), Error::NoAnswer("internal error"));
         let body = r#"{"ok":false,"error":"missing_scope","needed":"chat:write","provided":"commands"}"#;
         assert_eq!(api("missing_scope", body), Error::MissingScope { needed: "chat:write".into() });
+    }
+
+    #[test]
+    fn only_a_clear_refusal_is_final() {
+        for code in ["invalid_blocks", "msg_too_long", "channel_not_found", "is_archived", "message_not_found"] {
+            assert!(api(code, "").is_final(), "{code}");
+        }
+        for code in ["a_code_of_next_year", "http_403", "http_302", "http_404", "internal_error", "token_revoked"] {
+            assert!(!api(code, "").is_final(), "{code}");
+        }
+        assert!(api("msg_blocks_too_long", "").is_about_content() && !api("is_archived", "").is_about_content());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod actions;
 mod commits;
+mod dead_letters;
 mod desk;
 pub(crate) mod fixture;
 mod leases;
@@ -111,6 +112,17 @@ macro_rules! store_suite {
                     removing_what_may_be_posted_is_said,
                     every_kind_of_message_comes_back_as_it_was,
                     many_workers_share_the_outbox,
+                ],
+                dead_letters: [
+                    a_failed_message_is_kept_and_can_be_sent_again,
+                    something_newer_takes_the_place_of_a_dead_letter,
+                    a_failed_message_is_not_kept_if_a_newer_one_waits,
+                    an_entry_that_fails_waits_and_is_kept_in_the_end,
+                    an_entry_that_arrives_claimed_counts_as_claimed,
+                    a_claim_holds_until_it_is_over,
+                    whoever_lost_a_claim_changes_nothing_but_says_what_arrived,
+                    a_slot_remembers_the_card_that_it_shows,
+                    dead_letters_go_with_their_thread_and_with_time,
                 ],
                 desk: [
                     entries_are_claimed_oldest_first,

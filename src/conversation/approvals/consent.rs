@@ -6,7 +6,8 @@
 use crate::{
     assistant::{lets_go, spared},
     conversation::entry::Pressed,
-    graph::action::ActionRecord,
+    graph::{action::ActionRecord, store::Posted},
+    ids::MessageTs,
 };
 
 const YES: &[&str] =
@@ -24,6 +25,43 @@ pub fn typed(text: &str) -> Option<Pressed> {
         Some(Pressed::Withdraw)
     } else {
         None
+    }
+}
+
+/// Why a card cannot have been read by somebody who says yes to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unseen {
+    /// It is not known to stand in the thread.
+    NotShown,
+    /// Its message is there, and what it shows is not known: a status line that is to become the card, or a card of an
+    /// earlier version of this program.
+    Unsure,
+    /// They said it before the card was there.
+    Before,
+    /// What stands there is an older version.
+    Older,
+}
+
+impl Unseen {
+    /// Its word in the record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NotShown => "the card is not shown",
+            Self::Unsure => "it is not known what is shown",
+            Self::Before => "said before the card",
+            Self::Older => "the card shows an older version",
+        }
+    }
+}
+
+/// Why a yes said at `said` cannot be about what is asked, given what stands in the slot of its card; nothing if it can.
+pub fn unseen(posted: Option<&Posted>, said: &MessageTs, record: &ActionRecord) -> Option<Unseen> {
+    let Some(posted) = posted else { return Some(Unseen::NotShown) };
+    match posted.card.as_ref().filter(|shown| shown.approval == record.approval) {
+        None => Some(Unseen::Unsure),
+        Some(shown) if shown.since >= *said => Some(Unseen::Before),
+        Some(shown) if shown.digest != record.digest.short() => Some(Unseen::Older),
+        Some(_) => None,
     }
 }
 

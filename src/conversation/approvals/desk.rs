@@ -6,7 +6,8 @@ use serde_json::json;
 use tokio_util::task::TaskTracker;
 
 use super::{
-    RACES, consent,
+    RACES,
+    consent::{self, Unseen},
     decide::{How, decide},
     policy::{self, Person},
     replies,
@@ -151,6 +152,7 @@ impl Approvals {
         }
         if self.is_copy(&record, click).await? {
             self.refused(&record, &click.by, "copied").await?;
+            self.take_twin_away(&record, click).await;
             return Ok(Answer::Refused(replies::copied()));
         }
         match click.pressed {
@@ -265,6 +267,12 @@ impl Approvals {
             self.refused(&record, &typed.by, "typed").await?;
             return Ok(Answer::Refused(replies::use_the_button(&record)));
         }
+        if typed.means == Pressed::Approve
+            && let Some(unseen) = self.was_not_seen(typed, &record).await?
+        {
+            self.refused(&record, &typed.by, unseen.word()).await?;
+            return Ok(Answer::Refused(replies::not_seen(&record, unseen)));
+        }
         for _ in 0..RACES {
             match self.decide_once(&record, &typed.by, (typed.means, How::Typed(&typed.text)), true, seq).await? {
                 Ok(answer) => return Ok(answer),
@@ -290,6 +298,12 @@ impl Approvals {
         }
         self.refused(record, &typed.by, why).await?;
         Ok(Answer::Refused(replies::not_taken(record)))
+    }
+
+    /// Why somebody who typed a yes cannot have seen what they agree to; nothing if they can.
+    async fn was_not_seen(&self, typed: &Typed, record: &ActionRecord) -> Result<Option<Unseen>, Error> {
+        let posted = self.store.posted(&record.thread, &record.slot).await?;
+        Ok(consent::unseen(posted.as_ref(), &typed.ts, record))
     }
 
     /// Whether a typed yes or no is an answer to us: it was said to us, or the message before it in the thread is ours.
@@ -429,6 +443,20 @@ impl Approvals {
             (Some(posted), Some(message)) => posted.ts != *message || Some(&posted.channel) != click.channel.as_ref(),
             _ => false,
         })
+    }
+
+    /// A second message of ours with the same card, in the same conversation, was posted by mistake.
+    async fn take_twin_away(&self, record: &ActionRecord, click: &Click) {
+        let (Some(channel), Some(message)) = (&click.channel, &click.message) else { return };
+        if *channel != record.thread.channel {
+            return;
+        }
+        // Of a copy that somebody else made, Slack says that it is not ours.
+        if let Err(error) = self.slack.delete_message(channel, message).await
+            && !error.is_final()
+        {
+            tracing::warn!(error = %error, "A card that is there twice was not taken away");
+        }
     }
 
     /// Keeps a click that did not count in the record.

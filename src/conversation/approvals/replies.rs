@@ -1,6 +1,6 @@
 //! What a person is told whose click did not count.
 
-use super::policy::Denied;
+use super::{consent::Unseen, policy::Denied};
 use crate::{
     clock::Timestamp,
     graph::{
@@ -54,6 +54,37 @@ pub fn not_what_was_shown(proof: &Proof) -> Reply {
 pub fn out_of_time() -> Reply {
     Reply::text("This card's time is over, so your answer came too late and nothing was changed.")
         .hint("If it is still wanted, ask again in the thread.")
+}
+
+/// Somebody said yes to a card that they cannot have read as it is.
+pub fn not_seen(record: &ActionRecord, why: Unseen) -> Reply {
+    let (text, then) = match why {
+        Unseen::NotShown => (
+            Text::from("The card ")
+                .bold(record.card.title.clone())
+                .plain(" isn't in the thread yet, so nothing was approved."),
+            "Approve it on the card once it appears. /countersign pending says what holds it up.",
+        ),
+        Unseen::Unsure => (
+            Text::from("I can't tell whether the card ")
+                .bold(record.card.title.clone())
+                .plain(" is up to date in the thread, so nothing was approved."),
+            "Use the buttons on the card.",
+        ),
+        Unseen::Before => (
+            Text::from("You said yes before the card ")
+                .bold(record.card.title.clone())
+                .plain(" was posted, so nothing was approved."),
+            "Read the card, then use its buttons or say yes again.",
+        ),
+        Unseen::Older => (
+            Text::from("The card ")
+                .bold(record.card.title.clone())
+                .plain(" is being updated, so nothing was approved."),
+            "Read the updated card, then use its buttons or say yes again.",
+        ),
+    };
+    Reply::text(text).hint(then)
 }
 
 /// The person may not say what became of a change whose outcome is not known.

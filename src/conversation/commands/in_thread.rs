@@ -65,7 +65,7 @@ async fn status(store: &dyn Store, here: &Here, now: Timestamp, asks: bool) -> R
     let records = store.actions(&filter).await?;
     let (live, ended): (Vec<_>, Vec<_>) = records.iter().partition(|record| is_live(record.status));
     let lines = live.into_iter().map(|record| match record.status {
-        Status::Pending => replies::waiting(record, now),
+        Status::Pending => replies::waiting(record, true, now),
         _ => replies::run(record),
     });
     Ok(replies::status_here(lines.collect(), asks, ended.first().map(|record| replies::run(record))))

@@ -4,6 +4,7 @@ use super::{
     super::{
         approvals::named_now::Named,
         links::{Links, linked},
+        undelivered,
     },
     replies,
     sight::Asker,
@@ -22,6 +23,9 @@ use crate::{
 /// How many actions are listed; one more is asked for, to know whether that was all.
 const LISTED: usize = 15;
 
+/// How many dead letters are looked through.
+const LOOKED_THROUGH: usize = 1000;
+
 /// Reads actions.
 pub struct Records<'a> {
     /// Where they are.
@@ -38,11 +42,14 @@ impl Records<'_> {
     /// What waits for a decision, as far as the asker may see it.
     pub async fn pending(&self, asker: &Asker) -> Result<Reply, Error> {
         let found = self.store.actions_under(&asker.waiting(), &[Status::Pending], LISTED + 1).await?;
-        let asker = Named { user: &asker.by, groups: &asker.groups, is_named: asker.is_named };
-        let mut found = asker.with_those_of_now(self.store, self.policy_for, found).await?;
+        let named = Named { user: &asker.by, groups: &asker.groups, is_named: asker.is_named };
+        let mut found = named.with_those_of_now(self.store, self.policy_for, found).await?;
         found.truncate(LISTED + 1);
-        let lines = self.lines(&found, |record| replies::waiting(record, self.now)).await?;
-        Ok(replies::pending(lines, found.len() > LISTED, self.now))
+        let letters = self.store.dead_letters(LOOKED_THROUGH).await?;
+        let is_shown = |record: &ActionRecord| !letters.iter().any(|letter| letter.fills(&record.thread, &record.slot));
+        let lines = self.lines(&found, |record| replies::waiting(record, is_shown(record), self.now)).await?;
+        let reply = replies::pending(lines, found.len() > LISTED, self.now);
+        Ok(undelivered::listed(reply, &letters, asker, &found, self.links))
     }
 
     /// The latest changes, as far as the asker may see them.

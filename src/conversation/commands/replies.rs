@@ -40,12 +40,13 @@ pub fn words(record: &ActionRecord) -> String {
 }
 
 /// One that waits: `Start “Math Hints” · asked by Ana · open until …`
-pub fn waiting(record: &ActionRecord, now: Timestamp) -> Text {
+pub fn waiting(record: &ActionRecord, is_shown: bool, now: Timestamp) -> Text {
     let line = Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone());
     let line = match (record.policy.needed, record.approved_by().len()) {
         (needed, so_far) if needed > 1 => line.plain(format!(" · {so_far} of {needed} have approved")),
         _ => line,
     };
+    let line = if is_shown { line } else { line.plain(" · its card could not be shown") };
     if now >= record.expires_at {
         line.plain(" · its time is over")
     } else {

@@ -23,7 +23,7 @@ pub(super) fn of(reply: Reply) -> Vec<Reply> {
     if fits(&reply.parts) {
         return vec![reply];
     }
-    let Reply { parts, choices, files, rates } = reply;
+    let Reply { parts, choices, files, rates, resends } = reply;
     let mut rest: VecDeque<Part> = parts.into();
     let mut done: Vec<Vec<Part>> = Vec::new();
     let mut current = Vec::new();
@@ -52,6 +52,7 @@ pub(super) fn of(reply: Reply) -> Vec<Reply> {
         last.choices = choices;
         last.files = files;
         last.rates = rates;
+        last.resends = resends;
     }
     portions
 }

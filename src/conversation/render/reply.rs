@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    RATE, SAY,
+    RATE, SAY, SEND_AGAIN,
     canvas::{Canvas, GO_ON},
     notice, spans, table,
 };
@@ -32,6 +32,14 @@ pub(super) fn draw(reply: &Reply) -> Message {
             buttons.map(|(n, choice)| blocks::button(&format!("{SAY}{n}"), &choice.label, &choice.says)).collect();
         canvas.add_kept(blocks::actions(&id, &buttons));
     }
+    if !reply.resends.is_empty() {
+        let buttons = reply.resends.iter().take(ACTIONS).enumerate();
+        let buttons: Vec<_> = buttons
+            .map(|(n, resend)| blocks::button(&format!("{SEND_AGAIN}{n}"), &resend.label, &resend.key))
+            .collect();
+        let id = format!("{SEND_AGAIN}{}", &hex::encode(Sha256::digest(reply.resends[0].key.as_bytes()))[..12]);
+        canvas.add_kept(blocks::actions(&id, &buttons));
+    }
     if let Some(run) = &reply.rates {
         let [yes, no] = rating::values(run);
         canvas.add_kept(blocks::feedback(RATE, ("This helped", &yes), ("This did not help", &no)));
@@ -45,7 +53,7 @@ pub(super) fn fits(parts: &[Part]) -> bool {
 }
 
 fn painted(parts: &[Part]) -> Canvas {
-    let mut canvas = Canvas::keeping(3, 100); // what is missing, the buttons, and whether it helped
+    let mut canvas = Canvas::keeping(4, 100); // what is missing, the buttons of both kinds, and whether it helped
     let mut tables = 0;
     for part in parts {
         if canvas.left_out() > 0 {

@@ -155,6 +155,8 @@ pub struct DeskEntry {
     pub partition: Partition,
     /// Its position; goes into [`super::Changes::desk_acks`] or [`super::Store::finish_desk`].
     pub seq: Seq,
+    /// How often it was claimed before and not finished.
+    pub attempts: u32,
     /// What it says, in the words of `conversation`.
     pub entry: Value,
 }

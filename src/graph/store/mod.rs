@@ -18,6 +18,7 @@
 
 mod audit;
 mod changes;
+mod dead_letter;
 mod delivery;
 mod forget;
 mod lease;
@@ -33,10 +34,11 @@ use serde_json::Value;
 pub use self::{
     audit::{AuditDraft, AuditEntry, AuditKind, Broken},
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
+    dead_letter::{DeadLetter, Undelivered},
     delivery::{Delivery, DeskEntry, Destination, Ingested, Letter, Mail, News},
     forget::{Forget, UNFINISHED},
     lease::{Acquired, Lease, Saved, Then},
-    outgoing::{Claimed, Outbound, Outgoing, Posted, Sent},
+    outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard},
     query::{ActionFilter, Backlog, Durability, ThreadSummary},
     register::Register,
 };
@@ -138,6 +140,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Takes a desk entry away.
     async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error>;
 
+    /// Leaves a claimed desk entry alone for `wait`; then it may be claimed again. Does nothing if somebody claimed it
+    /// since.
+    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error>;
+
+    /// Takes a claimed desk entry away and keeps it as a [`DeadLetter`]. Does nothing if somebody claimed it since.
+    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error>;
+
     /// Claims outgoing messages that may be sent now, at most one per thread: the oldest that is not progress, or else
     /// the progress. A claim that is not finished within `ttl` is void, and the message counts as tried.
     async fn claim_outbox(
@@ -149,13 +158,25 @@ pub trait Store: Send + Sync + fmt::Debug {
         only: Option<&ThreadId>,
     ) -> Result<Vec<Claimed>, Error>;
 
-    /// Records what became of a claimed message.
-    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error>;
+    /// Whether a claim still holds: its time is not over, and nobody claimed the message since.
+    async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error>;
+
+    /// Records what became of a claimed message. `false`: somebody claimed it since, or it is gone; then only that it was
+    /// delivered is recorded, and that only if the message is still to be sent.
+    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error>;
+
+    /// What could not be delivered or handled, the oldest first, at most `limit`.
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error>;
+
+    /// Puts a dead letter back where it came from, to be sent or handled from `now` on. A message counts as tried: it is
+    /// looked for before it is posted. `false`: there is no such dead letter any more.
+    async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error>;
 
     /// Puts every timer that is due on its partition's desk. Returns how many.
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error>;
 
-    /// Drops what is kept for a time only: deduplication keys older than a day, entries parked for two minutes, bytes whose time is over.
+    /// Drops what is kept for a time only: deduplication keys older than a day, entries parked for two
+    /// minutes, bytes whose time is over, dead letters older than [`DeadLetter::KEPT`].
     async fn sweep(&self, now: Timestamp) -> Result<(), Error>;
 
     /// Threads of ours in which nothing happened since `before`, and nothing is left to be done, said or decided

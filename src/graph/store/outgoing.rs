@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Seq;
 use crate::{
     clock::Timestamp,
-    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId, UserId},
+    ids::{ApprovalId, ChannelId, MessageTs, Nonce, Slot, ThreadId, UserId},
     reply::{Card, CardState, Reply},
 };
 
@@ -90,6 +90,27 @@ pub struct Posted {
     pub channel: ChannelId,
     /// The message.
     pub ts: MessageTs,
+    /// The open card that it shows, if it shows one. Unknown of what an earlier version posted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<ShownCard>,
+}
+
+/// An open card, as it can be read in Slack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownCard {
+    /// The question it asks.
+    pub approval: ApprovalId,
+    /// The digest that stands on it.
+    pub digest: String,
+    /// Since when, by Slack's clock.
+    pub since: MessageTs,
+}
+
+impl Posted {
+    /// A message that shows no open card.
+    pub fn at(channel: ChannelId, ts: MessageTs) -> Self {
+        Self { channel, ts, card: None }
+    }
 }
 
 /// What became of an attempt to send.
@@ -102,6 +123,14 @@ pub enum Sent {
     /// It was not tried: Slack was not asked, or did nothing. Not before this time, and the attempt does not count, so
     /// that progress can still give way to something newer, or does at once if that is there already.
     Deferred(Timestamp),
-    /// It cannot be sent, ever.
+    /// It is not to be sent, and nobody misses it.
     Dropped,
+    /// It was refused for good, or tried too often: it is kept as a [`super::DeadLetter`], unless something newer for its
+    /// slot waits already.
+    Failed {
+        /// Why, in a word: Slack's code.
+        reason: String,
+        /// When it was given up.
+        at: Timestamp,
+    },
 }

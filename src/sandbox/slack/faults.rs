@@ -91,6 +91,37 @@ pub enum Fault {
         #[serde(default = "once")]
         calls: u32,
     },
+    /// The next calls with blocks are refused; the same words without blocks are taken.
+    RefuseBlocks {
+        /// Of this method.
+        #[serde(default = "post_message")]
+        method: String,
+        /// How many.
+        #[serde(default = "once")]
+        calls: u32,
+    },
+    /// The next calls do not reach Slack: a proxy answers with a page, or a redirect, of its own.
+    Page {
+        /// Of this method.
+        #[serde(default = "post_message")]
+        method: String,
+        /// The status, such as 403 or 302.
+        status: u16,
+        /// How many.
+        #[serde(default = "once")]
+        calls: u32,
+    },
+    /// The next calls are done later, when the app has given them up: they get no answer.
+    ArriveLate {
+        /// Of this method.
+        #[serde(default = "post_message")]
+        method: String,
+        /// How much later, in milliseconds.
+        delay_ms: u64,
+        /// How many.
+        #[serde(default = "once")]
+        calls: u32,
+    },
     /// The next calls take long.
     Slow {
         /// Of this method.
@@ -157,6 +188,9 @@ pub(super) struct Trouble {
     pub(super) answer_lost: Option<Loss>,
     /// The status, and the wait before each piece.
     pub(super) flood: Option<(u16, Duration)>,
+    pub(super) blocks_refused: bool,
+    pub(super) page: Option<u16>,
+    pub(super) late: Option<Duration>,
 }
 
 /// The faults that wait.
@@ -191,6 +225,9 @@ impl Faults {
             | Fault::LoseRequest { .. }
             | Fault::Fail { .. }
             | Fault::Flood { .. }
+            | Fault::RefuseBlocks { .. }
+            | Fault::Page { .. }
+            | Fault::ArriveLate { .. }
             | Fault::Slow { .. } => self.calls.push(fault),
         }
     }
@@ -205,6 +242,9 @@ impl Faults {
                 | Fault::LoseRequest { method, calls, .. }
                 | Fault::Fail { method, calls, .. }
                 | Fault::Flood { method, calls, .. }
+                | Fault::RefuseBlocks { method, calls }
+                | Fault::Page { method, calls, .. }
+                | Fault::ArriveLate { method, calls, .. }
                 | Fault::Slow { method, calls, .. } => (method.clone(), calls),
                 _ => return false,
             };
@@ -221,6 +261,9 @@ impl Faults {
                     trouble.flood = Some((*status, Duration::from_millis(*pause_ms)));
                 }
                 Fault::Fail { error, .. } => trouble.error = Some(error.clone()),
+                Fault::RefuseBlocks { .. } => trouble.blocks_refused = true,
+                Fault::Page { status, .. } => trouble.page = Some(*status),
+                Fault::ArriveLate { delay_ms, .. } => trouble.late = Some(Duration::from_millis(*delay_ms)),
                 Fault::Slow { delay_ms, .. } => trouble.delay = Duration::from_millis(*delay_ms),
                 _ => {}
             }

@@ -215,6 +215,15 @@ impl SandboxSlack {
         id
     }
 
+    /// Somebody archives a channel, or brings it back.
+    pub fn archives(&self, channel: &str, archived: bool) {
+        let mut world = self.server.world();
+        let found = world.channels.iter_mut().find(|c| c.name == channel || c.id.as_str() == channel);
+        if let Some(found) = found {
+            found.archived = archived;
+        }
+    }
+
     /// What was said in a channel outside threads and can be seen by all, oldest first.
     pub fn messages(&self, channel: &str) -> Vec<Message> {
         let world = self.server.world();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::{
-    RedisStore, json,
+    RedisStore, dead_letters, json,
     keys::{self, Shelf},
     scripts::Call,
 };
@@ -36,16 +36,17 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
             break;
         }
         let call = Call::on_partition(&store.scripts.claim_desk, partition).arg(json::micros(ttl)).arg(wanted);
-        let entries: Vec<(Seq, String)> = match store.link.script(&call).await {
+        let entries: Vec<(Seq, u32, String)> = match store.link.script(&call).await {
             Ok(entries) => entries,
             // What is claimed already is handed out: nobody else gets it before its claim is void.
             Err(_) if !claimed.is_empty() => break,
             Err(error) => return Err(error),
         };
-        for (seq, stored) in entries {
+        for (seq, attempts, stored) in entries {
             let (arrived, entry) = stored.split_once(' ').ok_or_else(|| json::corrupt("a desk entry without time"))?;
             let arrived = arrived.parse().map_err(|_| json::corrupt("a desk entry without time"))?;
-            claimed.push((arrived, DeskEntry { partition, seq, entry: json::read("a desk entry", entry)? }));
+            let entry = json::read("a desk entry", entry)?;
+            claimed.push((arrived, DeskEntry { partition, seq, attempts, entry }));
         }
     }
     claimed.sort_by_key(|(arrived, entry)| (*arrived, entry.seq));
@@ -55,6 +56,18 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
 /// [`crate::graph::store::Store::finish_desk`].
 pub(super) async fn finish(store: &RedisStore, partition: Partition, seq: Seq) -> Result<(), Error> {
     store.link.script(&Call::on_partition(&store.scripts.finish_desk, partition).arg(seq)).await
+}
+
+/// [`crate::graph::store::Store::retry_desk`].
+pub(super) async fn retry(store: &RedisStore, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
+    let call = Call::on_partition(&store.scripts.retry_desk, entry.partition);
+    store.link.script(&call.arg(entry.seq).arg(entry.attempts).arg(json::micros(wait))).await
+}
+
+/// [`crate::graph::store::Store::fail_desk`].
+pub(super) async fn fail(store: &RedisStore, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
+    let call = Call::on_partition(&store.scripts.fail_desk, entry.partition);
+    store.link.script(&call.arg(entry.seq).arg(entry.attempts).arg(reason).arg(at.millis())).await
 }
 
 /// [`crate::graph::store::Store::fire_timers`].
@@ -97,7 +110,7 @@ pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Erro
         let call = Call::on_thread(&store.scripts.drop_parked, &thread).arg(seq).arg(&member);
         store.link.script::<()>(&call).await?;
     }
-    Ok(())
+    dead_letters::drop_old(store, now).await
 }
 
 /// Partitions whose desk has something to claim, the one that has waited longest first.

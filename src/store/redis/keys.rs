@@ -69,6 +69,11 @@ places! {
         ActionLabels = "action_labels",
         /// Set: [`let_go`] of a file that a thread shows no more, until the file knows.
         LetGo = "let_go",
+        /// Hash: position of a desk entry → how often it was claimed.
+        DeskAttempts = "desk_attempts",
+        /// Hash: `desk`, a blank and a position, or a thread, a blank and `slot:…` or `seq:…` → what could not be handled
+        /// or delivered.
+        DeadLetters = "dead_letters",
     }
 }
 

@@ -29,6 +29,7 @@
 
 mod commit;
 mod connection;
+mod dead_letters;
 mod desk;
 pub mod durability;
 mod files;
@@ -54,8 +55,8 @@ use crate::{
     graph::{
         action::{ActionRecord, Label, Status},
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
-            Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry, Durability,
+            Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
             ThreadSummary, Version,
         },
     },
@@ -136,6 +137,14 @@ impl Store for RedisStore {
         desk::finish(self, partition, seq).await
     }
 
+    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
+        desk::retry(self, entry, wait).await
+    }
+
+    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
+        desk::fail(self, entry, reason, at).await
+    }
+
     async fn claim_outbox(
         &self,
         _worker: &WorkerId,
@@ -147,8 +156,20 @@ impl Store for RedisStore {
         outbox::claim(self, ttl, now, limit, only).await
     }
 
-    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
-        outbox::finish(self, thread, seq, sent).await
+    async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
+        outbox::holds(self, claimed).await
+    }
+
+    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
+        outbox::finish(self, claimed, sent).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+        dead_letters::list(self, limit).await
+    }
+
+    async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
+        dead_letters::send_again(self, id, now).await
     }
 
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {

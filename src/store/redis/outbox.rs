@@ -44,17 +44,23 @@ pub(super) async fn claim(
     }
 }
 
+/// [`crate::graph::store::Store::holds_outbox`].
+pub(super) async fn holds(store: &RedisStore, claimed: &Claimed) -> Result<bool, Error> {
+    let call = Call::on_thread(&store.scripts.holds_outbox, &claimed.thread);
+    store.link.script(&call.arg(claimed.thread.to_string()).arg(claimed.seq).arg(claimed.attempts)).await
+}
+
 /// [`crate::graph::store::Store::finish_outbox`].
-pub(super) async fn finish(store: &RedisStore, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
-    let (what, detail) = match sent {
-        Sent::Delivered(posted) => ("delivered", posted.as_ref().map(json::write).unwrap_or_default()),
-        Sent::Retry(at) => ("retry", at.millis().to_string()),
-        Sent::Deferred(at) => ("deferred", at.millis().to_string()),
-        Sent::Dropped => ("dropped", String::new()),
+pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
+    let (what, detail, reason) = match sent {
+        Sent::Delivered(posted) => ("delivered", posted.as_ref().map(json::write).unwrap_or_default(), ""),
+        Sent::Retry(at) => ("retry", at.millis().to_string(), ""),
+        Sent::Deferred(at) => ("deferred", at.millis().to_string(), ""),
+        Sent::Dropped => ("dropped", String::new(), ""),
+        Sent::Failed { reason, at } => ("failed", at.millis().to_string(), reason.as_str()),
     };
-    let call =
-        Call::on_thread(&store.scripts.finish_outbox, thread).arg(thread.to_string()).arg(seq).arg(what).arg(detail);
-    store.link.script(&call).await
+    let call = Call::on_thread(&store.scripts.finish_outbox, &claimed.thread).arg(claimed.thread.to_string());
+    store.link.script(&call.arg(claimed.seq).arg(claimed.attempts).arg(what).arg(detail).arg(reason)).await
 }
 
 async fn claim_one(

@@ -49,10 +49,18 @@ scripts! {
     claim_desk,
     /// Takes a desk entry away.
     finish_desk,
+    /// Leaves a desk entry alone for a while.
+    retry_desk,
+    /// Keeps a desk entry as a dead letter.
+    fail_desk,
     /// Claims what a thread says next.
     claim_outbox,
     /// Records what became of it.
     finish_outbox,
+    /// Whether a claim of what a thread says still holds.
+    holds_outbox,
+    /// Puts a dead letter back.
+    send_again,
     /// Puts due timers on the desk.
     fire_timers,
     /// Drops what is kept of a finished thread.

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{
+    dead_letters,
     keys::{int, json, parse, uint},
     mailbox,
     thread_row::ThreadRow,
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// A desk entry, still written out.
-pub(super) type StoredEntry = (u8, Seq, String);
+pub(super) type StoredEntry = (u8, Seq, u32, String);
 
 /// Puts an entry on the desk, once.
 pub(super) fn ingest(
@@ -32,10 +33,16 @@ pub(super) fn ingest(
     Ok(Ingested::New(uint(connection.last_insert_rowid())))
 }
 
-fn put(connection: &Connection, partition: Partition, entry: &str, claimed_until: Timestamp) -> Result<(), Error> {
+/// Puts an entry on the desk, claimed until a moment or not at all.
+pub(super) fn put(
+    connection: &Connection,
+    partition: Partition,
+    entry: &str,
+    claimed_until: Timestamp,
+) -> Result<(), Error> {
     connection
-        .prepare_cached("INSERT INTO desk (partition, claimed_until, entry) VALUES (?1, ?2, ?3)")?
-        .execute(params![partition.number(), claimed_until.0, entry])?;
+        .prepare_cached("INSERT INTO desk (partition, claimed_until, attempts, entry) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![partition.number(), claimed_until.0, claimed_until > Timestamp(0), entry])?;
     Ok(())
 }
 
@@ -46,13 +53,16 @@ pub(super) fn claim(
     clock: Timestamp,
     limit: usize,
 ) -> Result<Vec<StoredEntry>, Error> {
-    const SQL: &str = "SELECT partition, seq, entry FROM desk WHERE claimed_until <= ?1 ORDER BY seq LIMIT ?2";
+    const SQL: &str =
+        "SELECT partition, seq, attempts, entry FROM desk WHERE claimed_until <= ?1 ORDER BY seq LIMIT ?2";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(SQL)?;
-    let rows = select.query_map([clock.0, limit], |row| Ok((row.get(0)?, uint(row.get(1)?), row.get(2)?)))?;
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, uint(row.get(1)?), row.get(2)?, row.get(3)?));
+    let rows = select.query_map([clock.0, limit], read)?;
     let claimed: Vec<StoredEntry> = rows.collect::<Result<_, _>>()?;
-    let mut update = connection.prepare_cached("UPDATE desk SET claimed_until = ?2 WHERE seq = ?1")?;
-    for (_, seq, _) in &claimed {
+    const CLAIM: &str = "UPDATE desk SET claimed_until = ?2, attempts = attempts + 1 WHERE seq = ?1";
+    let mut update = connection.prepare_cached(CLAIM)?;
+    for (_, seq, _, _) in &claimed {
         update.execute([int(*seq), until.0])?;
     }
     Ok(claimed)
@@ -60,11 +70,11 @@ pub(super) fn claim(
 
 /// Reads entries that were written out.
 pub(super) fn read(entries: Vec<StoredEntry>) -> Result<Vec<DeskEntry>, Error> {
-    let read = |(number, seq, entry): StoredEntry| {
+    let read = |(number, seq, attempts, entry): StoredEntry| {
         let partition = Partition::all().find(|partition| partition.number() == number);
         let partition =
             partition.ok_or_else(|| Error::Corrupt { what: format!("a desk entry of partition {number}") })?;
-        Ok(DeskEntry { partition, seq, entry: parse(&entry, "a desk entry")? })
+        Ok(DeskEntry { partition, seq, attempts, entry: parse(&entry, "a desk entry")? })
     };
     entries.into_iter().map(read).collect()
 }
@@ -74,6 +84,28 @@ pub(super) fn finish(connection: &Connection, partition: Partition, seq: Seq) ->
     connection
         .prepare_cached("DELETE FROM desk WHERE seq = ?1 AND partition = ?2")?
         .execute(params![int(seq), partition.number()])?;
+    Ok(())
+}
+
+/// Leaves a claimed entry alone until a moment.
+pub(super) fn retry(connection: &Connection, seq: Seq, attempts: u32, until: Timestamp) -> Result<(), Error> {
+    const SQL: &str = "UPDATE desk SET claimed_until = ?3 WHERE seq = ?1 AND attempts = ?2";
+    connection.prepare_cached(SQL)?.execute(params![int(seq), attempts + 1, until.0])?;
+    Ok(())
+}
+
+/// Keeps a claimed entry as a dead letter.
+pub(super) fn fail(
+    connection: &Connection,
+    (partition, seq, attempts): (Partition, Seq, u32),
+    reason: &str,
+    at: Timestamp,
+) -> Result<(), Error> {
+    const OURS: &str = "SELECT 1 FROM desk WHERE seq = ?1 AND partition = ?2 AND attempts = ?3";
+    if connection.prepare_cached(OURS)?.exists(params![int(seq), partition.number(), attempts + 1])? {
+        dead_letters::keep_entry(connection, partition, seq, reason, at)?;
+        finish(connection, partition, seq)?;
+    }
     Ok(())
 }
 

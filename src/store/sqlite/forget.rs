@@ -3,6 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{
+    dead_letters,
     keys::{int, json, key},
     thread_row::ThreadRow,
 };
@@ -44,6 +45,7 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
         return Ok(false);
     }
     connection.prepare_cached("DELETE FROM steps WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
+    dead_letters::forget(connection, &forget.thread)?;
     if forget.drops_files() {
         drop_files(connection, &forget.thread)?;
     }

@@ -20,6 +20,7 @@ use crate::clock::Clock;
 
 mod actions;
 mod changes;
+mod dead_letters;
 mod desk;
 mod forget;
 mod keys;

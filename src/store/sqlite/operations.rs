@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     SqliteStore, actions,
     changes::{self, StoredChanges},
-    desk, forget,
+    dead_letters, desk, forget,
     keys::json,
     leases, lists,
     mailbox::{self, MailDelivery},
@@ -21,9 +21,9 @@ use crate::{
     graph::{
         action::{ActionRecord, Label, Status},
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Destination,
-            Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store,
-            Then, ThreadSummary, Version,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry,
+            Destination, Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq,
+            StepRecord, Store, Then, ThreadSummary, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -107,6 +107,16 @@ impl Store for SqliteStore {
         self.writer.run(move |connection| desk::finish(connection, partition, seq)).await
     }
 
+    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
+        let (seq, attempts, until) = (entry.seq, entry.attempts, self.clock.now() + wait);
+        self.writer.run(move |connection| desk::retry(connection, seq, attempts, until)).await
+    }
+
+    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
+        let (claim, reason) = ((entry.partition, entry.seq, entry.attempts), reason.to_owned());
+        self.writer.run(move |connection| desk::fail(connection, claim, &reason, at)).await
+    }
+
     async fn claim_outbox(
         &self,
         _worker: &WorkerId,
@@ -123,9 +133,25 @@ impl Store for SqliteStore {
         claimed.into_iter().map(outbox::StoredClaimed::read).collect()
     }
 
-    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
-        let (thread, sent, clock) = (thread.clone(), sent.clone(), self.clock.now());
-        self.writer.run(move |connection| outbox::finish(connection, &thread, seq, &sent, clock)).await
+    async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
+        let (claim, clock) = (outbox::Claim::from(claimed), self.clock.now());
+        self.readers.run(move |connection| outbox::holds(connection, &claim, clock)).await
+    }
+
+    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
+        let (claim, sent, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
+        self.writer.run(move |connection| outbox::finish(connection, &claim, &sent, clock)).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+        let letters = self.readers.run(move |connection| dead_letters::list(connection, limit)).await?;
+        letters.into_iter().map(dead_letters::StoredLetter::read).collect()
+    }
+
+    async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
+        let Some(id) = dead_letters::read_id(id) else { return Ok(false) };
+        let clock = self.clock.now();
+        self.writer.run(move |connection| dead_letters::send_again(connection, id, now, clock)).await
     }
 
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {

@@ -6,6 +6,7 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
+    dead_letters,
     keys::{int, json, key, parse, seq},
     thread_row::ThreadRow,
 };
@@ -36,6 +37,20 @@ impl From<&Outgoing> for StoredOutgoing {
             not_before: *not_before,
             body: json(body),
         }
+    }
+}
+
+/// A claim, as its holder knows it: which message, and how often that had been claimed before.
+#[derive(Clone, Debug)]
+pub(super) struct Claim {
+    thread: ThreadId,
+    seq: Seq,
+    attempts: u32,
+}
+
+impl From<&Claimed> for Claim {
+    fn from(Claimed { thread, seq, attempts, .. }: &Claimed) -> Self {
+        Self { thread: thread.clone(), seq: *seq, attempts: *attempts }
     }
 }
 
@@ -95,6 +110,7 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[Stor
 /// Makes room for a message that fills a slot. `true`: there is nothing left to insert.
 fn give_way(connection: &Connection, row: &ThreadRow, message: &StoredOutgoing, slot: &Slot) -> Result<bool, Error> {
     let [first, last] = row.keys();
+    dead_letters::give_way(connection, &row.thread, slot)?;
     if row.send_at.is_some() {
         const PROGRESS: &str = "DELETE FROM outbox WHERE id BETWEEN ?1 AND ?2 AND progress AND attempts = 0";
         connection.prepare_cached(PROGRESS)?.execute([first, last])?;
@@ -189,21 +205,28 @@ fn claim_next(connection: &Connection, row: ThreadRow, until: Timestamp) -> Resu
     Ok(Some(StoredClaimed { thread: row.thread, seq: seq(id), attempts, posted, outgoing }))
 }
 
-/// Records what became of a message. A second report about the same one changes nothing.
-pub(super) fn finish(
-    connection: &Connection,
-    thread: &ThreadId,
-    seq: Seq,
-    sent: &Sent,
-    clock: Timestamp,
-) -> Result<(), Error> {
-    let Some(mut row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
-    let id = key(row.id, seq);
-    let entry: Option<(Option<String>, bool)> = connection
-        .prepare_cached("SELECT slot, removes FROM outbox WHERE id = ?1")?
-        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+/// Whether nobody claimed the message since, and the claim is not over.
+pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) -> Result<bool, Error> {
+    let Some(row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
+    const SQL: &str = "SELECT 1 FROM outbox WHERE id = ?1 AND attempts = ?2";
+    let is_ours = connection.prepare_cached(SQL)?.exists(params![key(row.id, claimed.seq), claimed.attempts + 1])?;
+    Ok(is_ours && row.sending == claimed.seq && row.sending_until > clock)
+}
+
+/// Records what became of a message. A second report about the same one changes nothing. `false`: it is not ours any
+/// more.
+pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, clock: Timestamp) -> Result<bool, Error> {
+    let Some(mut row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
+    let id = key(row.id, claimed.seq);
+    let entry: Option<(Option<String>, bool, u32)> = connection
+        .prepare_cached("SELECT slot, removes, attempts FROM outbox WHERE id = ?1")?
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
-    let Some((slot, removes)) = entry else { return Ok(()) };
+    let Some((slot, removes, attempts)) = entry else { return Ok(false) };
+    let is_ours = attempts == claimed.attempts + 1;
+    if !is_ours && !matches!(sent, Sent::Delivered(_)) {
+        return Ok(false);
+    }
     match sent {
         Sent::Retry(at) => {
             connection.prepare_cached("UPDATE outbox SET not_before = ?2 WHERE id = ?1")?.execute([id, at.0])?
@@ -215,6 +238,15 @@ pub(super) fn finish(
                                     AND EXISTS (SELECT 1 FROM outbox WHERE id > ?1 AND id <= ?2 AND slot IS NOT NULL)";
             connection.prepare_cached(OUTDATED)?.execute([id, row.keys()[1]])?
         }
+        Sent::Failed { reason, at } => {
+            const NEWER: &str = "SELECT 1 FROM outbox WHERE id > ?1 AND id <= ?2 AND slot = ?3";
+            let is_outdated = slot.is_some()
+                && connection.prepare_cached(NEWER)?.exists(params![id, row.keys()[1], slot.as_deref()])?;
+            if !is_outdated {
+                dead_letters::keep_message(connection, &row.thread, id, reason, *at)?;
+            }
+            connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([id])?
+        }
         Sent::Delivered(_) | Sent::Dropped => {
             connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([id])?
         }
@@ -225,27 +257,34 @@ pub(super) fn finish(
             connection.prepare_cached(SQL)?.execute(params![row.id, slot])?;
         }
         (Some(slot), Sent::Delivered(Some(at))) => {
-            const SQL: &str = "INSERT OR REPLACE INTO slots (thread, slot, channel, ts) VALUES (?1, ?2, ?3, ?4)";
-            let values = params![row.id, slot, at.channel.as_str(), at.ts.as_str()];
+            const SQL: &str =
+                "INSERT OR REPLACE INTO slots (thread, slot, channel, ts, card) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let card = at.card.as_ref().map(json);
+            let values = params![row.id, slot, at.channel.as_str(), at.ts.as_str(), card];
             connection.prepare_cached(SQL)?.execute(values)?;
         }
         _ => {}
     }
-    if row.sending == seq {
+    if row.sending == claimed.seq {
         row.sending = 0;
         row.sending_until = Timestamp(0);
     }
     schedule(connection, &mut row)?;
-    row.save(connection, clock)
+    row.save(connection, clock)?;
+    Ok(is_ours)
 }
 
 /// Where the message of a slot is.
 pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Result<Option<Posted>, Error> {
-    let mut select = connection.prepare_cached("SELECT channel, ts FROM slots WHERE thread = ?1 AND slot = ?2")?;
+    let mut select =
+        connection.prepare_cached("SELECT channel, ts, card FROM slots WHERE thread = ?1 AND slot = ?2")?;
     let read = |row: &rusqlite::Row<'_>| {
-        Ok(Posted { channel: ChannelId::new(row.get::<_, String>(0)?), ts: MessageTs::new(row.get::<_, String>(1)?) })
+        let at = Posted::at(ChannelId::new(row.get::<_, String>(0)?), MessageTs::new(row.get::<_, String>(1)?));
+        Ok((at, row.get::<_, Option<String>>(2)?))
     };
-    Ok(select.query_row(params![thread, slot.as_str()], read).optional()?)
+    let Some((at, card)) = select.query_row(params![thread, slot.as_str()], read).optional()? else { return Ok(None) };
+    let card = card.map(|card| parse(&card, "the card that a message shows")).transpose()?;
+    Ok(Some(Posted { card, ..at }))
 }
 
 /// Notes when the thread speaks next.

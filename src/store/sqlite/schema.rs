@@ -6,7 +6,8 @@
 use rusqlite::Connection;
 
 /// Every migration, oldest first.
-const MIGRATIONS: &[&str] = &[FIRST, BYTES_FOR_A_TIME, REGISTERS, LABELS_OF_ACTIONS, FILES_OF_THREADS];
+const MIGRATIONS: &[&str] =
+    &[FIRST, BYTES_FOR_A_TIME, REGISTERS, LABELS_OF_ACTIONS, FILES_OF_THREADS, WHAT_IS_SHOWN, DEAD_LETTERS];
 
 /// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
 /// `mailbox`, `steps`, `outbox` and `audit` is the thread and a position in it, see [`super::keys`].
@@ -159,6 +160,27 @@ INSERT OR IGNORE INTO shown_files
 INSERT INTO files (hash, bytes)
     SELECT hash, bytes FROM blobs WHERE until IS NULL AND hash IN (SELECT hash FROM shown_files);
 DELETE FROM blobs WHERE until IS NULL AND hash IN (SELECT hash FROM files);
+";
+
+/// Which open card a message shows, as JSON; NULL for what shows none, and for what was posted before this was noted.
+const WHAT_IS_SHOWN: &str = "
+ALTER TABLE slots ADD COLUMN card TEXT;
+";
+
+/// What could not be delivered (`thread` as text) or handled (`thread` is NULL), and how often a desk entry was claimed.
+const DEAD_LETTERS: &str = "
+ALTER TABLE desk ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE dead_letters (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    partition INTEGER NOT NULL,
+    thread    TEXT,
+    slot      TEXT,
+    at        INTEGER NOT NULL,
+    attempts  INTEGER NOT NULL,
+    reason    TEXT NOT NULL,
+    entry     TEXT NOT NULL
+) STRICT;
+CREATE INDEX dead_letters_of_thread ON dead_letters (thread) WHERE thread IS NOT NULL;
 ";
 
 /// The newest schema that this program knows.

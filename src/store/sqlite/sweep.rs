@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::{clock::Timestamp, graph::store::Error};
+use super::dead_letters;
+use crate::{
+    clock::Timestamp,
+    graph::store::{DeadLetter, Error},
+};
 
 /// How long keys and commit ids are remembered.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
@@ -29,8 +33,9 @@ pub(super) fn some(connection: &Connection, now: Timestamp) -> Result<bool, Erro
     let bytes = connection
         .prepare_cached("DELETE FROM blobs WHERE id IN (SELECT id FROM blobs WHERE until < ?1 LIMIT ?2)")?
         .execute([now.0, SOME])?;
+    let letters = dead_letters::drop_before(connection, Timestamp(before(DeadLetter::KEPT)))?;
     let overheard = overheard(connection, before(OVERHEARD))?;
-    Ok(keys > 0 || commits > 0 || bytes > 0 || overheard > 0)
+    Ok(keys > 0 || commits > 0 || bytes > 0 || letters > 0 || overheard > 0)
 }
 
 /// Drops old letters of threads that are not ours, and such threads when nothing is left of them.

@@ -19,8 +19,8 @@ use countersign::{
     graph::{
         action::{ActionRecord, Label, Status},
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
-            Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry, Durability,
+            Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
             ThreadSummary, Version,
         },
     },
@@ -165,8 +165,28 @@ impl Store for CrashingStore {
         self.claim("claim_outbox", |found| !found.is_empty(), claim).await
     }
 
-    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
-        self.certain("finish_outbox", self.inner.finish_outbox(thread, seq, sent)).await
+    async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
+        self.inner.holds_outbox(claimed).await
+    }
+
+    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
+        self.certain("finish_outbox", self.inner.finish_outbox(claimed, sent)).await
+    }
+
+    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
+        self.inner.retry_desk(entry, wait).await
+    }
+
+    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
+        self.certain("fail_desk", self.inner.fail_desk(entry, reason, at)).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+        self.inner.dead_letters(limit).await
+    }
+
+    async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
+        self.certain("send_again", self.inner.send_again(id, now)).await
     }
 
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {

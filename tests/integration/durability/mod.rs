@@ -15,3 +15,4 @@ mod processes;
 mod redis_down;
 mod script;
 mod standing_still;
+mod undelivered;

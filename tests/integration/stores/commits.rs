@@ -100,7 +100,7 @@ pub(crate) async fn a_repeated_commit_changes_nothing(f: impl Fixture) {
     assert_eq!(f.store().audit(&thread(1)).await.unwrap().len(), 1);
     assert_eq!(words(&f.store().letters(&lease, 0).await.unwrap()), ["wake up", "to myself"]);
     let said = f.claim_one().await.unwrap();
-    f.store().finish_outbox(&thread(1), said.seq, &Sent::Delivered(None)).await.unwrap();
+    f.store().finish_outbox(&said, &Sent::Delivered(None)).await.unwrap();
     assert_eq!(f.claim_one().await, None);
 }
 

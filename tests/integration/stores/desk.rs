@@ -131,6 +131,9 @@ pub(crate) async fn timers_of_two_threads_share_a_key(f: impl Fixture) {
     timers(&f, 1, vec![TimerChange::Clear { key: "expire".to_owned() }]).await;
     assert_eq!(f.store().fire_timers(now).await.unwrap(), 1);
     let fired = claim(&f, 10).await;
-    assert_eq!(fired, [DeskEntry { partition: thread(2).partition(), seq: fired[0].seq, entry: json!("two") }]);
+    assert_eq!(
+        fired,
+        [DeskEntry { partition: thread(2).partition(), seq: fired[0].seq, attempts: 0, entry: json!("two") }]
+    );
     assert!(Partition::all().any(|partition| partition == fired[0].partition));
 }

@@ -279,8 +279,19 @@ impl Thread {
         Some(claimed)
     }
 
-    pub(crate) fn finish(&mut self, nonce: &str, sent: &Sent) {
-        let Some(at) = self.outbox.iter().position(|entry| entry.outgoing.nonce.as_str() == nonce) else { return };
+    /// Whether the claim, of which the message had been tried `attempts` times before, still counts.
+    pub(crate) fn finish(&mut self, nonce: &str, attempts: u32, sent: &Sent) -> bool {
+        let Some(at) = self.outbox.iter().position(|entry| entry.outgoing.nonce.as_str() == nonce) else {
+            return false;
+        };
+        let is_ours = self.outbox[at].attempts == attempts + 1;
+        if is_ours || matches!(sent, Sent::Delivered(_)) {
+            self.record(nonce, at, sent);
+        }
+        is_ours
+    }
+
+    fn record(&mut self, nonce: &str, at: usize, sent: &Sent) {
         if self.in_flight.as_deref() == Some(nonce) {
             self.in_flight = None;
         }

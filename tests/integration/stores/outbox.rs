@@ -11,12 +11,12 @@ use countersign::{
 use super::fixture::*;
 
 fn posted(ts: &str) -> Posted {
-    Posted { channel: "C1".into(), ts: ts.into() }
+    Posted::at("C1".into(), ts.into())
 }
 
 /// Reports a message as sent, posted where its slot is if it has one.
 async fn delivered(f: &impl Fixture, claimed: &Claimed, at: Option<&str>) {
-    f.store().finish_outbox(&claimed.thread, claimed.seq, &Sent::Delivered(at.map(posted))).await.unwrap();
+    f.store().finish_outbox(claimed, &Sent::Delivered(at.map(posted))).await.unwrap();
 }
 
 /// Sends all that can be sent and returns it.
@@ -103,7 +103,7 @@ pub(crate) async fn a_retry_waits_and_counts(f: impl Fixture) {
     f.says(&thread(1), [reply("", "one"), reply("", "two")]).await;
     let first = f.claim_one().await.unwrap();
     let later = f.now() + Duration::from_secs(3600);
-    f.store().finish_outbox(&thread(1), first.seq, &Sent::Retry(later)).await.unwrap();
+    f.store().finish_outbox(&first, &Sent::Retry(later)).await.unwrap();
     assert_eq!(f.claim(10).await, [], "it keeps its place");
     let again = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
     assert_eq!(
@@ -116,11 +116,11 @@ pub(crate) async fn what_was_deferred_was_not_tried(f: impl Fixture) {
     f.says(&thread(1), [progress("turn:1", "working")]).await;
     let first = f.claim_one().await.unwrap();
     let later = f.now() + Duration::from_secs(3);
-    f.store().finish_outbox(&thread(1), first.seq, &Sent::Deferred(later)).await.unwrap();
+    f.store().finish_outbox(&first, &Sent::Deferred(later)).await.unwrap();
     assert_eq!(f.claim(10).await, [], "it is not time yet");
     let again = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
     assert_eq!(again[0].attempts, 0, "{again:?}");
-    f.store().finish_outbox(&thread(1), first.seq, &Sent::Deferred(later)).await.unwrap();
+    f.store().finish_outbox(&first, &Sent::Deferred(later)).await.unwrap();
     f.says(&thread(1), [reply("turn:1", "final")]).await;
     assert_eq!(drained(&f).await, ["final"], "progress gives way");
 }
@@ -129,7 +129,7 @@ pub(crate) async fn what_was_put_back_and_what_came_after_it_become_one(f: impl 
     f.says(&thread(1), [reply("turn:1", "one")]).await;
     let first = f.claim_one().await.unwrap();
     f.says(&thread(1), [reply("turn:1", "two")]).await;
-    f.store().finish_outbox(&thread(1), first.seq, &Sent::Deferred(f.now())).await.unwrap();
+    f.store().finish_outbox(&first, &Sent::Deferred(f.now())).await.unwrap();
     f.says(&thread(1), [reply("turn:1", "three")]).await;
     assert_eq!(drained(&f).await, ["three"], "the newest is what is left to see, and it is said once");
 }
@@ -138,7 +138,7 @@ pub(crate) async fn progress_that_was_put_back_gives_way_to_what_came_after_it(f
     f.says(&thread(1), [progress("turn:1", "working")]).await;
     let first = f.claim_one().await.unwrap();
     f.says(&thread(1), [reply("turn:1", "final")]).await;
-    f.store().finish_outbox(&thread(1), first.seq, &Sent::Deferred(f.now())).await.unwrap();
+    f.store().finish_outbox(&first, &Sent::Deferred(f.now())).await.unwrap();
     assert_eq!(drained(&f).await, ["final"], "it is not put over the answer");
 
     f.says(&thread(1), [progress("turn:2", "working")]).await;
@@ -146,14 +146,14 @@ pub(crate) async fn progress_that_was_put_back_gives_way_to_what_came_after_it(f
     f.run_out().await;
     let again = f.claim_one().await.unwrap();
     f.says(&thread(1), [reply("turn:2", "final")]).await;
-    f.store().finish_outbox(&thread(1), again.seq, &Sent::Deferred(f.now())).await.unwrap();
+    f.store().finish_outbox(&again, &Sent::Deferred(f.now())).await.unwrap();
     assert_eq!(drained(&f).await, ["… working", "final"], "the first attempt may have arrived");
 }
 
 pub(crate) async fn a_dropped_message_is_gone(f: impl Fixture) {
     f.says(&thread(1), [reply("turn:1", "one"), reply("", "two")]).await;
     let first = f.claim_one().await.unwrap();
-    f.store().finish_outbox(&thread(1), first.seq, &Sent::Dropped).await.unwrap();
+    f.store().finish_outbox(&first, &Sent::Dropped).await.unwrap();
     assert_eq!(at(&f, "turn:1").await, None);
     assert_eq!(drained(&f).await, ["two"]);
 }
@@ -202,7 +202,7 @@ pub(crate) async fn a_tried_message_keeps_its_words(f: impl Fixture) {
     let draft = f.claim_one().await.unwrap();
     f.says(&thread(1), [reply("turn:1", "better")]).await;
     f.says(&thread(1), [reply("turn:1", "final")]).await;
-    f.store().finish_outbox(&thread(1), draft.seq, &Sent::Retry(f.now())).await.unwrap();
+    f.store().finish_outbox(&draft, &Sent::Retry(f.now())).await.unwrap();
     f.says(&thread(1), [reply("turn:1", "really final")]).await;
     let again = f.claim_one().await.unwrap();
     assert_eq!((spoken(&again), again.attempts), ("draft".to_owned(), 1));
@@ -255,7 +255,7 @@ pub(crate) async fn tried_progress_goes_before_its_own_slot(f: impl Fixture) {
     f.says(&thread(1), [progress("turn:1", "working")]).await;
     let working = f.claim_one().await.unwrap();
     f.says(&thread(1), [reply("card:a1", "Start?"), reply("turn:1", "done")]).await;
-    f.store().finish_outbox(&thread(1), working.seq, &Sent::Retry(f.now())).await.unwrap();
+    f.store().finish_outbox(&working, &Sent::Retry(f.now())).await.unwrap();
     assert_eq!(drained(&f).await, ["Start?", "… working", "done"], "or “working” would stand over the answer for ever");
 }
 
@@ -332,7 +332,7 @@ pub(crate) async fn many_workers_share_the_outbox(f: impl Fixture) {
                 }
                 for message in claimed {
                     sent.push((message.thread.clone(), message.seq));
-                    store.finish_outbox(&message.thread, message.seq, &Sent::Delivered(None)).await.unwrap();
+                    store.finish_outbox(&message, &Sent::Delivered(None)).await.unwrap();
                 }
             }
         })

@@ -222,10 +222,12 @@ impl<'a, F: Fixture> World<'a, F> {
                     3 => Sent::Delivered(None),
                     4 => Sent::Deferred(self.now + Duration::from_secs(60)),
                     5 => Sent::Deferred(self.now),
-                    _ => Sent::Delivered(Some(Posted { channel: "C1".into(), ts: self.name().as_str().into() })),
+                    6 => Sent::Failed { reason: "invalid_blocks".to_owned(), at: self.now },
+                    _ => Sent::Delivered(Some(Posted::at("C1".into(), self.name().as_str().into()))),
                 };
-                store.finish_outbox(&claimed.thread, claimed.seq, &sent).await.unwrap();
-                self.model.thread(&claimed.thread).finish(claimed.outgoing.nonce.as_str(), &sent);
+                let counted = store.finish_outbox(&claimed, &sent).await.unwrap();
+                let nonce = claimed.outgoing.nonce.as_str();
+                prop_assert_eq!(counted, self.model.thread(&claimed.thread).finish(nonce, claimed.attempts, &sent));
             }
             Op::ClaimDesk => {
                 let got = store.claim_desk(&"clerk".into(), self.f.ttl(), 1000).await.unwrap();

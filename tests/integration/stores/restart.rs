@@ -27,8 +27,8 @@ pub(crate) async fn everything_outlives_the_process(f: impl Fixture) {
     };
     let version = f.store().commit(&acquired.lease, 0, &commit, Then::Release).await.unwrap();
     let sent = f.claim_one().await.unwrap();
-    let posted = Posted { channel: "C1".into(), ts: "1.1".into() };
-    f.store().finish_outbox(&t, sent.seq, &Sent::Delivered(Some(posted.clone()))).await.unwrap();
+    let posted = Posted::at("C1".into(), "1.1".into());
+    f.store().finish_outbox(&sent, &Sent::Delivered(Some(posted.clone()))).await.unwrap();
     let decided = Changes { actions: vec![moved(&record, Status::Approved)], mail: vec![said("go")], ..changes(&t) };
     f.store().apply(&decided).await.unwrap();
     let hash = f.store().put_blob(b"large", None).await.unwrap();

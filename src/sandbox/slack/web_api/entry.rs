@@ -48,6 +48,16 @@ pub(in crate::sandbox::slack) async fn call(
         record(&json!({ "ok": false, "error": "request_lost" }), StatusCode::OK, true);
         return lost(how, &server).await;
     }
+    if let Some(status) = trouble.page {
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::FORBIDDEN);
+        record(&json!({ "ok": false, "error": "page_of_a_proxy" }), status, false);
+        return page(status);
+    }
+    if let Some(delay) = trouble.late {
+        record(&json!({ "ok": false, "error": "request_late" }), StatusCode::OK, true);
+        tokio::spawn(arrive_late(server.clone(), method, headers, args, delay));
+        return lost(Loss::Closed, &server).await;
+    }
     if method == "apps.connections.open" && Faults::take_one(&mut server.faults().hang_open) {
         record(&json!({ "ok": false, "error": "request_lost" }), StatusCode::OK, true);
         return lost(Loss::TimedOut, &server).await;
@@ -59,7 +69,11 @@ pub(in crate::sandbox::slack) async fn call(
             .into_response();
     }
     let answering = server.ledger.answering();
-    let answer = match trouble.error {
+    let refused = match &args {
+        Ok(args) if trouble.blocks_refused && has_blocks(args) => Some("invalid_blocks".to_owned()),
+        _ => trouble.error,
+    };
+    let answer = match refused {
         Some(error) => Err(Refusal::of(&error)),
         None => args
             .and_then(|mut args| {
@@ -85,6 +99,40 @@ pub(in crate::sandbox::slack) async fn call(
     match trouble.answer_lost {
         Some(how) => lost(how, &server).await,
         None => ([("x-oauth-scopes", server.options.scopes.join(","))], Json(answer)).into_response(),
+    }
+}
+
+/// Whether there is anything to draw besides words.
+fn has_blocks(args: &Args) -> bool {
+    args.json("blocks").is_some_and(|blocks| blocks.as_array().is_none_or(|blocks| !blocks.is_empty()))
+}
+
+/// What a proxy answers in Slack's place.
+fn page(status: StatusCode) -> Response {
+    const HTML: &str = "<html><body><h1>Access denied</h1></body></html>";
+    let mut response = (status, [(header::CONTENT_TYPE, "text/html")], HTML).into_response();
+    if status.is_redirection() {
+        response.headers_mut().insert(header::LOCATION, header::HeaderValue::from_static("http://127.0.0.1:9/"));
+    }
+    response
+}
+
+/// Does a call that was on its way for longer than its caller waited.
+async fn arrive_late(
+    server: Arc<Server>,
+    method: String,
+    headers: HeaderMap,
+    args: Result<Args, Refusal>,
+    delay: std::time::Duration,
+) {
+    tokio::time::sleep(delay).await;
+    let done = args.and_then(|mut args| {
+        let token = args.take_token();
+        allowed(&method, &headers, token)?;
+        dispatch::call(&server, &method, &args)
+    });
+    if let Err(refusal) = done {
+        server.complain_about(&method, &refusal);
     }
 }
 

@@ -8,6 +8,7 @@ table.sort(due)
 local claimed = {}
 for i = 1, math.min(#due, tonumber(ARGV[2])) do
   redis.call('ZADD', DESK, now + tonumber(ARGV[1]), due[i])
-  claimed[i] = {due[i], redis.call('HGET', DESK_ENTRIES, due[i])}
+  local attempts = redis.call('HINCRBY', DESK_ATTEMPTS, due[i], 1)
+  claimed[i] = {due[i], attempts - 1, redis.call('HGET', DESK_ENTRIES, due[i])}
 end
 return claimed

@@ -106,44 +106,8 @@ if plan.audit then
   redis.call('HSET', META, 'audit_seq', plan.audit.seq, 'audit_hash', plan.audit.hash)
 end
 
--- The rules of the outbox; `Remove` is the message that takes a slot away.
-local function put_in_outbox(outgoing)
-  local entries = read_outbox()
-  local slot, body = outgoing.slot, outgoing.body
-  outgoing.body = nil
-  if slot then
-    local waits, tried
-    for _, entry in ipairs(entries) do
-      local untried = entry.attempts == 0
-      if untried and entry.progress then
-        remove_outgoing(entry.seq)
-      elseif entry.slot == slot and untried and waits then -- one was put back while the other was written
-        remove_outgoing(entry.seq)
-      elseif entry.slot == slot and untried then
-        waits = entry
-      elseif entry.slot == slot then
-        tried = true
-      end
-    end
-    if outgoing.remove and not tried and redis.call('HEXISTS', POSTED, slot) == 0 then
-      if waits then
-        remove_outgoing(waits.seq)
-      end
-      return
-    end
-    if waits then -- it keeps its place, its time and its nonce
-      waits.remove = outgoing.remove
-      outgoing = waits
-    end
-  end
-  outgoing.seq = outgoing.seq or redis.call('HINCRBY', META, 'outbox_seq', 1)
-  outgoing.attempts = 0
-  write_outgoing(outgoing)
-  redis.call('HSET', OUTBOX_BODIES, outgoing.seq, body)
-end
-
 for _, outgoing in ipairs(plan.outbox) do
-  put_in_outbox(outgoing)
+  put_in_outbox(thread, outgoing)
 end
 if #plan.outbox > 0 then
   index_outbox(thread)

@@ -58,9 +58,12 @@ local function saved()
   return version, snapshot, steps
 end
 
--- Puts an entry on the desk, claimable from a moment on. Returns its position.
+-- Puts an entry on the desk, claimable from a moment on; claimed until then if that is later. Returns its position.
 local function put_on_desk(entry, arrived, claimable)
   local seq = redis.call('INCR', DESK_SEQ)
+  if claimable > arrived then
+    redis.call('HSET', DESK_ATTEMPTS, seq, 1)
+  end
   redis.call('ZADD', DESK, claimable, seq)
   redis.call('HSET', DESK_ENTRIES, seq, string.format('%.0f ', arrived) .. entry)
   return seq
@@ -69,6 +72,7 @@ end
 local function take_from_desk(seq)
   redis.call('ZREM', DESK, seq)
   redis.call('HDEL', DESK_ENTRIES, seq)
+  redis.call('HDEL', DESK_ATTEMPTS, seq)
 end
 
 -- The outbox of the thread, in order. What was ever claimed counts as tried: its message may be there.
@@ -108,6 +112,43 @@ local function first_to_send(entries)
     progress[slot] = progress[slot] or entry
   end
   return entries[1]
+end
+
+-- The rules of the outbox; `Remove` is the message that takes a slot away.
+local function put_in_outbox(thread, outgoing)
+  local entries = read_outbox()
+  local slot, body = outgoing.slot, outgoing.body
+  outgoing.body = nil
+  if slot then
+    redis.call('HDEL', DEAD_LETTERS, thread .. ' slot:' .. slot)
+    local waits, tried
+    for _, entry in ipairs(entries) do
+      local untried = entry.attempts == 0
+      if untried and entry.progress then
+        remove_outgoing(entry.seq)
+      elseif entry.slot == slot and untried and waits then -- one was put back while the other was written
+        remove_outgoing(entry.seq)
+      elseif entry.slot == slot and untried then
+        waits = entry
+      elseif entry.slot == slot then
+        tried = true
+      end
+    end
+    if outgoing.remove and not tried and redis.call('HEXISTS', POSTED, slot) == 0 then
+      if waits then
+        remove_outgoing(waits.seq)
+      end
+      return
+    end
+    if waits then -- it keeps its place, its time and its nonce
+      waits.remove = outgoing.remove
+      outgoing = waits
+    end
+  end
+  outgoing.seq = outgoing.seq or redis.call('HINCRBY', META, 'outbox_seq', 1)
+  outgoing.attempts = outgoing.attempts or 0
+  write_outgoing(outgoing)
+  redis.call('HSET', OUTBOX_BODIES, outgoing.seq, body)
 end
 
 -- Enters the thread where claimers look, unless something is in flight.

@@ -1,22 +1,27 @@
--- Records what became of a message. ARGV: thread, position, what ('delivered', 'retry', 'deferred', 'dropped'),
--- where it is ('' if that is not known) or when to try again.
-local thread, seq, what, detail = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+-- Records what became of a message. ARGV: thread, position, how often it was claimed before, what ('delivered', 'retry',
+-- 'deferred', 'dropped', 'failed'), where it is ('' if that is not known) or when to try again or when it was given up,
+-- why it was given up. Answers 0 if somebody claimed it since, or it is gone.
+local thread, seq, before, what, detail, reason = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 local raw = redis.call('HGET', OUTBOX_META, seq)
 if not raw then -- recorded before, by whoever had the claim after us
   return 0
 end
+local entry = cjson.decode(raw)
+local is_ours = entry.attempts == before + 1
+if not is_ours and what ~= 'delivered' then
+  return 0
+end
 
--- Whether something newer was said that fills a slot.
-local function slot_filled_after(seq)
+-- Whether something newer was said that fills a slot: this one, or any.
+local function filled_after(slot)
   for _, later in ipairs(read_outbox()) do
-    if later.seq > tonumber(seq) and later.slot then
+    if later.seq > tonumber(seq) and later.slot and (not slot or later.slot == slot) then
       return true
     end
   end
   return false
 end
 
-local entry = cjson.decode(raw)
 if what == 'retry' then
   entry.seq = seq
   entry.not_before = tonumber(detail)
@@ -26,10 +31,18 @@ elseif what == 'deferred' then
   entry.not_before = tonumber(detail)
   entry.attempts = math.max(entry.attempts - 1, 0)
   write_outgoing(entry)
-  if entry.progress and entry.attempts == 0 and slot_filled_after(seq) then
+  if entry.progress and entry.attempts == 0 and filled_after() then
     remove_outgoing(seq)
   end
 else
+  if what == 'failed' and not (entry.slot and filled_after(entry.slot)) then
+    local name = entry.slot and 'slot:' .. entry.slot or 'seq:' .. seq
+    redis.call('HSET', DEAD_LETTERS, thread .. ' ' .. name, cjson.encode({
+      at = tonumber(detail), attempts = entry.attempts, reason = reason, slot = entry.slot, nonce = entry.nonce,
+      progress = entry.progress, remove = entry.remove, not_before = entry.not_before,
+      body = redis.call('HGET', OUTBOX_BODIES, seq),
+    }))
+  end
   remove_outgoing(seq)
 end
 if what == 'delivered' and entry.slot then
@@ -44,4 +57,4 @@ if redis.call('HGET', META, 'in_flight') == seq then
   redis.call('ZREM', SENDING, thread)
 end
 index_outbox(thread)
-return 1
+return is_ours and 1 or 0

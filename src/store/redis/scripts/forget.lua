@@ -27,6 +27,12 @@ if plan.only_ask then
   return 1
 end
 
+for _, name in ipairs(redis.call('HKEYS', DEAD_LETTERS)) do
+  if string.sub(name, 1, #thread + 1) == thread .. ' ' then
+    redis.call('HDEL', DEAD_LETTERS, name)
+  end
+end
+
 if plan.files then
   for _, hash in ipairs(redis.call('SMEMBERS', FILES)) do
     redis.call('SADD', LET_GO, hash .. ' ' .. thread)

@@ -1,0 +1,54 @@
+//! What could not be delivered or handled, from the store.
+
+use std::sync::Arc;
+
+use super::{parts, stdout::told};
+use crate::{
+    clock::SystemClock,
+    config::{Config, StoreKind},
+    conversation::outbox::refused::kind,
+    graph::store::{DeadLetter, Undelivered},
+};
+
+/// How many are counted.
+const COUNTED: usize = 1000;
+
+/// How many are named.
+const NAMED: usize = 5;
+
+/// Whether everything was delivered and handled; if not, what was not, since when and why.
+pub(super) async fn run(config: &Config) -> Result<String, String> {
+    if config.store_kind() == StoreKind::Sqlite && !config.store.path.exists() {
+        return Ok("none yet".to_owned());
+    }
+    let store = parts::store_to_read(config, Arc::new(SystemClock)).await.map_err(|error| told(&error))?;
+    let letters = store.dead_letters(COUNTED).await.map_err(|error| error.to_string())?;
+    if letters.is_empty() {
+        return Ok("all delivered".to_owned());
+    }
+    let named: Vec<String> = letters.iter().take(NAMED).map(name).collect();
+    let more = match letters.len() - named.len() {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    Err(format!(
+        "{} not delivered or handled: {}{more}; once the cause is gone, /countersign pending in that channel has a button that sends \
+         a message again",
+        letters.len(),
+        named.join("; "),
+    ))
+}
+
+/// `card in C1/1700000000.000100 since 2026-01-02 10:00 (invalid_blocks)`
+fn name(letter: &DeadLetter) -> String {
+    let DeadLetter { thread, at, reason, what, .. } = letter;
+    match (what, thread) {
+        (Undelivered::Message(outgoing), Some(thread)) => {
+            format!("{} in {}/{} since {at} ({reason})", kind(&outgoing.body), thread.channel, thread.root)
+        }
+        (Undelivered::Desk(entry), _) => {
+            format!("{} since {at} ({reason})", entry["kind"].as_str().unwrap_or("an unreadable entry"))
+        }
+        (Undelivered::Message(outgoing), None) => format!("{} since {at} ({reason})", kind(&outgoing.body)),
+    }
+}

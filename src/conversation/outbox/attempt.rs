@@ -1,0 +1,282 @@
+//! One attempt to send a message.
+
+use std::sync::atomic::Ordering;
+
+use super::{Sender, claim::Held, method};
+use crate::{
+    clock::Timestamp,
+    conversation::render,
+    graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard},
+    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
+    reply::{CardState, Part, Reply, Span, Text},
+    slack::{blocks::Message, client_error::Error},
+};
+
+/// For how many calls' time an attempt may go on: one to look for the message, one to post it. Less than a claim, or two
+/// would send the same message.
+const ATTEMPT: u32 = 2;
+
+/// The longest text that stands alone for a message whose blocks Slack does not take, in characters.
+const ALONE: usize = 2900;
+
+/// Why a message was not sent.
+#[derive(Debug)]
+enum Stopped {
+    /// What Slack, or the way there, has against it.
+    By(Error),
+    /// The claim is over. Nothing was sent.
+    ClaimLost,
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::By(error)
+    }
+}
+
+impl Sender {
+    pub(super) async fn send_now(&self, held: &Held) -> Sent {
+        let claimed = &held.message;
+        if let Some(given_up) = self.tried_too_often(claimed) {
+            return given_up;
+        }
+        let attempt = tokio::time::timeout(self.0.slack.timeout() * ATTEMPT, self.attempt(held));
+        match attempt.await.unwrap_or(Err(Error::NoAnswer("too slow").into())) {
+            Ok(posted) => {
+                self.0.presence.said(&claimed.thread, &claimed.outgoing.body).await;
+                Sent::Delivered(posted)
+            }
+            Err(Stopped::By(error)) => {
+                if let (Error::RateLimited { retry_after }, Some(pacing), Some(method)) =
+                    (&error, &self.0.pacing, method(claimed))
+                {
+                    pacing.asked_to_wait(method, &claimed.thread.channel, self.0.clock.now() + *retry_after);
+                }
+                self.after(claimed, &error)
+            }
+            Err(Stopped::ClaimLost) => {
+                metrics::counter!("countersign_claims_lost_total").increment(1);
+                tracing::warn!(thread.id = %claimed.thread, "A claim ran out before its message was sent; it was not sent");
+                Sent::Deferred(self.0.clock.now())
+            }
+        }
+    }
+
+    /// Sends once.
+    async fn attempt(&self, held: &Held) -> Result<Option<Posted>, Stopped> {
+        let claimed = &held.message;
+        if let (Outbound::Status { text }, None) = (&claimed.outgoing.body, &claimed.posted)
+            && self.0.presence.show(&claimed.thread, text).await
+        {
+            return Ok(None);
+        }
+        let message = match &claimed.outgoing.body {
+            Outbound::Status { text } => render::status(text),
+            Outbound::Reply { reply } => render::reply(self.0.names.in_reply(reply).await.as_ref()),
+            Outbound::Card { card, state } => {
+                let state = self.0.names.in_state(self.linked(claimed, state).await).await;
+                let draw = if self.0.presence.has_stop() { render::card_beside_stop } else { render::card };
+                draw(card, &state)
+            }
+            Outbound::File { name, title, hash } => return self.upload(held, name, title, hash).await,
+            Outbound::Direct { card, reply, .. } => {
+                let reply = self.with_link(claimed, card, reply).await?;
+                render::reply(self.0.names.in_reply(&reply).await.as_ref())
+            }
+            Outbound::Remove => return Ok(self.remove(claimed).await?),
+        };
+        match self.put(held, &message).await {
+            Err(Stopped::By(error)) if error.is_about_content() && may_be_words_alone(claimed, &message) => {
+                tracing::error!(thread.id = %claimed.thread, error = %error, "Slack refuses a message as it is; its words go alone");
+                self.put(held, &words_alone(&message)).await
+            }
+            put => put,
+        }
+    }
+
+    /// Puts a message where it belongs: in place of what its slot shows, or below what was said so far.
+    async fn put(&self, held: &Held, message: &Message) -> Result<Option<Posted>, Stopped> {
+        let claimed = &held.message;
+        if let Some(posted) = &claimed.posted {
+            self.still_ours(held).await?;
+            match self.0.slack.update_message(&posted.channel, &posted.ts, message).await {
+                Ok(()) => return Ok(self.shown_in(claimed, posted)),
+                // Somebody took the message away. What people have to see is said anew.
+                Err(Error::Gone { code }) if code == "message_not_found" && has_to_be_seen(&claimed.outgoing.body) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if claimed.attempts > 0
+            && let Some(posted) = self.find(claimed).await?
+        {
+            return Ok(Some(posted));
+        }
+        self.post(held, message).await.map(Some)
+    }
+
+    /// Whether the claim still holds, asked right before something leaves.
+    async fn still_ours(&self, held: &Held) -> Result<(), Stopped> {
+        let holds = held.term.holds(&*self.0.clock)
+            && (held.message.outgoing.progress || self.0.store.holds_outbox(&held.message).await.unwrap_or(false))
+            && held.term.holds(&*self.0.clock);
+        if holds { Ok(()) } else { Err(Stopped::ClaimLost) }
+    }
+
+    /// The state with a link to the card that took this one's place, once that is posted. Without an answer there is none.
+    async fn linked(&self, claimed: &Claimed, state: &CardState) -> CardState {
+        let mut linked = state.clone();
+        if let CardState::Closed { newer: Some(slot), decision, .. } = &mut linked
+            && let Ok(Some(url)) = self.0.links.slot(&claimed.thread, slot).await
+        {
+            decision.0.push(Span::Plain(" · ".to_owned()));
+            decision.0.push(Span::Link { url, text: "the newer card".to_owned() });
+        }
+        linked
+    }
+
+    async fn post(&self, held: &Held, message: &Message) -> Result<Posted, Stopped> {
+        let claimed = &held.message;
+        let (channel, root) = self.place(claimed).await?;
+        self.still_ours(held).await?;
+        let ts = self.0.slack.post_message(&channel, root, message, &claimed.outgoing.nonce).await?;
+        if let Some(slack) = millis(&ts) {
+            self.0.ahead.store(slack - self.0.clock.now().millis(), Ordering::Relaxed);
+        }
+        Ok(posted(claimed, channel, ts))
+    }
+
+    /// Where a message is that was put in place of another, if that is to be noted: it shows an open card now, or none.
+    fn shown_in(&self, claimed: &Claimed, posted: &Posted) -> Option<Posted> {
+        let now = self.0.clock.now().millis() + self.0.ahead.load(Ordering::Relaxed);
+        let since = MessageTs::new(format!("{}.{:06}", now.div_euclid(1000), now.rem_euclid(1000) * 1000));
+        let card = shown(&claimed.outgoing.body, since.max(posted.ts.clone())).map(|card| match &posted.card {
+            Some(known) if known.approval == card.approval && known.digest == card.digest => known.clone(),
+            _ => card,
+        });
+        (card != posted.card).then(|| Posted { card, ..posted.clone() })
+    }
+
+    /// Where a message goes: into its thread, or to one person directly.
+    pub(super) async fn place<'a>(&self, claimed: &'a Claimed) -> Result<(ChannelId, Option<&'a MessageTs>), Error> {
+        let Outbound::Direct { to, .. } = &claimed.outgoing.body else {
+            return Ok((claimed.thread.channel.clone(), Some(&claimed.thread.root)));
+        };
+        let known = self.0.direct.lock().ok().and_then(|known| known.get(to).cloned());
+        let channel = match known {
+            Some(channel) => channel,
+            None => self.0.slack.open_direct(to).await?,
+        };
+        if let Ok(mut known) = self.0.direct.lock() {
+            known.insert(to.clone(), channel.clone());
+        }
+        Ok((channel, None))
+    }
+
+    /// What is said, with a link to the card, which was sent before it; or to the thread, if it could not be sent.
+    async fn with_link(&self, claimed: &Claimed, card: &Slot, reply: &Reply) -> Result<Reply, Error> {
+        let thread = &claimed.thread;
+        let posted = self.0.store.posted(thread, card).await.map_err(|_| Error::NotSent)?;
+        let (channel, ts) = posted.as_ref().map_or((&thread.channel, &thread.root), |at| (&at.channel, &at.ts));
+        let words = if posted.is_some() { "Open the card" } else { "Open the thread" };
+        Ok(match self.0.links.message(channel, ts, &thread.root) {
+            Some(url) => reply.clone().and(Part::Text(Text::new().link(url, words))),
+            None => reply.clone(),
+        })
+    }
+
+    /// Whether an earlier attempt arrived although nobody said so.
+    async fn find(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
+        let (channel, root) = self.place(claimed).await?;
+        let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
+        let found = self.0.slack.find_by_nonce(&channel, root, nonce, first_tried(*not_before)).await?;
+        Ok(found.map(|ts| posted(claimed, channel, ts)))
+    }
+
+    /// Shares a file in the thread. A file has no metadata to know it by, so its name carries some of the nonce.
+    async fn upload(&self, held: &Held, name: &str, title: &str, hash: &str) -> Result<Option<Posted>, Stopped> {
+        let claimed = &held.message;
+        let ThreadId { channel, root, .. } = &claimed.thread;
+        let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
+        let bytes = match self.0.store.get_blob(hash).await {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Err(Error::Gone { code: "file_not_stored".to_owned() }.into()),
+            Err(_) => return Err(Error::NotSent.into()),
+        };
+        let name = unmistakable(name, nonce);
+        let slack = &self.0.slack;
+        if claimed.attempts == 0 || !slack.has_file(channel, root, &name, first_tried(*not_before)).await? {
+            self.still_ours(held).await?;
+            slack.upload_file(channel, root, &name, title, &bytes).await?;
+        }
+        Ok(None)
+    }
+
+    async fn remove(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
+        if let Some(posted) = &claimed.posted {
+            match self.0.slack.delete_message(&posted.channel, &posted.ts).await {
+                Ok(()) | Err(Error::Gone { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Where a message is that was posted, and the open card that it shows since then.
+fn posted(claimed: &Claimed, channel: ChannelId, ts: MessageTs) -> Posted {
+    let card = shown(&claimed.outgoing.body, ts.clone());
+    Posted { channel, ts, card }
+}
+
+/// The open card that a message shows, if it shows one.
+fn shown(body: &Outbound, since: MessageTs) -> Option<ShownCard> {
+    match body {
+        Outbound::Card { state: CardState::Open { approval, digest, .. }, .. } => {
+            Some(ShownCard { approval: approval.clone(), digest: digest.clone(), since })
+        }
+        _ => None,
+    }
+}
+
+/// Before when a message was certainly not tried. `not_before` moves on with each attempt.
+pub(super) fn first_tried(not_before: Timestamp) -> Timestamp {
+    Timestamp(not_before.millis().saturating_sub(i64::try_from(super::refused::TRIED_FOR.as_millis()).unwrap_or(0)))
+}
+
+/// Whether it is said anew if somebody took its message away: answers, and cards that wait.
+fn has_to_be_seen(body: &Outbound) -> bool {
+    matches!(body, Outbound::Reply { .. } | Outbound::Card { state: CardState::Open { .. }, .. })
+}
+
+/// Whether the words say enough without the blocks. An open card has to be read line by line, and has buttons.
+fn may_be_words_alone(claimed: &Claimed, message: &Message) -> bool {
+    let enough = match &claimed.outgoing.body {
+        Outbound::Reply { .. } | Outbound::Direct { .. } => true,
+        Outbound::Card { state, .. } => !matches!(state, CardState::Open { .. }),
+        Outbound::Status { .. } | Outbound::File { .. } | Outbound::Remove => false,
+    };
+    enough && !message.blocks.is_empty()
+}
+
+fn words_alone(message: &Message) -> Message {
+    let text = match message.text.char_indices().nth(ALONE) {
+        Some((end, _)) => format!("{}…", &message.text[..end]),
+        None => message.text.clone(),
+    };
+    Message { text, blocks: Vec::new() }
+}
+
+/// The name with the beginning of the nonce in it: `chart-3fa85f64.png`.
+fn unmistakable(name: &str, nonce: &Nonce) -> String {
+    let part: String = nonce.as_str().chars().take(8).collect();
+    match name.rsplit_once('.') {
+        Some((stem, kind)) => format!("{stem}-{part}.{kind}"),
+        None => format!("{name}-{part}"),
+    }
+}
+
+/// A message's timestamp in milliseconds.
+fn millis(ts: &MessageTs) -> Option<i64> {
+    let (seconds, fraction) = ts.as_str().split_once('.')?;
+    Some(seconds.parse::<i64>().ok()? * 1000 + fraction.get(..3)?.parse::<i64>().ok()?)
+}

@@ -1,0 +1,56 @@
+//! A claim, and until when its holder may rely on it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::{
+    clock::{Clock, Timestamp},
+    graph::store::Claimed,
+};
+
+/// A claimed message, with the time in which it may be sent.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) message: Claimed,
+    pub(super) term: Term,
+}
+
+/// How long a claim is good for, by two clocks: one goes on while the machine sleeps, nobody sets the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Term {
+    wall: Timestamp,
+    monotonic: Instant,
+}
+
+impl Term {
+    /// From now on for `ttl`.
+    pub(super) fn of(ttl: Duration, clock: &dyn Clock) -> Self {
+        Self { wall: clock.now() + ttl, monotonic: Instant::now() + ttl }
+    }
+
+    /// Whether neither clock has passed its end.
+    pub(super) fn holds(&self, clock: &dyn Clock) -> bool {
+        clock.now() < self.wall && Instant::now() < self.monotonic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_claim_ends_by_whichever_clock_is_first() {
+        let clock = ManualClock::default();
+        let ttl = Duration::from_secs(30);
+        let (slept, stalled) = (Term::of(ttl, &clock), Term::of(ttl, &clock));
+        clock.advance(Duration::from_secs(29));
+        assert!(slept.holds(&clock));
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert!(!stalled.holds(&clock), "the process stood still");
+        let other = Term::of(ttl, &clock);
+        clock.advance(Duration::from_secs(30));
+        assert!(!other.holds(&clock), "the machine slept");
+    }
+}

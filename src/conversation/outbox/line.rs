@@ -1,0 +1,78 @@
+//! Threads that have something to say and found no seat free.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::ids::ThreadId;
+
+/// How many threads stand in line. Whoever comes after that is found by a sweep.
+const LONGEST: usize = 4096;
+
+/// Each thread once, first come, first served.
+#[derive(Debug, Default)]
+pub(super) struct Line(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    order: VecDeque<ThreadId>,
+    /// Whether nothing is being done in it any more.
+    ended: HashMap<ThreadId, bool>,
+}
+
+impl Line {
+    /// Puts a thread at the end, unless it stands in line already; `ended`: nothing is being done in it any more.
+    pub(super) fn push(&self, thread: ThreadId, ended: bool) {
+        let mut inner = self.inner();
+        if let Some(known) = inner.ended.get_mut(&thread) {
+            *known |= ended;
+        } else if inner.order.len() < LONGEST {
+            inner.order.push_back(thread.clone());
+            inner.ended.insert(thread, ended);
+        }
+    }
+
+    /// The first.
+    pub(super) fn pop(&self) -> Option<(ThreadId, bool)> {
+        let mut inner = self.inner();
+        let thread = inner.order.pop_front()?;
+        let ended = inner.ended.remove(&thread).unwrap_or_default();
+        Some((thread, ended))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.inner().order.is_empty()
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(n: usize) -> ThreadId {
+        ThreadId { team: "T1".into(), channel: "C1".into(), root: format!("{n}.0").as_str().into() }
+    }
+
+    #[test]
+    fn each_thread_stands_in_line_once() {
+        let line = Line::default();
+        line.push(thread(1), false);
+        line.push(thread(2), false);
+        line.push(thread(1), true);
+        assert_eq!(line.pop(), Some((thread(1), true)));
+        assert_eq!(line.pop(), Some((thread(2), false)));
+        assert_eq!((line.pop(), line.is_empty()), (None, true));
+    }
+
+    #[test]
+    fn the_line_has_an_end() {
+        let line = Line::default();
+        (0..2 * LONGEST).for_each(|n| line.push(thread(n), false));
+        assert_eq!(std::iter::from_fn(|| line.pop()).count(), LONGEST);
+    }
+}

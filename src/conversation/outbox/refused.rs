@@ -1,0 +1,172 @@
+//! What becomes of a message that was not sent: it is tried again, or told another way and kept.
+//!
+//! Only what Slack clearly refuses is given up at once. A page of a proxy, a redirect or a code that nobody knows may be
+//! gone with the next try. What is given up is kept as a dead letter, with a button that sends it again; the people
+//! concerned are told in the thread, and by a direct message where the thread cannot be written to.
+
+use std::time::Duration;
+
+use super::Sender;
+use crate::{
+    clock::Timestamp,
+    graph::{
+        action::ActionRecord,
+        request::in_thread,
+        store::{ActionFilter, Changes, Claimed, Outbound, Outgoing, Sent},
+    },
+    ids::{CommitId, Nonce, Slot},
+    reply::{CardState, Reply, Text},
+    slack::client_error::Error,
+};
+
+/// How often a message is tried while Slack cannot be reached. With the waits below this is more than a day.
+const ATTEMPTS: u32 = 1500;
+
+/// How often a message is tried that Slack answers with a code that nobody knows. About five minutes.
+const UNCLEAR_ATTEMPTS: u32 = 10;
+
+/// The longest wait between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Longer than all attempts with their waits.
+pub(super) const TRIED_FOR: Duration = Duration::from_secs(26 * 3600);
+
+/// How the slots begin of messages that tell of others which could not be shown.
+const TELLS: &str = "undelivered:";
+
+/// How many actions of a thread are looked through for the one that a card belongs to.
+const LOOKED_THROUGH: usize = 50;
+
+impl Sender {
+    /// Whether it is given up untried: earlier attempts ended without anybody saying how.
+    pub(super) fn tried_too_often(&self, claimed: &Claimed) -> Option<Sent> {
+        (claimed.attempts >= ATTEMPTS).then(|| self.given_up(claimed, "tried_too_often"))
+    }
+
+    /// When to try again, if ever.
+    pub(super) fn after(&self, claimed: &Claimed, error: &Error) -> Sent {
+        let (now, tried) = (self.0.clock.now(), claimed.attempts + 1);
+        let wait = || Sent::Retry(wait(now, claimed.attempts));
+        match error {
+            Error::RateLimited { retry_after } => Sent::Deferred(now + *retry_after), // nothing was done
+            _ if error.is_final() => self.given_up(claimed, &error.word()),
+            // Of an extra nobody misses anything: it is not worth holding up what matters.
+            Error::Gone { .. } | Error::Refused { .. } if is_extra(&claimed.outgoing.body) => Sent::Dropped,
+            Error::Gone { code } | Error::Refused { code } if tried >= UNCLEAR_ATTEMPTS && is_about_this(code) => {
+                self.given_up(claimed, code)
+            }
+            _ if tried >= ATTEMPTS => self.given_up(claimed, &error.word()),
+            Error::Auth { .. } => {
+                tracing::error!(error = %error, "Slack does not accept our token");
+                Sent::Retry(now + LONGEST_WAIT)
+            }
+            _ => {
+                tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = %error, "A message was not sent, and is tried again");
+                wait()
+            }
+        }
+    }
+
+    fn given_up(&self, claimed: &Claimed, reason: &str) -> Sent {
+        let body = &claimed.outgoing.body;
+        // Of a message that is gone there is nothing left to change; a missing scope is named once, by the client.
+        let is_over = (reason == "message_not_found" && claimed.posted.is_some())
+            || (reason == "missing_scope" && matches!(body, Outbound::Direct { .. }));
+        if is_extra(body) || is_over || tells_of_another(&claimed.outgoing) {
+            tracing::warn!(thread.id = %claimed.thread, reason, "A message that nobody misses is dropped");
+            return Sent::Dropped;
+        }
+        metrics::counter!("countersign_undelivered_total", "kind" => kind(body)).increment(1);
+        tracing::error!(thread.id = %claimed.thread, reason, kind = kind(body), "A message is given up and kept as undelivered");
+        Sent::Failed { reason: reason.to_owned(), at: self.0.clock.now() }
+    }
+
+    /// Tells those concerned that a message could not be shown: in its thread, and whoever asked for the change directly
+    /// if the thread cannot be written to. Written before the message is given up, under a name of its own: told twice,
+    /// it is one message.
+    pub(super) async fn tell_otherwise(&self, claimed: &Claimed, reason: &str) {
+        let (thread, now) = (&claimed.thread, self.0.clock.now());
+        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+        let reply = told(&claimed.outgoing, reason);
+        if Error::is_about_place(reason) {
+            let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
+            let actions = self.0.store.actions(&filter).await.unwrap_or_default();
+            let of_card = |record: &&ActionRecord| Some(&record.slot) == claimed.outgoing.slot.as_ref();
+            let concerned = actions.iter().find(of_card).or(actions.first());
+            changes.outbox.extend(concerned.map(|record| Outgoing {
+                slot: Some(Slot::new(format!("{TELLS}direct"))),
+                nonce: Nonce::fresh(),
+                progress: false,
+                not_before: now,
+                body: Outbound::Direct { to: record.requested_by.clone(), card: record.slot.clone(), reply },
+            }));
+        } else if !matches!(claimed.outgoing.body, Outbound::Direct { .. }) {
+            changes.outbox.push(in_thread(slot_of_notice(&claimed.outgoing).as_str(), now, reply));
+        }
+        if !changes.outbox.is_empty()
+            && let Err(error) = self.0.store.apply(&changes).await
+        {
+            tracing::warn!(error = %error, "Nobody is told that a message could not be shown");
+        }
+    }
+}
+
+/// The slot of the message that says that another could not be shown.
+pub fn slot_of_notice(of: &Outgoing) -> Slot {
+    let name = of.slot.as_ref().map_or(of.nonce.as_str(), Slot::as_str);
+    Slot::new(format!("{TELLS}{name}"))
+}
+
+/// What is said of a message that could not be shown.
+fn told(outgoing: &Outgoing, reason: &str) -> Reply {
+    let (what, then) = match &outgoing.body {
+        Outbound::Card { card, state } => {
+            let text = match state {
+                CardState::Open { asked_by, .. } => Text::new().person(asked_by.clone()).plain(", "),
+                CardState::Running { .. } | CardState::Closed { .. } => Text::new(),
+            };
+            let text = text.plain("I couldn't show the card ").bold(card.title.clone());
+            match state {
+                CardState::Open { .. } => (text, "Nobody can approve it until it appears."),
+                CardState::Running { .. } | CardState::Closed { .. } => (text, "The card may look out of date."),
+            }
+        }
+        Outbound::File { name, .. } => {
+            (Text::from("I couldn't share the file ").code(name.clone()), "Nothing is lost.")
+        }
+        _ => (Text::from("I couldn't show an answer"), "Nothing is lost."),
+    };
+    Reply::text(what.plain(": Slack refused it (").code(reason).plain(format!("). {then}")))
+        .resend("Send again", outgoing.nonce.as_str())
+}
+
+/// What a message is, in a word: for metrics and lists.
+pub fn kind(body: &Outbound) -> &'static str {
+    match body {
+        Outbound::Status { .. } => "status",
+        Outbound::Reply { .. } => "answer",
+        Outbound::Card { .. } => "card",
+        Outbound::File { .. } => "file",
+        Outbound::Direct { .. } => "direct message",
+        Outbound::Remove => "removal",
+    }
+}
+
+/// Whether a code that nobody knows may be meant for this message: it is Slack's own, or says that the call is too large.
+/// Any other page stands between us and Slack, for every message.
+fn is_about_this(code: &str) -> bool {
+    !code.starts_with("http_") || matches!(code, "http_413" | "http_414" | "http_431")
+}
+
+fn is_extra(body: &Outbound) -> bool {
+    matches!(body, Outbound::Status { .. } | Outbound::Remove)
+}
+
+fn tells_of_another(outgoing: &Outgoing) -> bool {
+    outgoing.slot.as_ref().is_some_and(|slot| slot.as_str().starts_with(TELLS))
+}
+
+/// One second, then twice as long each time.
+fn wait(now: Timestamp, attempts: u32) -> Timestamp {
+    now + Duration::from_secs(1).saturating_mul(1 << attempts.min(6)).min(LONGEST_WAIT)
+}

@@ -1,0 +1,136 @@
+//! Messages that were posted twice: an attempt that nobody knew of arrived late, or a process stood still for longer than
+//! its claim between its last look and its call.
+//!
+//! Whoever posts a message that was tried before, or finds that the claim was over, sets a timer. When it is due, the
+//! thread is searched for messages with the same nonce, and all but one are taken away. A second look some minutes later
+//! finds what arrived even later. Nothing of this happens on the usual path.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Sender, attempt::first_tried};
+use crate::{
+    clock::Timestamp,
+    conversation::entry::Entry,
+    graph::store::{ActionFilter, Changes, Claimed, Error, Outbound, Seq, TimerChange},
+    ids::{ChannelId, CommitId, MessageTs, Nonce, Slot, ThreadId},
+    slack::client_error,
+};
+
+/// How long after the post its twin is looked for, each time.
+const LOOKS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(300)];
+
+/// How many actions of a thread are looked through for the one that a card belongs to.
+const LOOKED_THROUGH: usize = 50;
+
+/// A message that may be there twice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Twins {
+    /// Its thread.
+    pub thread: ThreadId,
+    /// The conversation it is in.
+    pub channel: ChannelId,
+    /// The thread in that conversation; none in direct messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<MessageTs>,
+    /// Its slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Slot>,
+    /// What all of them carry.
+    pub nonce: Nonce,
+    /// When it was tried first, or before.
+    pub since: Timestamp,
+    /// How often they were looked for so far.
+    pub looks: usize,
+}
+
+impl Twins {
+    /// The timer of the next look, counted from `now`. None: there were enough.
+    fn timer(&self, now: Timestamp) -> Option<TimerChange> {
+        let due = now + *LOOKS.get(self.looks)?;
+        Some(TimerChange::Set {
+            key: format!("twins:{}", self.nonce),
+            due,
+            entry: Entry::Twins(self.clone()).to_value(),
+        })
+    }
+}
+
+impl Sender {
+    /// Has a message looked for that may be there twice.
+    pub(super) async fn look_for_twins(&self, claimed: &Claimed) {
+        let Ok((channel, root)) = self.place(claimed).await else { return };
+        let twins = Twins {
+            thread: claimed.thread.clone(),
+            channel,
+            root: root.cloned(),
+            slot: claimed.outgoing.slot.clone(),
+            nonce: claimed.outgoing.nonce.clone(),
+            since: first_tried(claimed.outgoing.not_before),
+            looks: 0,
+        };
+        let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
+        changes.timers.extend(twins.timer(self.0.clock.now()));
+        if let Err(error) = self.0.store.apply(&changes).await {
+            tracing::warn!(error = %error, "A message that may be there twice is not looked for");
+        }
+    }
+
+    /// A message was sent although the claim was over: it may be there twice, or stand in place of something newer.
+    pub(super) async fn put_right(&self, claimed: &Claimed) {
+        metrics::counter!("countersign_sent_after_claim_total").increment(1);
+        tracing::warn!(thread.id = %claimed.thread, "A claim ran out while its message was being sent");
+        if claimed.posted.is_none() && !matches!(claimed.outgoing.body, Outbound::File { .. } | Outbound::Remove) {
+            self.look_for_twins(claimed).await;
+        }
+        let Outbound::Card { .. } = &claimed.outgoing.body else { return };
+        let filter = ActionFilter { thread: Some(claimed.thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
+        let actions = self.0.store.actions(&filter).await.unwrap_or_default();
+        let Some(record) = actions.iter().find(|record| Some(&record.slot) == claimed.outgoing.slot.as_ref()) else {
+            return;
+        };
+        let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
+        changes.outbox.push(record.redrawn(self.0.clock.now()));
+        if let Err(error) = self.0.store.apply(&changes).await {
+            tracing::warn!(error = %error, "A card that may be out of date is not drawn again");
+        }
+    }
+
+    /// Takes all but one of the messages away that carry a nonce: the one stays that is known to be in its slot, or else
+    /// the oldest. `seq` is the desk entry that is dealt with by this.
+    ///
+    /// # Errors
+    ///
+    /// If the store or Slack do not answer: it is to be done again.
+    pub async fn part_twins(&self, twins: &Twins, seq: Seq) -> Result<(), Error> {
+        let (slack, store) = (&self.0.slack, &self.0.store);
+        let Twins { thread, channel, root, slot, nonce, since, looks } = twins;
+        let unavailable = |error: client_error::Error| Error::Unavailable(Box::new(error));
+        let found = match slack.find_all_by_nonce(channel, root.as_ref(), nonce, *since).await {
+            Ok(found) => found,
+            Err(error) if error.is_final() => Vec::new(),
+            Err(error) => return Err(unavailable(error)),
+        };
+        let known = match slot {
+            Some(slot) => store.posted(thread, slot).await?.map(|posted| posted.ts),
+            None => None,
+        };
+        let kept = known.filter(|known| found.contains(known)).or_else(|| found.iter().min().cloned());
+        for ts in found.iter().filter(|ts| Some(*ts) != kept.as_ref()) {
+            match slack.delete_message(channel, ts).await {
+                Ok(()) => {
+                    metrics::counter!("countersign_twins_removed_total").increment(1);
+                    tracing::warn!(thread.id = %thread, "A message was there twice; the other one was taken away");
+                }
+                Err(error) if error.is_final() => {}
+                Err(error) => return Err(unavailable(error)),
+            }
+        }
+        let next = Twins { looks: looks + 1, ..twins.clone() };
+        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+        changes.timers.extend(next.timer(self.0.clock.now()));
+        changes.desk_acks.push(seq);
+        store.apply(&changes).await
+    }
+}

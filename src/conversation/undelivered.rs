@@ -1,0 +1,96 @@
+//! What is said of messages that could not be delivered, and which of them somebody may be shown.
+
+use super::{
+    commands::sight::Asker,
+    links::{Links, linked},
+    outbox::refused::{self, kind},
+};
+use crate::{
+    clock::Timestamp,
+    graph::{
+        action::ActionRecord,
+        store::{DeadLetter, Outbound, Outgoing, Undelivered},
+    },
+    ids::{Nonce, ThreadId},
+    reply::{Part, Reply, Text},
+};
+
+/// How many are listed.
+const LISTED: usize = 10;
+
+/// The messages among the dead letters, each with its thread.
+pub fn messages(letters: &[DeadLetter]) -> impl Iterator<Item = (&DeadLetter, &ThreadId, &Outgoing)> {
+    letters.iter().filter_map(|letter| match (&letter.thread, &letter.what) {
+        (Some(thread), Undelivered::Message(outgoing)) => Some((letter, thread, outgoing)),
+        _ => None,
+    })
+}
+
+/// Adds those messages to an answer that the asker may be shown: what belongs to the channel they ask from, to them
+/// alone, or to a card they are shown (`records`).
+pub fn listed(reply: Reply, letters: &[DeadLetter], asker: &Asker, records: &[ActionRecord], links: &Links) -> Reply {
+    let may_see = |(_, thread, outgoing): &(&DeadLetter, &ThreadId, &Outgoing)| {
+        let of_card =
+            records.iter().any(|record| record.thread == **thread && outgoing.slot.as_ref() == Some(&record.slot));
+        match &outgoing.body {
+            Outbound::Direct { to, .. } => *to == asker.by,
+            _ => of_card || asker.place == (thread.team.clone(), thread.channel.clone()),
+        }
+    };
+    let seen: Vec<_> = messages(letters).filter(may_see).collect();
+    if seen.is_empty() {
+        return reply;
+    }
+    let lines = seen.iter().take(LISTED).map(|(letter, thread, outgoing)| {
+        linked(line(letter, outgoing), links.message(&thread.channel, &thread.root, &thread.root), "open the thread")
+    });
+    let reply = reply.and(Part::Text("Not delivered:".into())).and(Part::List(lines.collect()));
+    let reply = match seen.len() {
+        more if more > LISTED => reply.hint(format!("{} more are not listed.", more - LISTED)),
+        _ => reply,
+    };
+    seen.iter().take(LISTED).enumerate().fold(reply, |reply, (n, (_, _, outgoing))| {
+        let label = if seen.len() == 1 { "Send again".to_owned() } else { format!("Send again: {}", n + 1) };
+        reply.resend(label, outgoing.nonce.as_str())
+    })
+}
+
+/// `The card Start “Math Hints”? · since … · Slack refused it (invalid_blocks)`
+fn line(letter: &DeadLetter, outgoing: &Outgoing) -> Text {
+    let what = match &outgoing.body {
+        Outbound::Card { card, .. } => Text::from("Card ").bold(card.title.clone()),
+        Outbound::File { name, .. } => Text::from("File ").code(name.clone()),
+        body => Text::from(match kind(body) {
+            "direct message" => "A direct message",
+            _ => "An answer",
+        }),
+    };
+    what.plain(" · since ").moment(letter.at).plain(" · ").code(letter.reason.clone())
+}
+
+/// What was said of a message that could not be shown is out of date.
+pub fn take_back(of: &Outgoing, at: Timestamp) -> Outgoing {
+    Outgoing {
+        slot: Some(refused::slot_of_notice(of)),
+        nonce: Nonce::fresh(),
+        progress: false,
+        not_before: at,
+        body: Outbound::Remove,
+    }
+}
+
+/// It is on its way once more.
+pub fn sent_again() -> Reply {
+    Reply::text("I'm sending it again. If Slack refuses it once more, I'll say so in the thread.")
+}
+
+/// It is delivered by now, or was dropped when its time was over.
+pub fn nothing_to_send() -> Reply {
+    Reply::text("There's nothing left to send: this message was delivered or replaced.")
+}
+
+/// An entry failed each time.
+pub fn not_handled() -> Reply {
+    Reply::text("I couldn't process this after many tries. Nothing was changed.")
+        .hint("Try again. If it still fails, tell the app's operator: `countersign check` lists it.")
+}

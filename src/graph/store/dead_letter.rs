@@ -1,0 +1,51 @@
+//! What could not be delivered or handled, kept until somebody looks at it.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Outgoing;
+use crate::{
+    clock::Timestamp,
+    ids::{Slot, ThreadId},
+};
+
+/// A message that was refused for good or tried too often, or a desk entry that failed each time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadLetter {
+    /// Names it in [`super::Store::send_again`]. Only the store reads it.
+    pub id: String,
+    /// The thread of a message; a desk entry has none.
+    pub thread: Option<ThreadId>,
+    /// When it was given up.
+    pub at: Timestamp,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why it was given up, in a word.
+    pub reason: String,
+    /// What it is.
+    pub what: Undelivered,
+}
+
+/// What a dead letter holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Undelivered {
+    /// A message to a thread or to a person.
+    Message(Outgoing),
+    /// An entry of the desk, in the words of `conversation`.
+    Desk(Value),
+}
+
+impl DeadLetter {
+    /// How long it is kept.
+    pub const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+    /// Whether it is the message of a slot of a thread.
+    pub fn fills(&self, thread: &ThreadId, slot: &Slot) -> bool {
+        let of = match &self.what {
+            Undelivered::Message(outgoing) => outgoing.slot.as_ref(),
+            Undelivered::Desk(_) => None,
+        };
+        self.thread.as_ref() == Some(thread) && of == Some(slot)
+    }
+}

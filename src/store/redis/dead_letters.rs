@@ -1,0 +1,110 @@
+//! What could not be delivered or handled: kept beside the partition, listed, put back.
+//!
+//! There are few of them, so a list reads them all. The message of a slot has the slot in its name: something newer for
+//! the slot takes it away without a search.
+
+use std::collections::BTreeMap;
+
+use redis::cmd;
+use serde::Deserialize;
+
+use super::{RedisStore, json, keys::Shelf, scripts::Call};
+use crate::{
+    clock::Timestamp,
+    graph::store::{DeadLetter, Error, Outgoing, Undelivered},
+    ids::{Nonce, Partition, Slot, ThreadId},
+};
+
+/// As the scripts write it.
+#[derive(Deserialize)]
+struct Stored {
+    at: i64,
+    attempts: u32,
+    reason: String,
+    /// Of a desk entry.
+    entry: Option<String>,
+    /// Of a message, as all that follows.
+    body: Option<String>,
+    slot: Option<String>,
+    #[serde(default)]
+    nonce: String,
+    #[serde(default)]
+    progress: bool,
+    #[serde(default)]
+    not_before: i64,
+}
+
+/// [`crate::graph::store::Store::dead_letters`].
+pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+    let mut letters = Vec::new();
+    for (partition, stored) in all(store).await? {
+        for (name, text) in stored {
+            letters.push(read(partition, &name, &text)?);
+        }
+    }
+    letters.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+    letters.truncate(limit);
+    Ok(letters)
+}
+
+/// [`crate::graph::store::Store::send_again`].
+pub(super) async fn send_again(store: &RedisStore, id: &str, now: Timestamp) -> Result<bool, Error> {
+    let Some((number, name)) = id.split_once(' ') else { return Ok(false) };
+    let Some(partition) = Partition::all().find(|partition| partition.number().to_string() == number) else {
+        return Ok(false);
+    };
+    let call = match thread_of(name) {
+        // A name that leads to another partition is none of ours.
+        Some(thread) if thread.partition() != partition => return Ok(false),
+        Some(thread) => {
+            Call::on_thread(&store.scripts.send_again, &thread).arg(name).arg(now.millis()).arg(thread.to_string())
+        }
+        None => Call::on_partition(&store.scripts.send_again, partition).arg(name).arg(now.millis()).arg(""),
+    };
+    store.link.script(&call).await
+}
+
+/// Drops those whose time is over.
+pub(super) async fn drop_old(store: &RedisStore, now: Timestamp) -> Result<(), Error> {
+    let kept = i64::try_from(DeadLetter::KEPT.as_millis()).unwrap_or(i64::MAX);
+    for (partition, stored) in all(store).await? {
+        for (name, text) in stored {
+            if read(partition, &name, &text)?.at.millis() < now.millis().saturating_sub(kept) {
+                store.link.command::<i64>(cmd("HDEL").arg(Shelf::DeadLetters.of(partition)).arg(name)).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn all(store: &RedisStore) -> Result<Vec<(Partition, BTreeMap<String, String>)>, Error> {
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        pipeline.hgetall(Shelf::DeadLetters.of(partition));
+    }
+    let found: Vec<BTreeMap<String, String>> = store.link.pipeline(&pipeline).await?;
+    Ok(Partition::all().zip(found).filter(|(_, stored)| !stored.is_empty()).collect())
+}
+
+fn read(partition: Partition, name: &str, text: &str) -> Result<DeadLetter, Error> {
+    let stored: Stored = json::read("a dead letter", text)?;
+    let thread = thread_of(name);
+    let what = match (&stored.entry, &stored.body) {
+        (Some(entry), _) => Undelivered::Desk(json::read("an unhandled desk entry", entry)?),
+        (None, Some(body)) => Undelivered::Message(Outgoing {
+            slot: stored.slot.map(Slot::new),
+            nonce: Nonce::new(stored.nonce),
+            progress: stored.progress,
+            not_before: Timestamp(stored.not_before),
+            body: json::read("an undelivered message", body)?,
+        }),
+        (None, None) => return Err(json::corrupt(format!("the dead letter `{name}`"))),
+    };
+    let id = format!("{} {name}", partition.number());
+    Ok(DeadLetter { id, thread, at: Timestamp(stored.at), attempts: stored.attempts, reason: stored.reason, what })
+}
+
+/// The thread in a name; a desk entry has none.
+fn thread_of(name: &str) -> Option<ThreadId> {
+    name.split_once(' ')?.0.parse().ok()
+}

@@ -1,0 +1,7 @@
+-- Whether a claim still holds. ARGV: thread, position, how often the message was claimed before.
+local raw = redis.call('HGET', OUTBOX_META, ARGV[2])
+local ends = redis.call('ZSCORE', SENDING, ARGV[1])
+if not raw or not ends or tonumber(ends) <= server_time() or redis.call('HGET', META, 'in_flight') ~= ARGV[2] then
+  return 0
+end
+return cjson.decode(raw).attempts == tonumber(ARGV[3]) + 1 and 1 or 0

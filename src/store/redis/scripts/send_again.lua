@@ -1,0 +1,19 @@
+-- Puts a dead letter back. ARGV: its name, now (milliseconds, people), and its thread if it is a message.
+local raw = redis.call('HGET', DEAD_LETTERS, ARGV[1])
+if not raw then
+  return 0
+end
+redis.call('HDEL', DEAD_LETTERS, ARGV[1])
+local letter, thread = cjson.decode(raw), ARGV[3]
+if letter.entry then
+  local now = server_time()
+  put_on_desk(letter.entry, now, now)
+  return 1
+end
+-- It counts as tried: it may be there, and is looked for first.
+put_in_outbox(thread, {
+  slot = letter.slot, nonce = letter.nonce, progress = letter.progress, remove = letter.remove,
+  not_before = tonumber(ARGV[2]), attempts = 1, body = letter.body,
+})
+index_outbox(thread)
+return 1

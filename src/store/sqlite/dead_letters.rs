@@ -1,0 +1,153 @@
+//! What could not be delivered or handled: kept, listed, put back.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{
+    desk,
+    keys::{int, json, parse, uint},
+    outbox::{self, StoredOutgoing},
+    thread_row::ThreadRow,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{DeadLetter, Error, Outgoing, Seq, Undelivered},
+    ids::{Nonce, Partition, Slot, ThreadId},
+};
+
+/// A dead letter, what it holds still written out.
+#[derive(Debug)]
+pub(super) struct StoredLetter {
+    id: i64,
+    partition: u8,
+    thread: Option<String>,
+    at: Timestamp,
+    attempts: u32,
+    reason: String,
+    entry: String,
+}
+
+impl StoredLetter {
+    fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            partition: row.get(1)?,
+            thread: row.get(2)?,
+            at: Timestamp(row.get(3)?),
+            attempts: row.get(4)?,
+            reason: row.get(5)?,
+            entry: row.get(6)?,
+        })
+    }
+
+    fn thread(&self) -> Result<Option<ThreadId>, Error> {
+        let parsed = self.thread.as_deref().map(str::parse).transpose();
+        parsed.map_err(|_| Error::Corrupt { what: format!("the thread of dead letter {}", self.id) })
+    }
+
+    /// Reads what it holds.
+    pub(super) fn read(self) -> Result<DeadLetter, Error> {
+        let thread = self.thread()?;
+        let what = match thread {
+            Some(_) => Undelivered::Message(parse(&self.entry, "an undelivered message")?),
+            None => Undelivered::Desk(parse(&self.entry, "an unhandled desk entry")?),
+        };
+        let Self { id, at, attempts, reason, .. } = self;
+        Ok(DeadLetter { id: id.to_string(), thread, at, attempts, reason, what })
+    }
+}
+
+const COLUMNS: &str = "id, partition, thread, at, attempts, reason, entry";
+
+/// Keeps the message of the outbox with this id.
+pub(super) fn keep_message(
+    connection: &Connection,
+    thread: &ThreadId,
+    id: i64,
+    reason: &str,
+    at: Timestamp,
+) -> Result<(), Error> {
+    const SQL: &str = "SELECT slot, nonce, progress, not_before, body, attempts FROM outbox WHERE id = ?1";
+    let (outgoing, body, attempts): (_, String, u32) = connection.prepare_cached(SQL)?.query_row([id], |row| {
+        let slot = row.get::<_, Option<String>>(0)?.map(Slot::new);
+        let nonce = Nonce::new(row.get::<_, String>(1)?);
+        Ok(((slot, nonce, row.get::<_, bool>(2)?, Timestamp(row.get(3)?)), row.get(4)?, row.get(5)?))
+    })?;
+    let (slot, nonce, progress, not_before) = outgoing;
+    let body = parse(&body, "an outgoing message")?;
+    let entry = json(&Outgoing { slot: slot.clone(), nonce, progress, not_before, body });
+    const KEEP: &str = "INSERT INTO dead_letters (partition, thread, slot, at, attempts, reason, entry) \
+                        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let slot = slot.as_ref().map(Slot::as_str);
+    let values = params![thread.partition().number(), thread.to_string(), slot, at.0, attempts, reason, entry];
+    connection.prepare_cached(KEEP)?.execute(values)?;
+    Ok(())
+}
+
+/// Keeps an entry of the desk.
+pub(super) fn keep_entry(
+    connection: &Connection,
+    partition: Partition,
+    seq: Seq,
+    reason: &str,
+    at: Timestamp,
+) -> Result<(), Error> {
+    const KEEP: &str = "INSERT INTO dead_letters (partition, at, attempts, reason, entry) \
+                        SELECT partition, ?3, attempts, ?4, entry FROM desk WHERE seq = ?1 AND partition = ?2";
+    connection.prepare_cached(KEEP)?.execute(params![int(seq), partition.number(), at.0, reason])?;
+    Ok(())
+}
+
+/// Something newer fills the slot.
+pub(super) fn give_way(connection: &Connection, thread: &ThreadId, slot: &Slot) -> Result<(), Error> {
+    const SQL: &str = "DELETE FROM dead_letters WHERE thread = ?1 AND slot = ?2";
+    connection.prepare_cached(SQL)?.execute(params![thread.to_string(), slot.as_str()])?;
+    Ok(())
+}
+
+/// The thread is forgotten.
+pub(super) fn forget(connection: &Connection, thread: &ThreadId) -> Result<(), Error> {
+    connection.prepare_cached("DELETE FROM dead_letters WHERE thread = ?1")?.execute([thread.to_string()])?;
+    Ok(())
+}
+
+/// Drops those that were given up before this moment. Returns how many.
+pub(super) fn drop_before(connection: &Connection, before: Timestamp) -> Result<usize, Error> {
+    Ok(connection.prepare_cached("DELETE FROM dead_letters WHERE at < ?1")?.execute([before.0])?)
+}
+
+/// The oldest.
+pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredLetter>, Error> {
+    let sql = format!("SELECT {COLUMNS} FROM dead_letters ORDER BY id LIMIT ?1");
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut select = connection.prepare_cached(&sql)?;
+    let letters = select.query_map([limit], StoredLetter::read_row)?;
+    Ok(letters.collect::<Result<_, _>>()?)
+}
+
+/// Puts one back where it came from.
+pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock: Timestamp) -> Result<bool, Error> {
+    let sql = format!("DELETE FROM dead_letters WHERE id = ?1 RETURNING {COLUMNS}");
+    let letter = connection.prepare_cached(&sql)?.query_row([id], StoredLetter::read_row).optional()?;
+    let Some(letter) = letter else { return Ok(false) };
+    let Some(thread) = letter.thread()? else {
+        let partition = Partition::all().find(|partition| partition.number() == letter.partition);
+        let partition =
+            partition.ok_or_else(|| Error::Corrupt { what: format!("the partition of dead letter {id}") })?;
+        desk::put(connection, partition, &letter.entry, Timestamp(0))?;
+        return Ok(true);
+    };
+    let outgoing: Outgoing = parse(&letter.entry, "an undelivered message")?;
+    let outgoing = Outgoing { not_before: now, ..outgoing };
+    let mut row = ThreadRow::find_or_insert(connection, &thread, clock)?;
+    outbox::put(connection, &mut row, &[StoredOutgoing::from(&outgoing)])?;
+    const TRIED: &str = "UPDATE outbox SET attempts = 1 WHERE id BETWEEN ?1 AND ?2 AND nonce = ?3";
+    let [first, last] = row.keys();
+    connection.prepare_cached(TRIED)?.execute(params![first, last, outgoing.nonce.as_str()])?;
+    row.save(connection, clock)?;
+    Ok(true)
+}
+
+/// The key in an id.
+pub(super) fn read_id(id: &str) -> Option<i64> {
+    id.parse::<u64>().ok().map(int).filter(|id| uint(*id) > 0)
+}

@@ -1,0 +1,279 @@
+//! What Slack does not take, takes late, or takes twice: it is shown in the end, or people are told that it is not.
+
+use std::time::Duration;
+
+use countersign::{
+    app::check,
+    clock::Clock as _,
+    conversation::entry::Entry,
+    graph::store::{Delivery, Destination},
+    ids::Partition,
+    sandbox::slack::{
+        faults::{Fault, Loss},
+        world::message::Message,
+    },
+};
+use serde_json::json;
+
+use crate::support::{
+    bot::{TestBot, eventually},
+    thread::Thread,
+};
+
+const START: &str = "@countersign start the Math Hints experiment";
+const BUTTON: &str = "Start experiment";
+const POST: &str = "chat.postMessage";
+
+fn say<'a>(bot: &'a TestBot) -> Thread<'a> {
+    let root = bot.slack.says("ana", "experiments", START, None).unwrap();
+    Thread::new(bot, "experiments", root)
+}
+
+fn cards(thread: &Thread<'_>) -> Vec<Message> {
+    thread.messages().into_iter().filter(|message| message.button(BUTTON).is_some()).collect()
+}
+
+/// Lets waits pass until something is the case.
+async fn in_time(bot: &TestBot, what: &str, fact: impl Fn() -> bool) {
+    eventually(what, || {
+        let is_so = fact();
+        if !is_so {
+            bot.clock.advance(Duration::from_millis(250));
+        }
+        is_so
+    })
+    .await;
+}
+
+fn is_running(bot: &TestBot) -> bool {
+    bot.upgrade.experiment("Math Hints").unwrap()["state"] == "running"
+}
+
+async fn count_letters(bot: &TestBot) -> usize {
+    bot.store().dead_letters(100).await.unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_clear_refusal_is_tried_again() {
+    let faults = [
+        Fault::Page { method: POST.into(), status: 403, calls: 2 },
+        Fault::Page { method: POST.into(), status: 302, calls: 2 },
+        Fault::Page { method: POST.into(), status: 404, calls: 2 },
+        Fault::Fail { method: POST.into(), error: "a_code_of_next_year".into(), calls: 2 },
+    ];
+    for fault in faults {
+        let bot = TestBot::start().await;
+        bot.slack.inject(fault.clone());
+        let thread = say(&bot);
+        in_time(&bot, "the card", || cards(&thread).len() == 1).await;
+        thread.clicks("bo", BUTTON).await;
+        assert!(is_running(&bot), "{fault:?}");
+        assert_eq!(
+            bot.slack.ledger().calls(POST).iter().filter(|call| call.answer["ok"] == true).count(),
+            2,
+            "{fault:?}"
+        );
+        bot.finish().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decided_card_is_redrawn_until_it_is() {
+    let faults = [
+        Fault::Page { method: "chat.update".into(), status: 403, calls: 3 },
+        Fault::Fail { method: "chat.update".into(), error: "a_code_of_next_year".into(), calls: 3 },
+        Fault::RefuseBlocks { method: "chat.update".into(), calls: 20 },
+    ];
+    for fault in faults {
+        let bot = TestBot::start().await;
+        let thread = bot.user("ana").says("start the Math Hints experiment").await;
+        bot.slack.inject(fault.clone());
+        thread.press("bo", BUTTON).await;
+        in_time(&bot, "a card without live buttons", || cards(&thread).is_empty()).await;
+        in_time(&bot, "the change", || is_running(&bot)).await;
+        bot.settled().await;
+        assert_eq!(count_letters(&bot).await, 0, "{fault:?}");
+        bot.finish().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_that_slack_refuses_is_told_listed_and_sent_again() {
+    let bot = TestBot::start().await;
+    bot.slack.inject(Fault::RefuseBlocks { method: POST.into(), calls: 1 });
+    let mut thread = bot.user("ana").says("start the Math Hints experiment").await;
+    assert!(cards(&thread).is_empty());
+    assert!(thread.last().contains("Nobody can approve it until it appears"), "{}", thread.last());
+    assert_eq!(count_letters(&bot).await, 1);
+
+    thread.says("bo", "@countersign yes").await;
+    assert!(thread.told("bo").contains("isn't in the thread yet"));
+    assert!(!is_running(&bot), "nobody has read what it says");
+
+    let pending = bot.user("ana").types("/countersign pending").await;
+    assert!(pending.contains("its card could not be shown"), "{pending}");
+    assert!(pending.contains("Not delivered:") && pending.contains("invalid_blocks"), "{pending}");
+    let lines = check::run(&bot.config).await;
+    let line = lines.iter().find(|line| line.what == "messages").unwrap();
+    assert!(
+        line.result.as_ref().is_err_and(|told| told.contains("1 not delivered") && told.contains("invalid_blocks")),
+        "{line:?}"
+    );
+
+    thread.clicks("cy", "Send again").await;
+    assert_eq!(cards(&thread).len(), 1);
+    assert_eq!(thread.messages().len(), 1, "what was said of it is taken back: {}", thread.last());
+    assert_eq!(count_letters(&bot).await, 0);
+    thread.says("bo", "@countersign yes").await;
+    assert!(is_running(&bot));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_asked_is_told_directly_if_the_thread_cannot_be_written_to() {
+    let bot = TestBot::start().await;
+    bot.slack.inject(Fault::Fail { method: POST.into(), error: "is_archived".into(), calls: 1 });
+    let thread = bot.user("ana").says("start the Math Hints experiment").await;
+    assert!(thread.messages().is_empty());
+    let told = bot.user("ana").direct_messages();
+    assert!(told.contains("Math Hints") && told.contains("is_archived"), "{told}");
+    assert_eq!(count_letters(&bot).await, 1);
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_that_nobody_knows_is_given_up_in_the_end_and_holds_nothing_up() {
+    let bot = TestBot::start().await;
+    bot.slack.inject(Fault::Fail { method: POST.into(), error: "a_code_of_next_year".into(), calls: 10 });
+    let thread = say(&bot);
+    eventually("ten tries", || {
+        bot.clock.advance(Duration::from_secs(1));
+        bot.slack.ledger().calls(POST).len() > 10
+    })
+    .await;
+    bot.settled().await;
+    assert_eq!(count_letters(&bot).await, 1);
+    assert!(thread.last().contains("a_code_of_next_year"), "{}", thread.last());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_yes_from_before_the_card_approves_nothing() {
+    let bot = TestBot::start().await;
+    bot.slack.inject(Fault::Page { method: POST.into(), status: 403, calls: 1 });
+    let mut thread = say(&bot);
+    eventually("the first try", || bot.slack.ledger().calls(POST).len() == 1).await;
+    let yes = bot.slack.says("bo", "experiments", "@countersign yes", Some(&thread.root)).unwrap();
+    bot.delivered(&yes).await;
+    eventually("an answer", || !bot.slack.ephemerals("bo").is_empty()).await;
+    assert!(thread.told("bo").contains("isn't in the thread yet"));
+    in_time(&bot, "the card", || cards(&thread).len() == 1).await;
+    bot.settled().await;
+    assert!(!is_running(&bot));
+    thread.says("bo", "@countersign yes").await;
+    assert!(is_running(&bot), "a yes to what can be read counts");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_that_arrives_late_is_taken_away_again() {
+    let bot = TestBot::start().await;
+    bot.slack.inject(Fault::ArriveLate { method: POST.into(), delay_ms: 1500, calls: 1 });
+    let thread = say(&bot);
+    in_time(&bot, "both cards", || cards(&thread).len() == 2).await;
+    let told = || bot.slack.ephemerals("bo").len();
+    thread.press("bo", BUTTON).await; // on the newer one, which arrived last
+    eventually("an answer", || told() == 1).await;
+    eventually("one card", || cards(&thread).len() == 1).await;
+    assert!(!is_running(&bot));
+    thread.clicks("bo", BUTTON).await;
+    assert!(is_running(&bot));
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_twin_that_nobody_pressed_goes_too() {
+    let bot = TestBot::start().await;
+    bot.slack.inject(Fault::ArriveLate { method: POST.into(), delay_ms: 1500, calls: 1 });
+    let thread = say(&bot);
+    in_time(&bot, "both cards", || cards(&thread).len() == 2).await;
+    bot.settled().await;
+    eventually("one card", || {
+        bot.clock.advance(Duration::from_secs(2));
+        cards(&thread).len() == 1
+    })
+    .await;
+    bot.settled().await;
+    thread.clicks("bo", BUTTON).await;
+    assert!(is_running(&bot), "the one that is left is the one that counts");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_ran_out_is_given_up_unsent() {
+    let bot = TestBot::start().await;
+    bot.slack.inject(Fault::LoseRequest { method: POST.into(), calls: 1, how: Loss::Closed });
+    bot.slack.inject(Fault::Slow { method: "conversations.replies".into(), delay_ms: 3000, calls: 1 });
+    let thread = say(&bot);
+    eventually("a lost post", || bot.slack.ledger().calls(POST).len() == 1).await;
+    // The next sender stands still in its look; its claim ends, another takes over.
+    eventually("the card", || {
+        bot.clock.advance(Duration::from_millis(200));
+        cards(&thread).len() == 1
+    })
+    .await;
+    eventually("the end of the first look", || bot.slack.ledger().calls("conversations.replies").len() >= 2).await;
+    bot.settled().await;
+    let posts = bot.slack.ledger().calls(POST);
+    assert_eq!(posts.iter().filter(|call| call.answer["ok"] == true).count(), 1, "nothing was sent after its claim");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_while_its_claim_ran_out_is_parted() {
+    let bot = TestBot::start().await;
+    bot.slack.inject(Fault::Slow { method: POST.into(), delay_ms: 3000, calls: 1 });
+    let thread = say(&bot);
+    // The first post is on its way for longer than its claim is good.
+    eventually("the card of the second sender", || {
+        bot.clock.advance(Duration::from_millis(200));
+        !cards(&thread).is_empty()
+    })
+    .await;
+    eventually("the card of the first", || {
+        bot.slack.ledger().calls(POST).iter().filter(|call| call.answer["ok"] == true).count() == 2
+    })
+    .await;
+    in_time(&bot, "one card", || cards(&thread).len() == 1).await;
+    bot.settled().await;
+    thread.clicks("bo", BUTTON).await;
+    assert!(is_running(&bot) && cards(&thread).is_empty());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_that_fails_each_time_is_kept_and_not_tried_for_ever() {
+    let bot = TestBot::start().await;
+    let thread = bot.user("ana").says("start the Math Hints experiment").await;
+    bot.slack.inject(Fault::Fail { method: "conversations.replies".into(), error: "odd".into(), calls: 1000 });
+    let channel = bot.slack.look(|world| world.channel("experiments").unwrap().id.clone());
+    let team = bot.slack.look(|world| world.team.clone());
+    let of = json!({ "team": team, "channel": channel, "root": thread.root });
+    let twins = json!({
+        "kind": "twins", "thread": of, "channel": channel, "root": thread.root, "nonce": "n", "since": 0, "looks": 0,
+    });
+    serde_json::from_value::<Entry>(twins.clone()).unwrap();
+    for entry in [twins, json!({ "kind": "nobody knows" })] {
+        let to = Destination::Desk { partition: Partition::of("p"), entry, claim: None };
+        bot.store().ingest(&Delivery { to, dedup: vec![], at: bot.clock.now() }).await.unwrap();
+    }
+    eventually("sixty tries", || {
+        bot.clock.advance(Duration::from_secs(2));
+        bot.slack.ledger().calls("conversations.replies").len() >= 60
+    })
+    .await;
+    bot.settled().await;
+    assert_eq!(count_letters(&bot).await, 2);
+    assert_eq!(bot.slack.ledger().calls("conversations.replies").len(), 60);
+    bot.finish().await;
+}
