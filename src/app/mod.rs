@@ -12,6 +12,8 @@ pub mod http;
 pub mod notebook;
 pub mod parts;
 pub mod playground;
+mod private_file;
+mod readiness;
 pub mod sandbox;
 pub mod stand_in;
 pub mod stdout;

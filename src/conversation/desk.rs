@@ -32,7 +32,7 @@ use super::{
 use crate::{
     assistant::replies::FIRST_PROMPTS,
     clock::Clock,
-    graph::store::{DeskEntry, Error, Seq, Store},
+    graph::store::{DeskEntry, Error, Seq, Store, why_unreadable},
     ids::{ChannelId, MessageTs, ThreadId, UserId},
     reply::Reply,
     slack::{
@@ -121,10 +121,7 @@ impl Desk {
         let parts = &self.0;
         let entry: Entry = match serde_json::from_value(desk.entry.clone()) {
             Ok(entry) => entry,
-            Err(error) => {
-                tracing::error!(error = %error, "A desk entry cannot be read and is dropped");
-                return parts.store.finish_desk(desk.partition, desk.seq).await;
-            }
+            Err(error) => return parts.store.set_aside_desk(desk.partition, desk.seq, &why_unreadable(&error)).await,
         };
         let answer = match &entry {
             Entry::Click(click) => parts.approvals.on_click(click, desk.seq).await?,

@@ -69,6 +69,12 @@ places! {
         ActionLabels = "action_labels",
         /// Set: [`let_go`] of a file that a thread shows no more, until the file knows.
         LetGo = "let_go",
+        /// Hash: name of what could not be read → what was set aside, as it was stored.
+        SetAside = "set_aside",
+        /// Hash: name of a message that was set aside → its [`Drawer::OutboxMeta`].
+        SetAsideMeta = "set_aside_meta",
+        /// Hash: name of what could not be read → why, and since when. Also of what stays where it is.
+        SetAsideNotes = "set_aside_notes",
     }
 }
 
@@ -137,6 +143,16 @@ pub(super) fn commit(thread: &ThreadId, commit: &CommitId) -> String {
 /// Whether the actions of a partition are in [`Shelf::ActionLabels`], also those from before there was one.
 pub(super) fn labelled(partition: Partition) -> String {
     format!("{}labelled", prefix(partition))
+}
+
+/// Which layout the keys have: one for the whole store.
+pub(super) fn layout() -> String {
+    format!("{}layout", prefix(Partition::of("layout")))
+}
+
+/// What is written to learn whether writing works.
+pub(super) fn probe() -> String {
+    format!("{}probe", prefix(Partition::of("probe")))
 }
 
 /// Where bytes are kept.
