@@ -110,7 +110,7 @@ fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(
     Ok(())
 }
 
-/// Whether something of a thread could not be read.
+/// Whether something of a thread was set aside.
 pub(super) fn any_of(connection: &Connection, row: &ThreadRow) -> Result<bool, Error> {
     const SQL: &str = "SELECT 1 FROM set_aside WHERE place LIKE 'letter ' || ?1 || ' %' OR place LIKE 'message ' || ?1 || ' %' LIMIT 1";
     let mut select = connection.prepare_cached(SQL)?;

@@ -52,7 +52,7 @@ impl SqliteStore {
     async fn read_actions(&self, records: Vec<actions::StoredRecord>) -> Vec<ActionRecord> {
         let mut unreadable = Vec::new();
         let records = actions::read_list(records, |place, error| {
-            unreadable.push((Place::Other("action", format!("of thread {place}")), why(&error)));
+            unreadable.push((Place::Other("action", place), why(&error)));
         });
         self.note(unreadable).await;
         records
@@ -63,7 +63,9 @@ impl SqliteStore {
         if unreadable.is_empty() {
             return Ok(());
         }
-        unreadable.iter().for_each(|(place, why)| drop(self.found.note(place, why)));
+        for (place, why) in &unreadable {
+            self.found.note(place, why);
+        }
         let clock = self.clock.now();
         let set = move |connection: &rusqlite::Connection| {
             unreadable.iter().try_for_each(|(place, why)| aside::set(connection, place, why, clock))
