@@ -14,6 +14,7 @@ use super::{check_approvers, check_messages, check_scopes, keys, parts, stdout::
 use crate::{
     clock::SystemClock,
     config::{Config, SlackMode, StoreKind},
+    graph::store::{Store, Unreadable},
     model::{Message, Purpose, Request, ToolChoice},
     services::{
         http,
@@ -25,6 +26,9 @@ use crate::{
 
 /// The app as it should be made; the other one differs only in how events come in.
 const MANIFEST: &str = include_str!("../../deploy/slack-manifest.socket.json");
+
+/// How much of what cannot be read is listed.
+const LISTED: usize = 20;
 
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,16 +139,35 @@ async fn store(config: &Config) -> Result<String, String> {
     let store = match parts::store(config, Arc::new(SystemClock)).await {
         Ok(store) => store,
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) => {
-            return Ok(format!("{} is in use by a running Countersign", config.store.path.display()));
+            let in_use = format!("{} is in use by a running Countersign", config.store.path.display());
+            let store = parts::store_to_read(config, Arc::new(SystemClock)).await.map_err(|error| told(&error))?;
+            return all_readable(&*store).await.map(|()| in_use);
         }
         Err(error) => return Err(told(&error)),
     };
+    store.probe().await.map_err(|error| told(&error.into()))?;
+    all_readable(&*store).await?;
     let durability = store.durability().await.map_err(|error| error.to_string())?;
     if durability.problems.is_empty() {
         Ok(format!("{}, keeps what it acknowledges", durability.name))
     } else {
         Err(format!("{}: {}", durability.name, durability.problems.join("; ")))
     }
+}
+
+/// Lists what could not be read, if there is anything. It is kept, and holds nothing up.
+async fn all_readable(store: &dyn Store) -> Result<(), String> {
+    let unreadable = store.unreadable(LISTED + 1).await.map_err(|error| error.to_string())?;
+    if unreadable.is_empty() {
+        return Ok(());
+    }
+    let listed = unreadable
+        .iter()
+        .take(LISTED)
+        .map(|Unreadable { place, why, since }| format!("{place} ({why}; since {since})"));
+    let listed = listed.collect::<Vec<_>>().join("; ");
+    let more = if unreadable.len() > LISTED { "; and more" } else { "" };
+    Err(format!("some of what is stored can't be read and is kept for a program that can: {listed}{more}"))
 }
 
 /// Whether a store can be made at `path`, without making one.

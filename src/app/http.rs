@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use tokio::sync::watch;
 
-use super::telemetry;
+use super::{readiness::Readiness, telemetry};
 use crate::{
     graph::store::Store,
     slack::{missing_scopes::MissingScopes, socket_health::SocketHealth},
@@ -16,28 +16,25 @@ use crate::{
 /// Whether the way in is open.
 pub type Health = watch::Receiver<SocketHealth>;
 
-/// `/healthz`: the process runs. `/readyz`: store and Slack answer; scopes that turned out to be missing are named there,
+/// `/healthz`: the process runs. `/readyz`: the store keeps what is written, and Slack answers; scopes that turned out to be missing are named there,
 /// and the bot is ready all the same for everything else. `/metrics`: for Prometheus.
 pub fn router(store: Arc<dyn Store>, slack: Option<Health>, missing: Arc<MissingScopes>) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/metrics", get(async || telemetry::metrics()))
         .route("/readyz", get(ready))
-        .with_state(Ready { store, slack, missing })
+        .with_state(Ready { store: Readiness::new(store), slack, missing })
 }
 
 #[derive(Clone)]
 struct Ready {
-    store: Arc<dyn Store>,
+    store: Readiness,
     slack: Option<Health>,
     missing: Arc<MissingScopes>,
 }
 
 async fn ready(State(Ready { store, slack, missing }): State<Ready>) -> (StatusCode, Json<Value>) {
-    let store = match store.durability().await {
-        Ok(durability) => Ok(durability.name),
-        Err(error) => Err(error.to_string()),
-    };
+    let store = store.look().await;
     let slack = match slack.map(|health| health.borrow().clone()) {
         None => Ok("events come by HTTP".to_owned()),
         Some(SocketHealth::Connected) => Ok("connected".to_owned()),

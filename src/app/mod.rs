@@ -14,6 +14,8 @@ pub mod keys;
 pub mod notebook;
 pub mod parts;
 pub mod playground;
+mod private_file;
+mod readiness;
 pub mod sandbox;
 pub mod stand_in;
 pub mod stdout;

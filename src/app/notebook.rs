@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use super::parts;
+use super::{parts, private_file};
 use crate::{
     clock::SystemClock,
     config::Config,
@@ -35,7 +35,7 @@ pub enum Audit {
     },
 }
 
-/// Writes a thread's notebook into a folder. Returns what was written, a line each.
+/// Writes a thread's notebook into a folder, for its owner alone. Returns what was written, a line each.
 ///
 /// # Errors
 ///
@@ -49,7 +49,7 @@ pub async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow
     let mut written = Vec::new();
     for file in [&exported.markdown, &exported.jsonl].into_iter().chain(&exported.figures) {
         let path = folder.join(&file.name);
-        fs::write(&path, &file.bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        private_file::write(&path, &file.bytes).with_context(|| format!("cannot write {}", path.display()))?;
         written.push(path.display().to_string());
     }
     written.push(format!("{} entries, the last with hash {}", exported.entries, exported.last));

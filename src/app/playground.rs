@@ -106,7 +106,7 @@ fn forget(data: &Path) -> anyhow::Result<()> {
     let _lock = sqlite::lock(&store).context("nothing was reset")?;
     for entry in std::fs::read_dir(data)? {
         let (path, folder) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?.is_dir())))?;
-        if path != sqlite::lock_of(&store) {
+        if path.file_name() != sqlite::lock_of(&store).file_name() {
             let removed = if folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
             removed.with_context(|| format!("cannot remove {}", path.display()))?;
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
-use super::{stand_in, stdout::say};
+use super::{private_file, stand_in, stdout::say};
 use crate::sandbox::{
     google::SandboxGoogle, model::SandboxModel, slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade,
 };
@@ -136,7 +136,7 @@ impl World {
 async fn google_with_key_at(path: &Path) -> anyhow::Result<SandboxGoogle> {
     let google = SandboxGoogle::start().await.context("the stand-in for Google cannot start")?;
     let key = format!("{:#}\n", google.key_file());
-    std::fs::write(path, key).with_context(|| format!("cannot write {}", path.display()))?;
+    private_file::write(path, key.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(google)
 }
 

@@ -46,7 +46,7 @@ use super::{
 use crate::{
     assistant::replies::FIRST_PROMPTS,
     clock::Clock,
-    graph::store::{Changes, DeskEntry, Error, Seq, Store},
+    graph::store::{Changes, DeskEntry, Error, Seq, Store, why_unreadable},
     ids::{ChannelId, CommitId, MessageTs, ThreadId, UserId},
     reply::Reply,
     slack::{
@@ -217,11 +217,7 @@ impl Desk {
         let parts = &self.0;
         let entry: Entry = match serde_json::from_value(desk.entry.clone()) {
             Ok(entry) => entry,
-            Err(error) => {
-                tracing::error!(error = %error, "A desk entry cannot be read");
-                self.give_up(desk, "it cannot be read").await;
-                return Ok(());
-            }
+            Err(error) => return parts.store.set_aside_desk(desk.partition, desk.seq, &why_unreadable(&error)).await,
         };
         if self.turns_away(desk, &entry).await? {
             return Ok(());

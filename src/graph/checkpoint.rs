@@ -12,7 +12,10 @@ use super::{
     node::State,
     store::{Error, Saved},
 };
-use crate::ids::{ActionId, ApprovalId, MessageTs, RunId, Slot};
+use crate::ids::{ActionId, ApprovalId, MessageTs, RunId, Slot, ThreadId};
+
+/// The version of the stored shape.
+const FORMAT: u32 = 1;
 
 /// Where a thread is in its graph, and what it knows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,8 +44,9 @@ pub struct Checkpoint<S: State> {
 }
 
 impl<S: State> Checkpoint<S> {
-    /// The version of the stored shape.
-    pub const FORMAT: u32 = 1;
+    /// The version of the stored shape. A program that changes the shape, or how a step is written as a difference,
+    /// counts it up.
+    pub const FORMAT: u32 = FORMAT;
 }
 
 impl<S: State> Default for Checkpoint<S> {
@@ -125,6 +129,33 @@ pub struct Suspended {
 }
 
 impl Saved {
+    /// Refuses what a newer program saved: it must neither be misread nor written over.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Newer`].
+    pub fn check_format(&self, thread: &ThreadId) -> Result<(), Error> {
+        match self.format().filter(|found| *found > FORMAT) {
+            Some(found) => {
+                Err(Error::Newer { what: format!("the checkpoint of thread {thread}"), found, known: FORMAT })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The version of the shape of what is saved, as far as it is told.
+    fn format(&self) -> Option<u32> {
+        let number = |value: &Value| value.as_u64().map(|format| u32::try_from(format).unwrap_or(u32::MAX));
+        let whole = self.snapshot.as_ref().and_then(|snapshot| number(&snapshot["format"]));
+        let changed = self.deltas.iter().flat_map(|delta| delta.as_array().into_iter().flatten());
+        let changed = changed.filter_map(|change| match change["path"].as_str() {
+            Some("") => number(&change["value"]["format"]),
+            Some("/format") => number(&change["value"]),
+            _ => None,
+        });
+        whole.into_iter().chain(changed).max()
+    }
+
     /// The checkpoint as it was saved: the last whole one with the differences since. `Null` if there is none.
     ///
     /// # Errors
@@ -139,5 +170,27 @@ impl Saved {
                 .map_err(|error| Error::Corrupt { what: format!("a step's delta does not fit: {error}") })?;
         }
         Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_newer_checkpoint_is_refused_wherever_it_says_so() {
+        let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
+        let check =
+            |snapshot: Option<Value>, deltas: Vec<Value>| Saved { version: 1, snapshot, deltas }.check_format(&thread);
+        assert!(check(None, vec![]).is_ok());
+        assert!(check(Some(json!({ "format": 1 })), vec![]).is_ok());
+        let newer = [
+            check(Some(json!({ "format": 2 })), vec![]),
+            check(None, vec![json!([{ "op": "add", "path": "", "value": { "format": 2 } }])]),
+            check(Some(json!({ "format": 1 })), vec![json!([{ "op": "replace", "path": "/format", "value": 3 }])]),
+        ];
+        assert!(newer.iter().all(|checked| matches!(checked, Err(Error::Newer { .. }))), "{newer:?}");
     }
 }

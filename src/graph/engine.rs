@@ -21,11 +21,11 @@ use super::{
     node::{Said, State},
     session::{Session, StepInfo, outgoing},
     standing::StandingApprovals,
-    store::{Acquired, AuditDraft, AuditKind, Error, Letter, Mail, Outbound, Store, Then},
+    store::{Acquired, AuditDraft, AuditKind, Changes, Error, Letter, Mail, Outbound, Store, Then},
 };
 use crate::{
     clock::Clock,
-    ids::{ActionId, RunId, Slot, UserId},
+    ids::{ActionId, CommitId, RunId, Slot, UserId},
     reply::Reply,
 };
 
@@ -74,6 +74,9 @@ pub struct Settings {
     /// Divides an answer that is too long for one message into several, in order.
     pub portions: fn(Reply) -> Vec<Reply>,
 }
+
+/// How long a thread that a newer program saved is left to others before it is looked at again.
+const NEWER_AGAIN: Duration = Duration::from_secs(60);
 
 /// The trace's name for what people say among themselves.
 const OVERHEARD: &str = "overheard";
@@ -153,13 +156,17 @@ impl<S: State> Engine<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Fenced`] if somebody else took over; any other error leaves the lease to run out, after which another
+    /// [`Error::Newer`] if a newer program saved the thread: nothing was done, and it waits. [`Error::Fenced`] if somebody
+    /// else took over; any other error leaves the lease to run out, after which another
     /// worker goes on from the last saved step.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future is like a crash: the next worker goes on from the last saved step.
     pub async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
+        if let Err(newer) = acquired.saved.check_format(&acquired.lease.thread) {
+            return self.leave_to_a_newer_program(&acquired, newer).await;
+        }
         let mut session = Session::open(acquired);
         if session.begins_anew() {
             self.tell_of_a_new_beginning(&mut session).await?;
@@ -180,6 +187,14 @@ impl<S: State> Engine<S> {
                 return Ok(());
             }
         }
+    }
+
+    /// Lets go of a thread that a newer program saved, with its letters, so that such a program can go on with it.
+    async fn leave_to_a_newer_program(&self, acquired: &Acquired, newer: Error) -> Result<(), Error> {
+        let again = self.clock.now() + NEWER_AGAIN;
+        let nothing = Changes::new(CommitId::fresh(), acquired.lease.thread.clone());
+        self.store.commit(&acquired.lease, acquired.saved.version, &nothing, Then::ReleaseUntil(again)).await?;
+        Err(newer)
     }
 
     /// Turns a letter into the place where the thread goes on. Nothing is saved yet: the letter is acknowledged in the

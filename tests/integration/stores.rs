@@ -10,6 +10,7 @@ mod actions;
 mod commits;
 mod dead_letters;
 mod desk;
+mod files;
 pub(crate) mod fixture;
 mod leases;
 mod mailbox;
@@ -22,6 +23,7 @@ mod redis;
 mod restart;
 mod shapes;
 mod sqlite;
+mod unreadable;
 
 /// Runs every behaviour against one kind of store.
 macro_rules! store_suite {
@@ -142,6 +144,7 @@ macro_rules! store_suite {
                     threads_are_listed_newest_change_first,
                     bytes_are_kept_under_their_hash,
                     bytes_may_be_kept_for_a_time_only,
+                    bytes_put_again_are_kept_for_longer,
                     a_register_is_set_by_whoever_knows_how_it_stands,
                     of_many_who_count_in_a_register_none_is_lost,
                     of_two_processes_none_spends_what_the_other_did,
@@ -153,6 +156,20 @@ macro_rules! store_suite {
                     a_file_goes_with_the_last_thread_that_shows_it,
                     a_file_of_whole_threads_is_dropped_with_them,
                     the_store_says_what_it_is,
+                ],
+                unreadable: [
+                    an_unreadable_letter_holds_up_no_other,
+                    an_unreadable_letter_that_came_meanwhile_holds_up_no_other,
+                    a_letter_waits_for_a_program_that_can_read_it,
+                    a_thread_with_a_letter_set_aside_is_not_finished,
+                    an_unreadable_desk_entry_holds_up_no_other,
+                    an_entry_of_an_unknown_kind_is_kept_for_a_newer_program,
+                    an_unreadable_message_holds_up_no_other,
+                    an_unreadable_action_hides_no_other,
+                    an_action_of_a_newer_program_is_not_misread,
+                    an_unreadable_line_of_the_record_hides_no_other,
+                    an_unreadable_checkpoint_keeps_no_thread_from_being_leased,
+                    an_unreadable_step_hides_no_other,
                 ],
                 restart: [
                     everything_outlives_the_process,

@@ -131,8 +131,8 @@ impl Approvals {
         let record = match self.store.action_by_approval(&approval).await {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Answer::Refused(replies::not_known())),
-            Err(Error::Corrupt { what }) => {
-                tracing::error!(what, "The record of a card cannot be read, so a press on it does nothing");
+            Err(error @ (Error::Corrupt { .. } | Error::Newer { .. })) => {
+                tracing::error!(error = %error, "The record of a card cannot be read, so a press on it does nothing");
                 return Ok(Answer::Refused(replies::not_readable()));
             }
             Err(error) => return Err(error),

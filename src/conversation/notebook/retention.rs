@@ -68,6 +68,10 @@ impl Retention {
 
     async fn forget(&self, thread: &ThreadId, before: Timestamp, now: Timestamp) -> Result<bool, Error> {
         let Some(saved) = self.store.load(thread).await? else { return Ok(false) };
+        if let Err(newer) = saved.check_format(thread) {
+            tracing::warn!(thread.id = %thread, error = %newer, "A thread is not forgotten");
+            return Ok(false);
+        }
         let version = saved.version;
         let (checkpoint, record) = match self.kept {
             Kept::Nothing => (None, Vec::new()),
@@ -126,5 +130,6 @@ fn hidden(record: Vec<AuditEntry>) -> Vec<AuditEntry> {
             ((named || place == TYPED) && value.is_string()).then(|| Value::String(placeholder(commitment)))
         })
     };
-    record.iter().map(|entry| (hide(entry), entry)).filter(|(new, old)| new != *old).map(|(new, _)| new).collect()
+    let read = record.iter().filter(|entry| entry.event.kind != AuditKind::Unreadable);
+    read.map(|entry| (hide(entry), entry)).filter(|(new, old)| new != *old).map(|(new, _)| new).collect()
 }

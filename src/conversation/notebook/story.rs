@@ -102,7 +102,7 @@ impl Story<'_> {
             self.day = day(event.at);
             self.line(&format!("### {}", self.day.clone()));
         }
-        if entry.withheld {
+        if entry.withheld && event.kind != AuditKind::Unreadable {
             let kind = event.kind.words();
             return self.at(event, &format!("An entry is hidden as a whole ({kind})."), None);
         }
@@ -221,6 +221,11 @@ impl Story<'_> {
                 "Messages and steps up to here were dropped, since their time was over. This record was kept.",
                 None,
             ),
+            AuditKind::Unreadable => self.at(
+                event,
+                "One entry of this record can't be read, so what happened here is missing. Its place in the chain is kept.",
+                None,
+            ),
         }
     }
 
@@ -325,6 +330,7 @@ impl AuditKind {
             Self::Rated => "a rating",
             Self::Exported => "an export",
             Self::Forgotten => "the end of what was kept",
+            Self::Unreadable => "something that can't be read",
         }
     }
 }

@@ -101,6 +101,8 @@ pub enum AuditKind {
     Exported,
     /// Messages and steps were dropped since their time was over.
     Forgotten,
+    /// Stands for an entry that cannot be read. Never stored.
+    Unreadable,
 }
 
 /// One event of the record, chained to the one before.
@@ -144,6 +146,13 @@ impl AuditEntry {
         let mut entry = Self { seq, previous: previous.to_owned(), event, sealed: None, withheld: false, hash };
         entry.hash = entry.computed_hash(thread).expect("an entry of which nothing is hidden has a hash");
         entry
+    }
+
+    /// Stands for the entry at `seq`, of which nothing can be read but its hash, if that.
+    pub fn unreadable(seq: u64, previous: &str, hash: String, at: Timestamp) -> Self {
+        let salt = Salt::default();
+        let event = AuditDraft { at, kind: AuditKind::Unreadable, by: None, action: None, detail: Value::Null, salt };
+        Self { seq, previous: previous.to_owned(), event, sealed: None, withheld: true, hash }
     }
 
     /// Whether the hash is that of the content and the entry follows `previous`.

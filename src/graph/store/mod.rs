@@ -14,6 +14,11 @@
 //!
 //! **Time.** Leases and claims run by the store's own clock. `now` arguments are for what people see: timers, waits.
 //!
+//! **One thing that cannot be read hides no other.** A letter, a desk entry or a message that this process cannot read is
+//! *set aside*: kept as it is, counted, logged once, listed by [`Store::unreadable`], and out of the way of what comes after
+//! it. [`Store::sweep`] puts back what it can read: what a newer program wrote waits for that one. Lists leave out what
+//! cannot be read; a line of the record keeps its place ([`AuditEntry::unreadable`]).
+//!
 //! The design we did not take: a key-value façade with the logic above it. What must be atomic would then need locks.
 
 mod audit;
@@ -25,6 +30,7 @@ mod lease;
 mod outgoing;
 mod query;
 mod register;
+mod unreadable;
 
 use std::{fmt, time::Duration};
 
@@ -41,6 +47,7 @@ pub use self::{
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard},
     query::{ActionFilter, Backlog, Durability, ThreadSummary},
     register::Register,
+    unreadable::{Unreadable, read_versioned, why_unreadable},
 };
 use super::action::{ActionRecord, Label, Status};
 use crate::{
@@ -81,6 +88,18 @@ pub enum Error {
     /// The store did not answer. The write may or may not have happened; repeating it with the same commit id is safe.
     #[error("the store does not answer")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A newer version of this program wrote it. It stays as it is, for that one.
+    #[error(
+        "{what} was written by a newer Countersign (format {found}; this one reads {known}); run the newer program"
+    )]
+    Newer {
+        /// What and where.
+        what: String,
+        /// The version of its shape.
+        found: u32,
+        /// The newest version that this program reads.
+        known: u32,
+    },
     /// What is stored cannot be read.
     #[error("cannot read what is stored: {what}")]
     Corrupt {
@@ -175,8 +194,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Puts every timer that is due on its partition's desk. Returns how many.
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error>;
 
-    /// Drops what is kept for a time only: deduplication keys older than a day, entries parked for two
-    /// minutes, bytes whose time is over, dead letters older than [`DeadLetter::KEPT`].
+    /// Drops what is kept for a time only: deduplication keys older than a day, entries parked for two minutes, bytes whose
+    /// time is over, dead letters older than [`DeadLetter::KEPT`]. Puts back what was set aside by another process and can
+    /// be read by this one.
     async fn sweep(&self, now: Timestamp) -> Result<(), Error>;
 
     /// Threads of ours in which nothing happened since `before`, and nothing is left to be done, said or decided
@@ -242,6 +262,20 @@ pub trait Store: Send + Sync + fmt::Debug {
     ///
     /// [`Error::Unavailable`]: it may have been set. Whoever repeats it reads the register first.
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error>;
+
+    /// Takes a claimed desk entry off the desk and keeps it: it means nothing to this process. `why` holds nothing of what
+    /// it says.
+    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error>;
+
+    /// What this process, or one before it, could not read; the oldest first, at most `limit`.
+    async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error>;
+
+    /// Writes something and makes sure that the next start would find it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] if what is answered now could be lost, with the reason.
+    async fn probe(&self) -> Result<(), Error>;
 
     /// Whether the store answers, what it is, and whether its settings keep what was answered.
     async fn durability(&self) -> Result<Durability, Error>;

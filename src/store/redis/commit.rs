@@ -103,7 +103,7 @@ async fn write(store: &RedisStore, changes: &Changes, lease: Option<LeasePlan<'_
                 return Err(Error::VersionConflict { thread: thread.clone(), expected, found });
             }
             Answer::Moved(id, current) => {
-                let current = current.map(|text| json::read("an action", &text)).transpose()?;
+                let current = current.map(|stored| json::read_record(&stored)).transpose()?.map(Box::new);
                 return Err(Error::ActionMoved { id: id.as_str().into(), current });
             }
             Answer::ChainMoved(found) => head = found,
@@ -117,7 +117,7 @@ enum Answer {
     Written(Version),
     Fenced,
     Conflict(Version),
-    Moved(String, Option<String>),
+    Moved(String, Option<Vec<u8>>),
     ChainMoved(Head),
 }
 

@@ -7,7 +7,14 @@
 //! The design we did not take: the crate's `ConnectionManager`. It keeps a connection that stopped answering without
 //! being closed, and its waits before a reconnect hold up callers who would rather know.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
@@ -30,6 +37,8 @@ const WAITING_COMMANDS: usize = 1024;
 pub(super) struct Link {
     client: Client,
     current: Mutex<Option<Arc<MultiplexedConnection>>>,
+    /// Counts the connections that were made.
+    made: AtomicU64,
 }
 
 impl Link {
@@ -39,7 +48,12 @@ impl Link {
     ///
     /// What is wrong with the URL. Its password is not in there.
     pub(super) fn new(url: &str) -> RedisResult<Self> {
-        Ok(Self { client: Client::open(url)?, current: Mutex::new(None) })
+        Ok(Self { client: Client::open(url)?, current: Mutex::new(None), made: AtomicU64::new(0) })
+    }
+
+    /// How many connections were made so far: another number, and another server may be at the other end.
+    pub(super) fn made(&self) -> u64 {
+        self.made.load(Ordering::SeqCst)
     }
 
     /// Host and port.
@@ -94,6 +108,7 @@ impl Link {
             .set_response_timeout(Some(ANSWER_LIMIT))
             .set_pipeline_buffer_size(WAITING_COMMANDS);
         let connection = Arc::new(self.client.get_multiplexed_async_connection_with_config(&config).await?);
+        self.made.fetch_add(1, Ordering::SeqCst);
         *current = Some(connection.clone());
         Ok(connection)
     }

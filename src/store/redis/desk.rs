@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::{
-    RedisStore, dead_letters, json,
+    RedisStore, aside, dead_letters, json,
     keys::{self, Shelf},
     scripts::Call,
 };
@@ -16,6 +16,7 @@ use crate::{
     clock::Timestamp,
     graph::store::{DeskEntry, Error, Seq},
     ids::{Partition, ThreadId},
+    store::aside::{Place, why},
 };
 
 /// How long deduplication keys are kept.
@@ -36,17 +37,19 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
             break;
         }
         let call = Call::on_partition(&store.scripts.claim_desk, partition).arg(json::micros(ttl)).arg(wanted);
-        let entries: Vec<(Seq, u32, String)> = match store.link.script(&call).await {
+        let entries: Vec<(Seq, u32, Option<Vec<u8>>)> = match store.link.script(&call).await {
             Ok(entries) => entries,
             // What is claimed already is handed out: nobody else gets it before its claim is void.
             Err(_) if !claimed.is_empty() => break,
             Err(error) => return Err(error),
         };
         for (seq, attempts, stored) in entries {
-            let (arrived, entry) = stored.split_once(' ').ok_or_else(|| json::corrupt("a desk entry without time"))?;
-            let arrived = arrived.parse().map_err(|_| json::corrupt("a desk entry without time"))?;
-            let entry = json::read("a desk entry", entry)?;
-            claimed.push((arrived, DeskEntry { partition, seq, attempts, entry }));
+            let place = Place::Desk(partition, seq);
+            let stored = stored.unwrap_or_default();
+            match read(&place, &stored) {
+                Ok((arrived, entry)) => claimed.push((arrived, DeskEntry { partition, seq, attempts, entry })),
+                Err(error) => aside::set(store, &place, &why(&error)).await?,
+            }
         }
     }
     claimed.sort_by_key(|(arrived, entry)| (*arrived, entry.seq));
@@ -105,12 +108,19 @@ pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Erro
     }
     let parked: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
     for member in parked.into_iter().flatten() {
-        let (seq, thread): (Seq, ThreadId) =
-            keys::read_parked(&member).ok_or_else(|| json::corrupt(format!("parked mail `{member}`")))?;
+        let Some((seq, thread)): Option<(Seq, ThreadId)> = keys::read_parked(&member) else { continue };
         let call = Call::on_thread(&store.scripts.drop_parked, &thread).arg(seq).arg(&member);
         store.link.script::<()>(&call).await?;
     }
-    dead_letters::drop_old(store, now).await
+    dead_letters::drop_old(store, now).await?;
+    aside::put_back(store).await
+}
+
+/// When an entry arrived, and what it says.
+fn read(place: &Place, stored: &[u8]) -> Result<(i64, serde_json::Value), Error> {
+    let entry = json::read("a desk entry", aside::said_in(place, stored))?;
+    let arrived = std::str::from_utf8(stored).ok().and_then(|stored| stored.split_once(' ')?.0.parse().ok());
+    Ok((arrived.unwrap_or_default(), entry))
 }
 
 /// Partitions whose desk has something to claim, the one that has waited longest first.

@@ -28,6 +28,18 @@ pub enum OpenError {
         #[source]
         source: Error,
     },
+    /// A later version of this program laid the store out.
+    #[error(
+        "the store in Redis at {address} has layout {found}, and this program knows only {known}; run the newer program"
+    )]
+    Newer {
+        /// Host and port.
+        address: String,
+        /// The layout of the store.
+        found: u32,
+        /// The newest layout that this program knows.
+        known: u32,
+    },
     /// The server may lose what it answered.
     #[error("{}", Lossy(.0))]
     Lossy(Durability),

@@ -8,7 +8,7 @@ use redis::cmd;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    RedisStore, json,
+    RedisStore,
     keys::{self, Drawer, Shelf},
     scripts::Call,
 };
@@ -38,7 +38,7 @@ pub(super) async fn let_go(store: &RedisStore, partition: Partition) -> Result<(
     let list = Shelf::LetGo.of(partition);
     let members: Vec<String> = store.link.command(cmd("SMEMBERS").arg(&list)).await?;
     for member in members {
-        let (hash, thread) = keys::read_let_go(&member).ok_or_else(|| json::corrupt(format!("the file `{member}`")))?;
+        let Some((hash, thread)) = keys::read_let_go(&member) else { continue };
         let call = Call::on_partition(&store.scripts.drop_file, Partition::of(hash));
         let call = call.key(keys::shown_in(hash)).key(keys::file(hash)).arg(thread);
         store.link.script::<i64>(&call).await?;

@@ -68,7 +68,7 @@ pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize
             if found.len() >= limit {
                 return Ok(found);
             }
-            let thread: ThreadId = name.parse().map_err(json::corrupt)?;
+            let Ok(thread) = name.parse::<ThreadId>() else { continue };
             if call(store, &thread, &Plan::new(&thread, before), "").await? {
                 found.push(thread);
             }
@@ -86,10 +86,9 @@ pub(super) async fn forget(store: &RedisStore, forget: &Forget) -> Result<bool, 
     let checkpoint = forget.checkpoint.as_ref().map(json::write).unwrap_or_default();
     if forget.checkpoint.is_none() {
         // Only a finished thread is dropped, so no action is added between this and the script.
-        let texts: Vec<String> = store.link.command(cmd("HVALS").arg(Drawer::Actions.of(&forget.thread))).await?;
-        for text in &texts {
-            plan.approvals.push(json::read::<ActionRecord>("an action", text)?.approval.to_string());
-        }
+        let texts: Vec<Vec<u8>> = store.link.command(cmd("HVALS").arg(Drawer::Actions.of(&forget.thread))).await?;
+        let read = texts.iter().filter_map(|stored| json::read::<ActionRecord>("an action", stored).ok());
+        plan.approvals.extend(read.map(|record| record.approval.to_string()));
     }
     let forgotten = call(store, &forget.thread, &plan, &checkpoint).await?;
     if forgotten && plan.files {

@@ -7,7 +7,13 @@ use std::time::Duration;
 use redis::{FromRedisValue, Value};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::graph::store::Error;
+use crate::{
+    graph::{
+        action::ActionRecord,
+        store::{Error, read_versioned},
+    },
+    store::aside,
+};
 
 /// The string to store.
 pub(super) fn write<T: Serialize>(value: &T) -> String {
@@ -15,8 +21,13 @@ pub(super) fn write<T: Serialize>(value: &T) -> String {
 }
 
 /// The value that was stored; `what` names it if it cannot be read.
-pub(super) fn read<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|error| Error::Corrupt { what: format!("{what}: {error}") })
+pub(super) fn read<T: DeserializeOwned>(what: &str, stored: &(impl AsRef<[u8]> + ?Sized)) -> Result<T, Error> {
+    aside::parse(what, stored.as_ref())
+}
+
+/// The action that was stored.
+pub(super) fn read_record(stored: &[u8]) -> Result<ActionRecord, Error> {
+    read_versioned("an action", stored, ActionRecord::FORMAT)
 }
 
 /// What every part of the store says of an answer that makes no sense.

@@ -74,6 +74,12 @@ places! {
         /// Hash: `desk`, a blank and a position, or a thread, a blank and `slot:…` or `seq:…` → what could not be handled
         /// or delivered.
         DeadLetters = "dead_letters",
+        /// Hash: name of what could not be read → what was set aside, as it was stored.
+        SetAside = "set_aside",
+        /// Hash: name of a message that was set aside → its [`Drawer::OutboxMeta`].
+        SetAsideMeta = "set_aside_meta",
+        /// Hash: name of what could not be read → why, and since when. Also of what stays where it is.
+        SetAsideNotes = "set_aside_notes",
     }
 }
 
@@ -142,6 +148,16 @@ pub(super) fn commit(thread: &ThreadId, commit: &CommitId) -> String {
 /// Whether the actions of a partition are in [`Shelf::ActionLabels`], also those from before there was one.
 pub(super) fn labelled(partition: Partition) -> String {
     format!("{}labelled", prefix(partition))
+}
+
+/// Which layout the keys have: one for the whole store.
+pub(super) fn layout() -> String {
+    format!("{}layout", prefix(Partition::of("layout")))
+}
+
+/// What is written to learn whether writing works.
+pub(super) fn probe() -> String {
+    format!("{}probe", prefix(Partition::of("probe")))
 }
 
 /// Where bytes are kept.

@@ -12,8 +12,8 @@ use super::{
     keys::{self, Drawer, Shelf},
 };
 use crate::{
-    graph::{action::ActionRecord, store::Error},
-    ids::Partition,
+    graph::store::Error,
+    ids::{ActionId, Partition, ThreadId},
 };
 
 /// How many actions are read at a time.
@@ -40,14 +40,15 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
     for names in names.chunks(BATCH) {
         let mut pipeline = redis::pipe();
         for name in names {
-            let (thread, id) = keys::read_action(name).ok_or_else(|| json::corrupt(format!("the action `{name}`")))?;
+            // What names no action is asked for as well, so that names and answers go together.
+            let (thread, id) = keys::read_action(name).unwrap_or_else(nobody);
             pipeline.hget(Drawer::Actions.of(&thread), id.as_str());
         }
-        let records: Vec<Option<String>> = link.pipeline(&pipeline).await?;
+        let records: Vec<Option<Vec<u8>>> = link.pipeline(&pipeline).await?;
         let mut members = Vec::new();
         for (name, record) in names.iter().zip(records) {
             let Some(record) = record else { continue };
-            let record: ActionRecord = match json::read("an action", &record) {
+            let record = match json::read_record(&record) {
                 Ok(record) => record,
                 Err(error) => {
                     tracing::error!(error = %error, action = name, "A stored action cannot be read and is passed over");
@@ -69,4 +70,9 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
         return Ok(()); // what comes later comes with its labels
     }
     link.command::<()>(cmd("SET").arg(keys::labelled(partition)).arg(1)).await
+}
+
+/// An action that there is none of.
+fn nobody() -> (ThreadId, ActionId) {
+    (ThreadId { team: "".into(), channel: "".into(), root: "".into() }, ActionId::from(""))
 }

@@ -4,15 +4,19 @@
 
 use std::time::Duration;
 
-use super::{RedisStore, json, scripts::Call};
+use super::{RedisStore, aside, json, scripts::Call};
 use crate::{
     clock::Timestamp,
-    graph::store::{Acquired, Error, Lease, Letter, Saved, Seq, StepRecord, Version},
+    graph::store::{Acquired, Error, Lease, Letter, Saved, Seq, Version},
     ids::{ThreadId, WorkerId},
+    store::aside::{Place, why},
 };
 
 /// What the scripts say of a thread's checkpoint: version, whole checkpoint, steps after it.
-type SavedAnswer = (Version, Option<String>, Vec<String>);
+type SavedAnswer = (Version, Option<Vec<u8>>, Vec<Vec<u8>>);
+
+/// Letters as they are stored.
+type StoredLetters = Vec<(Seq, Vec<u8>)>;
 
 /// [`crate::graph::store::Store::acquire`].
 pub(super) async fn acquire(
@@ -49,19 +53,28 @@ pub(super) async fn renew(store: &RedisStore, lease: &Lease, ttl: Duration) -> R
 pub(super) async fn letters(store: &RedisStore, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
     let call =
         Call::on_thread(&store.scripts.letters, &lease.thread).arg(lease.worker.as_str()).arg(lease.fence).arg(after);
-    let answer: Option<Vec<(Seq, String)>> = store.link.script(&call).await?;
-    read_letters(answer.ok_or_else(|| Error::Fenced(lease.thread.clone()))?)
+    let answer: Option<StoredLetters> = store.link.script(&call).await?;
+    let stored = answer.ok_or_else(|| Error::Fenced(lease.thread.clone()))?;
+    read_letters(store, &lease.thread, stored).await
 }
 
 /// [`crate::graph::store::Store::unread`].
 pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
-    read_letters(store.link.script(&Call::on_thread(&store.scripts.unread, thread)).await?)
+    let stored: StoredLetters = store.link.script(&Call::on_thread(&store.scripts.unread, thread)).await?;
+    // Whoever leases the thread tells of those that cannot be read.
+    Ok(stored
+        .into_iter()
+        .filter_map(|(seq, mail)| Some(Letter { seq, mail: json::read("mail", &mail).ok()? }))
+        .collect())
 }
 
 /// [`crate::graph::store::Store::load`].
 pub(super) async fn load(store: &RedisStore, thread: &ThreadId) -> Result<Option<Saved>, Error> {
     let answer: Option<SavedAnswer> = store.link.script(&Call::on_thread(&store.scripts.load, thread)).await?;
-    answer.map(read_saved).transpose()
+    match answer {
+        Some(saved) => Ok(Some(read_saved(store, thread, saved).await)),
+        None => Ok(None),
+    }
 }
 
 async fn acquire_one(
@@ -76,22 +89,46 @@ async fn acquire_one(
         .arg(worker.as_str())
         .arg(json::micros(ttl))
         .arg(now.millis());
-    type Answer = (u64, Version, Option<String>, Vec<String>, Vec<(Seq, String)>);
+    type Answer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredLetters);
     let answer: Option<Answer> = store.link.script(&call).await?;
     let Some((fence, version, snapshot, steps, letters)) = answer else { return Ok(None) };
     Ok(Some(Acquired {
         lease: Lease { thread: thread.clone(), worker: worker.clone(), fence },
-        saved: read_saved((version, snapshot, steps))?,
-        letters: read_letters(letters)?,
+        saved: read_saved(store, thread, (version, snapshot, steps)).await,
+        letters: read_letters(store, thread, letters).await?,
     }))
 }
 
-fn read_saved((version, snapshot, steps): SavedAnswer) -> Result<Saved, Error> {
-    let snapshot = snapshot.map(|text| json::read("a checkpoint", &text)).transpose()?;
-    let delta = |step: &String| json::read::<StepRecord>("a step", step).map(|step| step.delta);
-    Ok(Saved { version, snapshot, deltas: steps.iter().map(delta).collect::<Result<_, _>>()? })
+/// Reads a checkpoint. What cannot be read is noted, and is no checkpoint to whoever wants to restore it.
+async fn read_saved(store: &RedisStore, thread: &ThreadId, (version, snapshot, steps): SavedAnswer) -> Saved {
+    /// What of a step makes the next checkpoint; a newer program may have put other things beside it.
+    #[derive(serde::Deserialize)]
+    struct Difference {
+        delta: serde_json::Value,
+    }
+    let read = || -> Result<Saved, Error> {
+        let snapshot = snapshot.map(|stored| json::read("a checkpoint", &stored)).transpose()?;
+        let delta = |step: &Vec<u8>| json::read::<Difference>("a step", step).map(|step| step.delta);
+        Ok(Saved { version, snapshot, deltas: steps.iter().map(delta).collect::<Result<_, _>>()? })
+    };
+    match read() {
+        Ok(saved) => saved,
+        Err(error) => {
+            let place = Place::of_thread("checkpoint", thread, "as it is saved");
+            aside::note(store, thread, &place, &why(&error)).await;
+            Saved { version, snapshot: Some("unreadable".into()), deltas: Vec::new() }
+        }
+    }
 }
 
-fn read_letters(raw: Vec<(Seq, String)>) -> Result<Vec<Letter>, Error> {
-    raw.into_iter().map(|(seq, mail)| Ok(Letter { seq, mail: json::read("mail", &mail)? })).collect()
+/// Reads letters; those that cannot be read are set aside.
+async fn read_letters(store: &RedisStore, thread: &ThreadId, stored: StoredLetters) -> Result<Vec<Letter>, Error> {
+    let mut letters = Vec::with_capacity(stored.len());
+    for (seq, mail) in stored {
+        match json::read("a letter", &mail) {
+            Ok(mail) => letters.push(Letter { seq, mail }),
+            Err(error) => aside::set(store, &Place::Letter(thread.clone(), seq), &why(&error)).await?,
+        }
+    }
+    Ok(letters)
 }

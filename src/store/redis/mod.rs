@@ -16,6 +16,8 @@
 //! **After a lost answer** the write may or may not have happened. The caller repeats it with its commit id, whose
 //! answer is kept for a day.
 //!
+//! **Settings that lose things** are refused at the start and watched afterwards ([`watch`]).
+//!
 //! **Growth.** Deduplication keys go with the sweep after a day, answers to writes by their TTL after a day, bytes that
 //! are kept for a time only by theirs. Nothing
 //! else expires, above all no audit, no pending action and no outgoing message.
@@ -27,6 +29,7 @@
 //! died has to be found and claimed by somebody else (`XAUTOCLAIM`), next to the lease that exists anyway; a sorted set
 //! of times needs no such second recovery.
 
+mod aside;
 mod commit;
 mod connection;
 mod dead_letters;
@@ -43,24 +46,26 @@ mod lease;
 mod outbox;
 mod reading;
 mod scripts;
+mod watch;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-use self::{commit::Heads, connection::Link, durability::OpenError, finder::Finder, scripts::Scripts};
+use self::{commit::Heads, connection::Link, durability::OpenError, finder::Finder, scripts::Scripts, watch::Watch};
 use crate::{
-    clock::Timestamp,
+    clock::{Clock as _, SystemClock, Timestamp},
     graph::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry, Durability,
             Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
-            ThreadSummary, Version,
+            ThreadSummary, Unreadable, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+    store::aside::{Found, Place},
 };
 
 /// A store in Redis.
@@ -70,7 +75,13 @@ pub struct RedisStore {
     scripts: Scripts,
     heads: Heads,
     finder: Finder,
+    watch: Watch,
+    /// What this process could not read.
+    found: Found,
 }
+
+/// How the keys are laid out. A program that lays them out so that this one would misread or miss something counts it up.
+const LAYOUT: u32 = 1;
 
 impl RedisStore {
     /// Connects, and makes sure that the server keeps what it answers, unless that is not wanted.
@@ -86,17 +97,37 @@ impl RedisStore {
         if !found.problems.is_empty() && !allow_lossy {
             return Err(OpenError::Lossy(found));
         }
-        labelling::bring_up_to_date(&link)
-            .await
-            .map_err(|source| OpenError::Unavailable { address: link.address(), source })?;
-        Ok(Self { link, scripts: Scripts::new(), heads: Heads::default(), finder: Finder::default() })
+        let unavailable = |source| OpenError::Unavailable { address: link.address(), source };
+        let get = redis::cmd("GET").arg(keys::layout()).to_owned();
+        match link.command::<Option<u32>>(&get).await.map_err(unavailable)? {
+            Some(found) if found > LAYOUT => {
+                return Err(OpenError::Newer { address: link.address(), found, known: LAYOUT });
+            }
+            Some(LAYOUT) => {}
+            _ => {
+                let set = redis::cmd("SET").arg(keys::layout()).arg(LAYOUT).to_owned();
+                link.command::<()>(&set).await.map_err(unavailable)?;
+            }
+        }
+        labelling::bring_up_to_date(&link).await.map_err(unavailable)?;
+        let watch = Watch::new(allow_lossy, &link);
+        let (scripts, heads, finder, found) = (Scripts::new(), Heads::default(), Finder::default(), Found::default());
+        Ok(Self { link, scripts, heads, finder, watch, found })
+    }
+
+    /// Does something that is relied upon, if the server keeps what it answers.
+    async fn kept<T>(&self, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        self.watch.before(&self.link).await?;
+        let answer = operation.await?;
+        self.watch.after(&self.link).await?;
+        Ok(answer)
     }
 }
 
 #[async_trait]
 impl Store for RedisStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        ingest::ingest(self, delivery).await
+        self.kept(ingest::ingest(self, delivery)).await
     }
 
     async fn acquire(
@@ -106,7 +137,7 @@ impl Store for RedisStore {
         now: Timestamp,
         only: Option<&ThreadId>,
     ) -> Result<Option<Acquired>, Error> {
-        lease::acquire(self, worker, ttl, now, only).await
+        self.kept(lease::acquire(self, worker, ttl, now, only)).await
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
@@ -122,15 +153,15 @@ impl Store for RedisStore {
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
-        commit::commit(self, lease, expected, changes, then).await
+        self.kept(commit::commit(self, lease, expected, changes, then)).await
     }
 
     async fn apply(&self, changes: &Changes) -> Result<(), Error> {
-        commit::apply(self, changes).await
+        self.kept(commit::apply(self, changes)).await
     }
 
     async fn claim_desk(&self, _worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
-        desk::claim(self, ttl, limit).await
+        self.kept(desk::claim(self, ttl, limit)).await
     }
 
     async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
@@ -153,7 +184,7 @@ impl Store for RedisStore {
         limit: usize,
         only: Option<&ThreadId>,
     ) -> Result<Vec<Claimed>, Error> {
-        outbox::claim(self, ttl, now, limit, only).await
+        self.kept(outbox::claim(self, ttl, now, limit, only)).await
     }
 
     async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
@@ -185,7 +216,7 @@ impl Store for RedisStore {
     }
 
     async fn forget(&self, forget: &Forget) -> Result<bool, Error> {
-        forget::forget(self, forget).await
+        self.kept(forget::forget(self, forget)).await
     }
 
     async fn action_by_approval(&self, approval: &ApprovalId) -> Result<Option<ActionRecord>, Error> {
@@ -239,11 +270,11 @@ impl Store for RedisStore {
     }
 
     async fn put_blob(&self, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
-        reading::put_blob(self, bytes, keep).await
+        self.kept(reading::put_blob(self, bytes, keep)).await
     }
 
     async fn put_file(&self, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
-        files::put_file(self, thread, bytes).await
+        self.kept(files::put_file(self, thread, bytes)).await
     }
 
     async fn get_blob(&self, hash: &str) -> Result<Option<Vec<u8>>, Error> {
@@ -255,7 +286,21 @@ impl Store for RedisStore {
     }
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
-        reading::set_register(self, key, expected, value).await
+        self.kept(reading::set_register(self, key, expected, value)).await
+    }
+
+    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
+        aside::set(self, &Place::Desk(partition, seq), why).await
+    }
+
+    async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {
+        aside::list(self, limit).await
+    }
+
+    async fn probe(&self) -> Result<(), Error> {
+        self.watch.look(&self.link).await?;
+        let set = redis::cmd("SET").arg(keys::probe()).arg(SystemClock.now().millis()).to_owned();
+        self.kept(self.link.command::<()>(&set)).await
     }
 
     async fn durability(&self) -> Result<Durability, Error> {

@@ -9,11 +9,12 @@ use std::{collections::BTreeMap, time::Duration};
 use futures_util::future::join_all;
 use redis::Value;
 
-use super::{RedisStore, json, keys::Shelf, scripts::Call};
+use super::{RedisStore, aside, json, keys::Shelf, scripts::Call};
 use crate::{
     clock::Timestamp,
     graph::store::{Claimed, Error, Outgoing, Sent, Seq},
     ids::{Nonce, Partition, Slot, ThreadId},
+    store::aside::{Place, why},
 };
 
 /// [`crate::graph::store::Store::claim_outbox`].
@@ -73,17 +74,25 @@ async fn claim_one(
         .arg(thread.to_string())
         .arg(json::micros(ttl))
         .arg(now.millis());
-    type Stored = (Option<String>, String, bool, i64, String);
+    type Stored = (Option<String>, String, bool, i64, Option<Vec<u8>>);
     let answer: Option<(Seq, u32, Option<String>, Stored)> = store.link.script(&call).await?;
     let Some((seq, attempts, posted, (slot, nonce, progress, not_before, body))) = answer else { return Ok(None) };
+    let body = match json::read("an outgoing message", &body.unwrap_or_default()) {
+        Ok(body) => body,
+        Err(error) => {
+            aside::set(store, &Place::Message(thread.clone(), seq), &why(&error)).await?;
+            return Ok(None);
+        }
+    };
     let outgoing = Outgoing {
         slot: slot.map(Slot::new),
         nonce: Nonce::new(nonce),
         progress,
         not_before: Timestamp(not_before),
-        body: json::read("an outgoing message", &body)?,
+        body,
     };
-    let posted = posted.map(|text| json::read("where a message is", &text)).transpose()?;
+    // Where it is, if that can be read; else it is looked for, as after a lost answer.
+    let posted = posted.and_then(|text| json::read("where a message is", &text).ok());
     Ok(Some(Claimed { thread: thread.clone(), seq, attempts, posted, outgoing }))
 }
 
@@ -114,5 +123,5 @@ async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result
     }
     let mut threads: Vec<_> = due_for.into_iter().collect();
     threads.sort_by_key(|(_, due)| std::cmp::Reverse(*due));
-    threads.into_iter().map(|(thread, _)| thread.parse().map_err(json::corrupt)).collect()
+    Ok(threads.into_iter().filter_map(|(thread, _)| thread.parse().ok()).collect())
 }

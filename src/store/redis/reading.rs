@@ -7,7 +7,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    RedisStore, json,
+    RedisStore, aside, json,
     keys::{self, Drawer, Shelf},
     scripts::Call,
 };
@@ -15,10 +15,17 @@ use crate::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Label, Status},
-        store::{ActionFilter, AuditEntry, Backlog, Error, Posted, Register, StepRecord, ThreadSummary, Version},
+        store::{
+            ActionFilter, AuditEntry, Backlog, Error, Posted, Register, StepRecord, ThreadSummary, Version,
+            read_versioned,
+        },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId},
+    store::aside::{Place, why},
 };
+
+/// Stands for the hash of an entry of the record that cannot be read, and neither can the one after it.
+const UNKNOWN: &str = "unknown";
 
 /// [`crate::graph::store::Store::action_by_approval`].
 pub(super) async fn action_by_approval(
@@ -39,8 +46,9 @@ pub(super) async fn action(
     thread: &ThreadId,
     id: &ActionId,
 ) -> Result<Option<ActionRecord>, Error> {
-    let text: Option<String> = store.link.command(cmd("HGET").arg(Drawer::Actions.of(thread)).arg(id.as_str())).await?;
-    text.map(|text| json::read("an action", &text)).transpose()
+    let get = cmd("HGET").arg(Drawer::Actions.of(thread)).arg(id.as_str()).to_owned();
+    let stored: Option<Vec<u8>> = store.link.command(&get).await?;
+    stored.map(|stored| json::read_record(&stored)).transpose()
 }
 
 /// [`crate::graph::store::Store::actions`].
@@ -48,13 +56,8 @@ pub(super) async fn actions(store: &RedisStore, filter: &ActionFilter) -> Result
     if let Some(thread) = &filter.thread {
         return actions_of(store, thread, filter).await;
     }
-    let mut named = newest_actions(store, filter).await?;
-    named.sort_unstable_by(|a, b| b.cmp(a));
-    named.truncate(filter.limit);
-    let mut records = records_of(store, &named).await?;
-    // One may have moved between the two looks.
-    records.retain(|record| wanted(filter, record));
-    Ok(records)
+    let named = newest_actions(store, filter).await?;
+    newest_first(store, filter, named).await
 }
 
 /// [`crate::graph::store::Store::actions_under`].
@@ -104,15 +107,45 @@ pub(super) async fn steps(
     }
     let last = after.saturating_add(limit as u64 - 1).min(i64::MAX as u64);
     let command = cmd("LRANGE").arg(Drawer::Steps.of(thread)).arg(after).arg(last).to_owned();
-    let texts: Vec<String> = store.link.command(&command).await?;
-    let kept = (after + 1..).zip(texts).filter(|(_, text)| !text.is_empty()); // dropped steps leave their place
-    kept.map(|(version, text)| Ok((version, json::read("a step", &text)?))).collect()
+    let stored: Vec<Vec<u8>> = store.link.command(&command).await?;
+    let kept = (after + 1..).zip(stored).filter(|(_, step)| !step.is_empty()); // dropped steps leave their place
+    let mut steps = Vec::new();
+    for (version, step) in kept {
+        match read_versioned("a step", &step, StepRecord::FORMAT) {
+            Ok(step) => steps.push((version, step)),
+            Err(error) => {
+                let place = Place::of_thread("step", thread, version);
+                aside::note(store, thread, &place, &why(&error)).await;
+            }
+        }
+    }
+    Ok(steps)
 }
 
 /// [`crate::graph::store::Store::audit`].
 pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
-    let texts: Vec<String> = store.link.command(cmd("LRANGE").arg(Drawer::Audit.of(thread)).arg(0).arg(-1)).await?;
-    texts.iter().map(|text| json::read("an audit entry", text)).collect()
+    let mut look = redis::pipe();
+    look.atomic().lrange(Drawer::Audit.of(thread), 0, -1).hget(Drawer::Meta.of(thread), "audit_hash");
+    let (stored, head): (Vec<Vec<u8>>, Option<String>) = store.link.pipeline(&look).await?;
+    let mut record: Vec<AuditEntry> = Vec::with_capacity(stored.len());
+    for (n, entry) in stored.iter().enumerate() {
+        let error = match json::read("an entry of the record", entry) {
+            Ok(entry) => {
+                record.push(entry);
+                continue;
+            }
+            Err(error) => error,
+        };
+        let seq = n as u64 + 1;
+        aside::note(store, thread, &Place::of_thread("record", thread, seq), &why(&error)).await;
+        // Its hash stands in the entry after it, or beside the record if it is the last.
+        let after = stored.get(n + 1).map(|next| json::read::<AuditEntry>("an entry", next).map(|next| next.previous));
+        let hash =
+            after.map_or_else(|| head.clone().unwrap_or_default(), |hash| hash.unwrap_or_else(|_| UNKNOWN.into()));
+        let (previous, at) = record.last().map_or(("", Timestamp(0)), |last| (&last.hash, last.event.at));
+        record.push(AuditEntry::unreadable(seq, previous, hash, at));
+    }
+    Ok(record)
 }
 
 /// [`crate::graph::store::Store::posted`].
@@ -160,8 +193,16 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
         return Ok(Vec::new());
     }
 
-    let threads: Vec<ThreadId> =
-        recent.iter().map(|(thread, _)| thread.parse().map_err(json::corrupt)).collect::<Result<_, _>>()?;
+    let (recent, threads): (Vec<_>, Vec<ThreadId>) = recent
+        .into_iter()
+        .filter_map(|recent| {
+            let thread = recent.0.parse().ok()?;
+            Some((recent, thread))
+        })
+        .unzip();
+    if threads.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut pipeline = redis::pipe();
     for thread in &threads {
         pipeline.hget(Drawer::Meta.of(thread), "version");
@@ -181,13 +222,21 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
 /// [`crate::graph::store::Store::put_blob`].
 pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
     let hash = hex::encode(Sha256::digest(bytes));
-    let mut set = cmd("SET");
-    set.arg(keys::blob(&hash)).arg(bytes);
-    if let Some(keep) = keep {
-        // What is kept for good already stays so.
-        set.arg("NX").arg("PX").arg(u64::try_from(keep.as_millis()).unwrap_or(u64::MAX));
+    let key = keys::blob(&hash);
+    let mut set = redis::pipe();
+    set.atomic();
+    match keep {
+        // The longer time counts, and what is kept for good already stays so.
+        Some(keep) => {
+            let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX).clamp(1, i64::MAX as u64 / 2);
+            set.cmd("SET").arg(&key).arg(bytes).arg("NX").arg("PX").arg(keep).ignore();
+            set.cmd("PEXPIRE").arg(&key).arg(keep).arg("GT").ignore();
+        }
+        None => {
+            set.cmd("SET").arg(&key).arg(bytes).ignore();
+        }
     }
-    store.link.command::<Option<String>>(&set).await?;
+    store.link.pipeline::<()>(&set).await?;
     Ok(hash)
 }
 
@@ -214,13 +263,54 @@ pub(super) async fn set_register(store: &RedisStore, key: &str, expected: u64, v
     store.link.script(&call.key(keys::register(key)).arg(expected).arg(value.to_string())).await
 }
 
+/// The actions of one thread. Those under way are few in any conversation, and are found there by their status, so what
+/// the thread did before costs nothing.
 async fn actions_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
-    let texts: Vec<String> = store.link.command(cmd("HVALS").arg(Drawer::Actions.of(thread))).await?;
-    let records = texts.iter().map(|text| json::read("an action", text));
-    let mut records: Vec<ActionRecord> = records.collect::<Result<_, _>>()?;
+    let under_way = |status: &Status| matches!(status, Status::Pending | Status::Approved | Status::Intent);
+    let named = if !filter.statuses.is_empty() && filter.statuses.iter().all(under_way) {
+        let label = Label::Within(thread.team.clone(), thread.channel.clone());
+        let mut pipeline = redis::pipe();
+        for status in &filter.statuses {
+            let labels = Shelf::ActionLabels.of(thread.partition());
+            newest_with(&mut pipeline, labels, &format!("{label} {status}"), usize::MAX);
+        }
+        let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
+        let named = filter.statuses.iter().zip(found).flat_map(|(status, members)| {
+            let range = format!("{label} {status} ");
+            members.into_iter().filter_map(move |member| member.strip_prefix(&range).map(str::to_owned))
+        });
+        named.filter(|name| keys::read_action(name).is_some_and(|(of, _)| of == *thread)).collect()
+    } else {
+        newest_of(store, thread, filter).await?
+    };
+    newest_first(store, filter, named).await
+}
+
+/// The actions of a thread with the wanted statuses, by what [`keys::action`] calls them.
+async fn newest_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter) -> Result<Vec<String>, Error> {
+    #[derive(serde::Deserialize)]
+    struct Meta {
+        status: String,
+        index: String,
+    }
+    let metas: Vec<Vec<u8>> = store.link.command(cmd("HVALS").arg(Drawer::ActionMeta.of(thread))).await?;
+    let metas = metas.iter().filter_map(|meta| json::read::<Meta>("an action", meta).ok());
+    let wanted =
+        |meta: &Meta| filter.statuses.is_empty() || filter.statuses.iter().any(|status| status.as_str() == meta.status);
+    Ok(metas.filter(wanted).map(|meta| meta.index).collect())
+}
+
+/// The newest of these actions.
+async fn newest_first(
+    store: &RedisStore,
+    filter: &ActionFilter,
+    mut named: Vec<String>,
+) -> Result<Vec<ActionRecord>, Error> {
+    named.sort_unstable_by(|a, b| b.cmp(a));
+    named.truncate(filter.limit);
+    let mut records = records_of(store, &named).await?;
+    // One may have moved between the two looks.
     records.retain(|record| wanted(filter, record));
-    records.sort_by(|a, b| (b.requested_at, &b.id).cmp(&(a.requested_at, &a.id)));
-    records.truncate(filter.limit);
     Ok(records)
 }
 
@@ -246,18 +336,28 @@ fn newest_with(pipeline: &mut redis::Pipeline, key: String, words: &str, limit: 
     pipeline.cmd("ZREVRANGEBYLEX").arg(key).arg(from).arg(to).arg("LIMIT").arg(0).arg(limit);
 }
 
-/// The records of actions by what [`keys::action`] calls them, in that order.
+/// The records of actions by what [`keys::action`] calls them, in that order. Those that cannot be read are left out.
 async fn records_of(store: &RedisStore, named: &[String]) -> Result<Vec<ActionRecord>, Error> {
+    let named: Vec<_> = named.iter().filter_map(|name| keys::read_action(name)).collect();
     if named.is_empty() {
         return Ok(Vec::new());
     }
     let mut pipeline = redis::pipe();
-    for name in named {
-        let (thread, id) = read_action(name)?;
-        pipeline.hget(Drawer::Actions.of(&thread), id.as_str());
+    for (thread, id) in &named {
+        pipeline.hget(Drawer::Actions.of(thread), id.as_str());
     }
-    let records: Vec<Option<String>> = store.link.pipeline(&pipeline).await?;
-    records.into_iter().flatten().map(|text| json::read("an action", &text)).collect()
+    let stored: Vec<Option<Vec<u8>>> = store.link.pipeline(&pipeline).await?;
+    let mut records = Vec::with_capacity(stored.len());
+    for ((thread, id), stored) in named.iter().zip(stored) {
+        match stored.map(|stored| json::read_record(&stored)) {
+            Some(Ok(record)) => records.push(record),
+            Some(Err(error)) => {
+                aside::note(store, thread, &Place::of_thread("action", thread, id), &why(&error)).await;
+            }
+            None => {}
+        }
+    }
+    Ok(records)
 }
 
 fn wanted(filter: &ActionFilter, record: &ActionRecord) -> bool {

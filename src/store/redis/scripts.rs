@@ -71,6 +71,10 @@ scripts! {
     drop_parked,
     /// Sets a register.
     set_register,
+    /// Takes something that cannot be read out of the way.
+    set_aside,
+    /// Puts it back.
+    put_back,
 }
 
 /// One call of a script.

@@ -1,15 +1,15 @@
 //! Actions: the compare-and-set that makes them move one way.
 
-use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::{
-    keys::{int, json, parse},
+    keys::{bytes, int, json, name},
     thread_row::ThreadRow,
 };
 use crate::{
     graph::{
         action::{ActionRecord, Label, Status},
-        store::{ActionChange, ActionFilter, Error},
+        store::{ActionChange, ActionFilter, Error, read_versioned},
     },
     ids::{ActionId, ApprovalId, ThreadId},
 };
@@ -100,38 +100,57 @@ fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), 
 }
 
 /// An action of a thread, still written out.
-pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) -> Result<Option<String>, Error> {
+pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) -> Result<Option<Vec<u8>>, Error> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
     const SQL: &str = "SELECT record FROM actions WHERE thread = ?1 AND action = ?2";
     let mut select = connection.prepare_cached(SQL)?;
-    Ok(select.query_row(params![row.id, id.as_str()], |row| row.get(0)).optional()?)
+    Ok(select.query_row(params![row.id, id.as_str()], |row| bytes(row, 0)).optional()?)
 }
 
 /// The action that a button's key names, still written out.
-pub(super) fn find_by_approval(connection: &Connection, approval: &ApprovalId) -> Result<Option<String>, Error> {
+pub(super) fn find_by_approval(connection: &Connection, approval: &ApprovalId) -> Result<Option<Vec<u8>>, Error> {
     let mut select = connection.prepare_cached("SELECT record FROM actions WHERE approval = ?1")?;
-    Ok(select.query_row([approval.as_str()], |row| row.get(0)).optional()?)
+    Ok(select.query_row([approval.as_str()], |row| bytes(row, 0)).optional()?)
 }
 
+/// An action of a list, still written out: where it is, and its record.
+pub(super) type StoredRecord = (String, Vec<u8>);
+
 /// Actions that pass a filter, newest first, still written out.
-pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec<String>, Error> {
-    let mut sql = "SELECT record FROM actions WHERE 1".to_owned();
+pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec<StoredRecord>, Error> {
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
     if let Some(thread) = &filter.thread {
         let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
-        sql += " AND thread = ?";
         values.push(Box::new(row.id));
     }
     if !filter.statuses.is_empty() {
-        sql += " AND status IN (SELECT value FROM json_each(?))";
         values.push(Box::new(json(&filter.statuses)));
     }
-    sql += " ORDER BY requested_at DESC, id DESC LIMIT ?";
     values.push(Box::new(i64::try_from(filter.limit).unwrap_or(i64::MAX)));
-    let mut select = connection.prepare_cached(&sql)?;
+    let mut select = connection.prepare_cached(&list_sql(filter))?;
     let values: Vec<&dyn ToSql> = values.iter().map(AsRef::as_ref).collect();
-    let rows = select.query_map(values.as_slice(), |row| row.get(0))?;
+    let rows = select.query_map(values.as_slice(), |row| Ok((place(row, 0)?, bytes(row, 2)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+const FROM_ACTIONS: &str = "SELECT (SELECT team || '/' || channel || '/' || root FROM threads WHERE id = thread), \
+                            action, record FROM actions";
+
+/// The statement for a filter: its values are the thread, the statuses and the limit, as far as there are.
+fn list_sql(filter: &ActionFilter) -> String {
+    let mut sql = FROM_ACTIONS.to_owned();
+    // Of those with other statuses, however many there are, nothing is read.
+    sql += if filter.thread.is_some() { " INDEXED BY actions_of_thread WHERE actions.thread = ?" } else { " WHERE 1" };
+    if !filter.statuses.is_empty() {
+        sql += " AND status IN (SELECT value FROM json_each(?))";
+    }
+    sql + " ORDER BY requested_at DESC, id DESC LIMIT ?"
+}
+
+/// Where an action is, from the name of its thread and its own.
+fn place(row: &Row<'_>, first: usize) -> rusqlite::Result<String> {
+    let thread: Option<String> = row.get(first).unwrap_or_default();
+    Ok(format!("{} {}", thread.unwrap_or_default(), name(row, first + 1)?))
 }
 
 /// Actions under any of the labels, newest first, each once, still written out.
@@ -142,13 +161,15 @@ pub(super) fn list_under(
     labels: &[String],
     statuses: &[Status],
     limit: usize,
-) -> Result<Vec<String>, Error> {
-    const BY_STATUS: &str = "SELECT a.requested_at, a.id, a.record FROM actions AS a INDEXED BY actions_by_status \
+) -> Result<Vec<StoredRecord>, Error> {
+    const BY_STATUS: &str = "SELECT a.requested_at, a.id, a.record, \
+                             (SELECT team || '/' || channel || '/' || root FROM threads WHERE id = a.thread), a.action FROM actions AS a INDEXED BY actions_by_status \
                              WHERE a.status IN (SELECT value FROM json_each(?2)) \
                              AND EXISTS (SELECT 1 FROM action_labels AS l \
                                          WHERE l.label = ?1 AND l.requested_at = a.requested_at AND l.action = a.id) \
                              ORDER BY a.requested_at DESC, a.id DESC LIMIT ?3";
-    const BY_LABEL: &str = "SELECT a.requested_at, a.id, a.record FROM action_labels AS l \
+    const BY_LABEL: &str = "SELECT a.requested_at, a.id, a.record, \
+                             (SELECT team || '/' || channel || '/' || root FROM threads WHERE id = a.thread), a.action FROM action_labels AS l \
                             CROSS JOIN actions AS a ON a.id = l.action \
                             WHERE l.label = ?1 AND a.status IN (SELECT value FROM json_each(?2)) \
                             ORDER BY l.requested_at DESC, l.action DESC LIMIT ?3";
@@ -157,10 +178,11 @@ pub(super) fn list_under(
     let statuses = json(&if statuses.is_empty() { Status::ALL.as_slice() } else { statuses });
     let most = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(sql)?;
-    let mut found: Vec<(i64, i64, String)> = Vec::new();
+    let mut found: Vec<(i64, i64, StoredRecord)> = Vec::new();
     for label in labels {
-        let rows =
-            select.query_map(params![label, statuses, most], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let rows = select.query_map(params![label, statuses, most], |row| {
+            Ok((row.get(0)?, row.get(1)?, (place(row, 3)?, bytes(row, 2)?)))
+        })?;
         for row in rows {
             found.push(row?);
         }
@@ -172,8 +194,20 @@ pub(super) fn list_under(
 }
 
 /// Reads a record that was written out.
-pub(super) fn read(record: &str) -> Result<ActionRecord, Error> {
-    parse(record, "an action")
+pub(super) fn read(record: &[u8]) -> Result<ActionRecord, Error> {
+    read_versioned("an action", record, ActionRecord::FORMAT)
+}
+
+/// Reads the records of a list, and tells of those that cannot be read.
+pub(super) fn read_list(records: Vec<StoredRecord>, mut unreadable: impl FnMut(String, Error)) -> Vec<ActionRecord> {
+    let read = |(place, record): StoredRecord| match read(&record) {
+        Ok(record) => Some(record),
+        Err(error) => {
+            unreadable(place, error);
+            None
+        }
+    };
+    records.into_iter().filter_map(read).collect()
 }
 
 fn read_status(word: &str) -> Result<Status, Error> {
@@ -192,5 +226,28 @@ mod tests {
             assert_eq!(read_status(status.as_str()).unwrap(), status);
         }
         assert!(read_status("decided").is_err());
+    }
+
+    #[test]
+    fn a_thread_with_many_old_actions_costs_no_more() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::store::sqlite::schema::migrate(&mut connection).unwrap().unwrap();
+        let insert = |n: i64, status: Status| {
+            const SQL: &str = "INSERT INTO actions (thread, action, approval, status, revision, requested_at, record) \
+                               VALUES (1, ?1, ?1, ?2, 1, ?3, '{}')";
+            connection.execute(SQL, params![format!("a{n}"), status.as_str(), n]).unwrap();
+        };
+        let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
+        let filter = ActionFilter { thread: Some(thread), statuses: vec![Status::Pending], limit: 20 };
+        let cost = || {
+            let mut select = connection.prepare(&list_sql(&filter)).unwrap();
+            let found = select.query_map(params![1, json(&filter.statuses), 20], |_| Ok(())).unwrap().count();
+            assert_eq!(found, 1);
+            select.get_status(rusqlite::StatementStatus::VmStep)
+        };
+        insert(0, Status::Pending);
+        let alone = cost();
+        (1..=500).for_each(|n| insert(n, Status::Rejected));
+        assert_eq!(cost(), alone, "steps of the machine that reads");
     }
 }

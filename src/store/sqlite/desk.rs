@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 
 use super::{
     dead_letters,
-    keys::{int, json, parse, uint},
+    keys::{bytes, int, json, name, parse, uint},
     mailbox,
     thread_row::ThreadRow,
 };
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A desk entry, still written out.
-pub(super) type StoredEntry = (u8, Seq, u32, String);
+pub(super) type StoredEntry = (u8, Seq, u32, Vec<u8>);
 
 /// Puts an entry on the desk, once.
 pub(super) fn ingest(
@@ -57,7 +57,7 @@ pub(super) fn claim(
         "SELECT partition, seq, attempts, entry FROM desk WHERE claimed_until <= ?1 ORDER BY seq LIMIT ?2";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(SQL)?;
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, uint(row.get(1)?), row.get(2)?, row.get(3)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, uint(row.get(1)?), row.get(2)?, bytes(row, 3)?));
     let rows = select.query_map([clock.0, limit], read)?;
     let claimed: Vec<StoredEntry> = rows.collect::<Result<_, _>>()?;
     const CLAIM: &str = "UPDATE desk SET claimed_until = ?2, attempts = attempts + 1 WHERE seq = ?1";
@@ -68,15 +68,17 @@ pub(super) fn claim(
     Ok(claimed)
 }
 
-/// Reads entries that were written out.
-pub(super) fn read(entries: Vec<StoredEntry>) -> Result<Vec<DeskEntry>, Error> {
-    let read = |(number, seq, attempts, entry): StoredEntry| {
-        let partition = Partition::all().find(|partition| partition.number() == number);
-        let partition =
-            partition.ok_or_else(|| Error::Corrupt { what: format!("a desk entry of partition {number}") })?;
-        Ok(DeskEntry { partition, seq, attempts, entry: parse(&entry, "a desk entry")? })
-    };
-    entries.into_iter().map(read).collect()
+/// Reads entries that were written out, and tells of those that cannot be read.
+pub(super) fn read(entries: Vec<StoredEntry>, mut unreadable: impl FnMut(Partition, Seq, Error)) -> Vec<DeskEntry> {
+    let mut read = Vec::with_capacity(entries.len());
+    for (number, seq, attempts, entry) in entries {
+        let Some(partition) = Partition::all().find(|partition| partition.number() == number) else { continue };
+        match parse(&entry, "a desk entry") {
+            Ok(entry) => read.push(DeskEntry { partition, seq, attempts, entry }),
+            Err(error) => unreadable(partition, seq, error),
+        }
+    }
+    read
 }
 
 /// Takes an entry away.
@@ -126,13 +128,15 @@ pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[Tim
 
 /// Puts what is due on the desk, in the order of time.
 pub(super) fn fire_timers(connection: &Connection, now: Timestamp) -> Result<usize, Error> {
-    const SQL: &str = "SELECT thread, entry FROM timers WHERE due <= ?1 ORDER BY due, thread, key";
+    const SQL: &str = "SELECT thread, key FROM timers WHERE due <= ?1 ORDER BY due, thread, key";
+    const PUT: &str = "INSERT INTO desk (partition, claimed_until, entry) \
+                       SELECT ?1, 0, entry FROM timers WHERE thread = ?2 AND key = ?3";
     let mut select = connection.prepare_cached(SQL)?;
     let due: Vec<(i64, String)> =
-        select.query_map([now.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
-    for (thread, entry) in &due {
-        let partition = ThreadRow::get(connection, *thread)?.thread.partition();
-        put(connection, partition, entry, Timestamp(0))?;
+        select.query_map([now.0], |row| Ok((row.get(0)?, name(row, 1)?)))?.collect::<Result<_, _>>()?;
+    for (thread, key) in &due {
+        let Some(row) = ThreadRow::try_get(connection, *thread)? else { continue }; // of a thread that is gone
+        connection.prepare_cached(PUT)?.execute(params![row.thread.partition().number(), thread, key])?;
     }
     if !due.is_empty() {
         connection.prepare_cached("DELETE FROM timers WHERE due <= ?1")?.execute([now.0])?;

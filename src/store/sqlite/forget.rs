@@ -3,6 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{
+    aside,
     dead_letters,
     keys::{int, json, key},
     thread_row::ThreadRow,
@@ -32,7 +33,14 @@ pub(super) fn finished(
     let mut select = connection.prepare_cached(&sql)?;
     let ids = select.query_map(params![before.0, clock.0, json(&UNFINISHED), limit], |row| row.get(0))?;
     let ids: Vec<i64> = ids.collect::<Result<_, _>>()?;
-    ids.into_iter().map(|id| Ok(ThreadRow::get(connection, id)?.thread)).collect()
+    let mut finished = Vec::new();
+    for id in ids {
+        let row = ThreadRow::get(connection, id)?;
+        if !aside::any_of(connection, &row)? {
+            finished.push(row.thread);
+        }
+    }
+    Ok(finished)
 }
 
 /// [`crate::graph::store::Store::forget`].
@@ -43,6 +51,9 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
     let still = params![forget.before.0, clock.0, json(&UNFINISHED), row.id];
     if row.version != forget.version || !select.query_row(still, |row| row.get::<_, bool>(0))? {
         return Ok(false);
+    }
+    if aside::any_of(connection, &row)? {
+        return Ok(false); // it waits for a program that can read it
     }
     connection.prepare_cached("DELETE FROM steps WHERE id BETWEEN ?1 AND ?2")?.execute(row.keys())?;
     dead_letters::forget(connection, &forget.thread)?;

@@ -3,10 +3,10 @@
 //! A table of things that have a position in a thread has one integer key: the thread above, the position below. So
 //! everything of a thread lies side by side, in order, and needs no second index.
 
-use rusqlite::types::Type;
+use rusqlite::{Row, types::Type};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::graph::store::Error;
+use crate::{graph::store::Error, store::aside};
 
 /// How many bits the position has.
 const BITS: u32 = 32;
@@ -42,8 +42,18 @@ pub(super) fn json<T: Serialize>(value: &T) -> String {
 }
 
 /// A stored value; `what` says where it was, if it cannot be read.
-pub(super) fn parse<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|error| Error::Corrupt { what: format!("{what}: {error}") })
+pub(super) fn parse<T: DeserializeOwned>(stored: &(impl AsRef<[u8]> + ?Sized), what: &str) -> Result<T, Error> {
+    aside::parse(what, stored.as_ref())
+}
+
+/// The bytes of a text column, whether they are text or not.
+pub(super) fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
+    Ok(row.get_ref(column)?.as_bytes()?.to_vec())
+}
+
+/// A name in a text column. One that is no text names nothing that exists.
+pub(super) fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
+    Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
 }
 
 impl From<rusqlite::Error> for Error {

@@ -5,23 +5,16 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::{lists, lists::StoredSaved, mailbox, thread_row::ThreadRow};
 use crate::{
     clock::Timestamp,
-    graph::store::{Acquired, Error, Lease, Seq, Then},
+    graph::store::{Error, Lease, Then},
     ids::{ThreadId, WorkerId},
 };
 
 /// A leased thread, its contents still written out.
 #[derive(Debug)]
 pub(super) struct StoredAcquired {
-    lease: Lease,
-    saved: StoredSaved,
-    letters: Vec<(Seq, String)>,
-}
-
-impl StoredAcquired {
-    /// Reads the contents.
-    pub(super) fn read(self) -> Result<Acquired, Error> {
-        Ok(Acquired { lease: self.lease, saved: self.saved.read()?, letters: mailbox::read(self.letters)? })
-    }
+    pub(super) lease: Lease,
+    pub(super) saved: StoredSaved,
+    pub(super) letters: Vec<mailbox::StoredLetter>,
 }
 
 /// Leases the thread that has been ready longest, or `only` that one. `now` is what the caller takes for the present,

@@ -4,12 +4,12 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::Value;
 
 use super::{
-    keys::{key, parse, seq, uint},
+    keys::{bytes, key, name, parse, seq, uint},
     thread_row::ThreadRow,
 };
 use crate::{
     clock::Timestamp,
-    graph::store::{Backlog, Error, Saved, StepRecord, ThreadSummary, Version},
+    graph::store::{Backlog, Error, Saved, StepRecord, ThreadSummary, Version, read_versioned},
     ids::{ChannelId, MessageTs, TeamId, ThreadId},
 };
 
@@ -17,17 +17,22 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct StoredSaved {
     version: Version,
-    snapshot: Option<String>,
-    deltas: Vec<String>,
+    snapshot: Option<Vec<u8>>,
+    deltas: Vec<Vec<u8>>,
 }
 
 impl StoredSaved {
-    /// Reads the contents.
-    pub(super) fn read(self) -> Result<Saved, Error> {
-        Ok(Saved {
-            version: self.version,
-            snapshot: self.snapshot.map(|snapshot| parse(&snapshot, "a snapshot")).transpose()?,
-            deltas: self.deltas.iter().map(|delta| parse(delta, "a step")).collect::<Result<_, _>>()?,
+    /// Reads the contents. What cannot be read is told, and is no checkpoint to whoever wants to restore it.
+    pub(super) fn read(self, unreadable: impl FnOnce(Error)) -> Saved {
+        let Self { version, snapshot, deltas } = self;
+        let read = || -> Result<Saved, Error> {
+            let snapshot = snapshot.map(|snapshot| parse(&snapshot, "a snapshot")).transpose()?;
+            let deltas = deltas.iter().map(|delta| parse(delta, "a step")).collect::<Result<_, _>>()?;
+            Ok(Saved { version, snapshot, deltas })
+        };
+        read().unwrap_or_else(|error| {
+            unreadable(error);
+            Saved { version, snapshot: Some(Value::from("unreadable")), deltas: Vec::new() }
         })
     }
 }
@@ -36,13 +41,13 @@ impl StoredSaved {
 pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSaved, Error> {
     let snapshot = connection
         .prepare_cached("SELECT version, snapshot FROM snapshots WHERE thread = ?1")?
-        .query_row([row.id], |row| Ok((uint(row.get(0)?), row.get(1)?)))
+        .query_row([row.id], |row| Ok((uint(row.get(0)?), bytes(row, 1)?)))
         .optional()?;
     let (whole, snapshot) = snapshot.map_or((0, None), |(version, snapshot)| (version, Some(snapshot)));
     let mut deltas = Vec::new();
     if row.version > whole {
         let mut select = connection.prepare_cached("SELECT delta FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id")?;
-        let rows = select.query_map([key(row.id, whole), key(row.id, row.version)], |row| row.get(0))?;
+        let rows = select.query_map([key(row.id, whole), key(row.id, row.version)], |row| bytes(row, 0))?;
         deltas = rows.collect::<Result<_, _>>()?;
     }
     Ok(StoredSaved { version: row.version, snapshot, deltas })
@@ -55,7 +60,7 @@ pub(super) fn load(connection: &Connection, thread: &ThreadId) -> Result<Option<
 }
 
 /// A step, its difference and the rest still written out.
-pub(super) type StoredStep = (Version, String, String);
+pub(super) type StoredStep = (Version, Vec<u8>, Vec<u8>);
 
 /// Steps after a version.
 pub(super) fn steps(
@@ -68,18 +73,28 @@ pub(super) fn steps(
     const SQL: &str = "SELECT id, delta, record FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(SQL)?;
-    let read = |row: &rusqlite::Row<'_>| Ok((seq(row.get(0)?), row.get(1)?, row.get(2)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((seq(row.get(0)?), bytes(row, 1)?, bytes(row, 2)?));
     let rows = select.query_map(params![key(row.id, after), row.keys()[1], limit], read)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Reads steps that were written out.
-pub(super) fn read_steps(steps: Vec<StoredStep>) -> Result<Vec<(Version, StepRecord)>, Error> {
-    let read = |(version, delta, record): StoredStep| {
-        let delta: Value = parse(&delta, "a step")?;
-        Ok((version, StepRecord { delta, ..parse(&record, "a step")? }))
+/// Reads steps that were written out, and tells of those that cannot be read.
+pub(super) fn read_steps(
+    steps: Vec<StoredStep>,
+    mut unreadable: impl FnMut(Version, Error),
+) -> Vec<(Version, StepRecord)> {
+    let read = |delta: &[u8], record: &[u8]| -> Result<StepRecord, Error> {
+        let delta: Value = parse(delta, "a step")?;
+        Ok(StepRecord { delta, ..read_versioned("a step", record, StepRecord::FORMAT)? })
     };
-    steps.into_iter().map(read).collect()
+    let read = |(version, delta, record): StoredStep| match read(&delta, &record) {
+        Ok(step) => Some((version, step)),
+        Err(error) => {
+            unreadable(version, error);
+            None
+        }
+    };
+    steps.into_iter().filter_map(read).collect()
 }
 
 /// How much waits to be done.
@@ -101,7 +116,7 @@ pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(SQL)?;
     let rows = select.query_map([clock.0, limit], |row| {
-        let text = |column| row.get::<_, String>(column);
+        let text = |column| name(row, column);
         let thread =
             ThreadId { team: TeamId::new(text(0)?), channel: ChannelId::new(text(1)?), root: MessageTs::new(text(2)?) };
         let (version, updated_at) = (uint(row.get(3)?), Timestamp(row.get(4)?));

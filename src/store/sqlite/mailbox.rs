@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{
-    keys::{key, parse, seq},
+    keys::{bytes, key, parse, seq},
     thread_row::ThreadRow,
 };
 use crate::{
@@ -21,6 +21,9 @@ pub(super) struct MailDelivery {
     pub(super) dedup: Vec<DedupKey>,
     pub(super) at: Timestamp,
 }
+
+/// A letter, still written out.
+pub(super) type StoredLetter = (Seq, Vec<u8>);
 
 /// Stores a delivery once and wakes its thread.
 pub(super) fn ingest(connection: &Connection, delivery: &MailDelivery, now: Timestamp) -> Result<Ingested, Error> {
@@ -64,16 +67,23 @@ pub(super) fn is_empty(connection: &Connection, row: &ThreadRow) -> Result<bool,
 }
 
 /// The letters after a position, still written out.
-pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<(Seq, String)>, Error> {
+pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<StoredLetter>, Error> {
     const SQL: &str = "SELECT id, mail FROM mailbox WHERE id > ?1 AND id <= ?2 ORDER BY id";
     let mut select = connection.prepare_cached(SQL)?;
-    let rows = select.query_map([key(row.id, after), row.keys()[1]], |row| Ok((seq(row.get(0)?), row.get(1)?)))?;
+    let rows = select.query_map([key(row.id, after), row.keys()[1]], |row| Ok((seq(row.get(0)?), bytes(row, 1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Reads letters that were written out.
-pub(super) fn read(letters: Vec<(Seq, String)>) -> Result<Vec<Letter>, Error> {
-    letters.into_iter().map(|(seq, mail)| Ok(Letter { seq, mail: parse(&mail, "a letter")? })).collect()
+/// Reads letters that were written out, and tells of those that cannot be read.
+pub(super) fn read(letters: Vec<StoredLetter>, mut unreadable: impl FnMut(Seq, Error)) -> Vec<Letter> {
+    let read = |(seq, mail): StoredLetter| match parse(&mail, "a letter") {
+        Ok(mail) => Some(Letter { seq, mail }),
+        Err(error) => {
+            unreadable(seq, error);
+            None
+        }
+    };
+    letters.into_iter().filter_map(read).collect()
 }
 
 /// Remembers keys; `false`, and nothing is remembered, if one of them was known.

@@ -5,7 +5,9 @@
 //! their own ([`readers`]) and wait for no writer.
 //!
 //! The file is in WAL mode and may be read by any tool while the bot runs. Writing it is for one process only: the store
-//! holds a lock on `<path>.lock` for as long as it lives, and a second one is told so. A trace opens it to read only.
+//! holds a lock on `<path>.lock` and on the file itself for as long as it lives, and a second one is told so, whatever
+//! name it uses. A trace opens it to read only. Its files are for their owner alone, and are watched while it is open
+//! ([`files`]): what would not be found by the next start is not answered.
 //!
 //! Nothing in here knows Slack or a graph: values are stored as the JSON they serialise to, beside the few columns that
 //! are searched. `(thread, position)` is one integer key, see [`keys`]. Start reading in `operations.rs`, which lists the
@@ -16,12 +18,14 @@
 
 use std::sync::Arc;
 
-use crate::clock::Clock;
+use crate::{clock::Clock, store::aside::Found};
 
 mod actions;
+mod aside;
 mod changes;
 mod dead_letters;
 mod desk;
+mod files;
 mod forget;
 mod keys;
 mod leases;
@@ -54,6 +58,8 @@ pub struct SqliteStore {
     readers: readers::Readers,
     clock: Arc<dyn Clock>,
     name: String,
-    /// Held, never read; none if the store is only read. Last, so that it is given up after the connections are closed.
-    _lock: Option<std::fs::File>,
+    /// What this process could not read.
+    found: Arc<Found>,
+    /// Held, never read; none if the store is only read. Last, so that they are given up after the connections are closed.
+    _locks: Option<[std::fs::File; 2]>,
 }

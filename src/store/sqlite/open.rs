@@ -4,6 +4,7 @@ use std::{
     cmp::Ordering,
     fs::{File, TryLockError},
     io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -11,7 +12,13 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{SqliteStore, readers::Readers, schema, writer::Writer};
+use super::{
+    SqliteStore,
+    files::{self, Files, beside},
+    readers::Readers,
+    schema,
+    writer::Writer,
+};
 use crate::clock::Clock;
 
 /// How long a connection waits for a tool that holds the file.
@@ -30,6 +37,14 @@ pub enum OpenError {
         path: PathBuf,
         /// The file that is locked.
         lock: PathBuf,
+    },
+    /// It has several names in the file system.
+    #[error("{} has {names} names (hard links). SQLite keeps its log under the name of the file, so under another name the newest changes would be missed: remove the other names", path.display())]
+    Linked {
+        /// The store.
+        path: PathBuf,
+        /// How many names it has.
+        names: u64,
     },
     /// It is to be read, and there is none.
     #[error("there is no store at {}; the setting store.path says where it is kept", path.display())]
@@ -84,9 +99,12 @@ impl SqliteStore {
     ///
     /// [`OpenError`] says what a person can do about it.
     pub fn open(path: impl AsRef<Path>, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let path = path.as_ref();
-        let lock = lock(path)?;
+        let called = path.as_ref();
+        let failed = |source| OpenError::Io { path: called.to_owned(), source };
+        let lock = lock(called)?;
+        let path = &*files::one_name(called).map_err(failed)?;
         let refused = |source| OpenError::Sqlite { path: path.to_owned(), source };
+        let held = hold(path, called)?;
 
         let mut connection = Connection::open(path).map_err(refused)?;
         set_up_writer(&connection).map_err(refused)?;
@@ -96,7 +114,11 @@ impl SqliteStore {
             known: schema::known(),
         })?;
         let reading = [reader(path, READS).map_err(refused)?, reader(path, READS).map_err(refused)?];
-        Self::start(path, connection, reading, clock, Some(lock))
+        for ending in ["-wal", "-shm"] {
+            files::make_private(&beside(path, ending)).map_err(failed)?;
+        }
+        let files = Files::of(called, path).map_err(failed)?;
+        Self::start(path, connection, reading, clock, Some((files, [lock, held])))
     }
 
     /// Opens the store in the file at `path` to be read, also while another process has it. Makes no store, and every
@@ -129,42 +151,59 @@ impl SqliteStore {
         writing: Connection,
         reading: [Connection; 2],
         clock: Arc<dyn Clock>,
-        lock: Option<File>,
+        own: Option<(Files, [File; 2])>,
     ) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Io { path: path.to_owned(), source };
         let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let (files, locks) = own.unzip();
         Ok(Self {
-            writer: Writer::start(writing).map_err(failed)?,
+            writer: Writer::start(writing, files).map_err(failed)?,
             readers: Readers::start(reading).map_err(failed)?,
             clock,
             name: format!("SQLite {} ({file})", rusqlite::version()),
-            _lock: lock,
+            found: Arc::default(),
+            _locks: locks,
         })
     }
 }
 
 /// Takes the lock that keeps a second process out of the store at `path`, until the file is dropped. The system gives it
-/// up when this process ends, however it ends.
+/// up when this process ends, however it ends. Links that lead to the same file lead to the same lock.
 ///
 /// # Errors
 ///
 /// [`OpenError::InUse`] if another process has the store, [`OpenError::Io`] if there can be no lock.
 pub fn lock(path: &Path) -> Result<File, OpenError> {
     let name = lock_of(path);
-    let failed = |source| OpenError::Io { path: name.clone(), source };
-    let file = File::options().create(true).truncate(false).write(true).open(&name).map_err(failed)?;
+    let file = files::open_private(&name).map_err(|source| OpenError::Io { path: name.clone(), source })?;
+    take(file, path, &name)
+}
+
+/// Holds the database file itself, by what it is and not by its name, so that no second process has it through a mount
+/// or another name. This lock (`flock`) and those of SQLite (`fcntl`) do not know of each other on a local disk.
+///
+/// Closing any handle of the file gives up SQLite's own locks in this process, so this one is opened after [`lock`], by
+/// the only store of the process on this file, and closed after its connections.
+fn hold(path: &Path, called: &Path) -> Result<File, OpenError> {
+    let file = files::open_private(path).map_err(|source| OpenError::Io { path: path.to_owned(), source })?;
+    let names = file.metadata().map_err(|source| OpenError::Io { path: path.to_owned(), source })?.nlink();
+    if names > 1 {
+        return Err(OpenError::Linked { path: called.to_owned(), names });
+    }
+    take(file, called, path)
+}
+
+fn take(file: File, path: &Path, name: &Path) -> Result<File, OpenError> {
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned(), lock: name.clone() }),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.to_owned(), lock: name.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(OpenError::Io { path: name.to_owned(), source }),
     }
 }
 
 /// The file whose lock is that of the store at `path`.
 pub fn lock_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    PathBuf::from(name)
+    beside(&files::one_name(path).unwrap_or_else(|_| path.to_owned()), ".lock")
 }
 
 /// `synchronous=FULL`: in WAL mode only this syncs before a commit is answered.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    SqliteStore, actions,
+    SqliteStore, actions, aside,
     changes::{self, StoredChanges},
     dead_letters, desk, forget,
     keys::json,
@@ -23,11 +23,64 @@ use crate::{
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry,
             Destination, Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq,
-            StepRecord, Store, Then, ThreadSummary, Version,
+            StepRecord, Store, Then, ThreadSummary, Unreadable, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+    store::aside::{Place, why},
 };
+
+impl SqliteStore {
+    /// Reads letters; those that cannot be read are set aside.
+    async fn read_letters(&self, thread: &ThreadId, letters: Vec<mailbox::StoredLetter>) -> Result<Vec<Letter>, Error> {
+        let mut unreadable = Vec::new();
+        let letters =
+            mailbox::read(letters, |seq, error| unreadable.push((Place::Letter(thread.clone(), seq), why(&error))));
+        self.set_aside(unreadable).await?;
+        Ok(letters)
+    }
+
+    async fn read_saved(&self, thread: &ThreadId, saved: lists::StoredSaved) -> Saved {
+        let mut unreadable = Vec::new();
+        let saved = saved.read(|error| {
+            unreadable.push((Place::of_thread("checkpoint", thread, "as it is saved"), why(&error)));
+        });
+        self.note(unreadable).await;
+        saved
+    }
+
+    async fn read_actions(&self, records: Vec<actions::StoredRecord>) -> Vec<ActionRecord> {
+        let mut unreadable = Vec::new();
+        let records = actions::read_list(records, |place, error| {
+            unreadable.push((Place::Other("action", place), why(&error)));
+        });
+        self.note(unreadable).await;
+        records
+    }
+
+    /// Keeps what cannot be read, out of the way of everything else.
+    async fn set_aside(&self, unreadable: Vec<(Place, String)>) -> Result<(), Error> {
+        if unreadable.is_empty() {
+            return Ok(());
+        }
+        for (place, why) in &unreadable {
+            self.found.note(place, why);
+        }
+        let clock = self.clock.now();
+        let set = move |connection: &rusqlite::Connection| {
+            unreadable.iter().try_for_each(|(place, why)| aside::set(connection, place, why, clock))
+        };
+        self.writer.run(set).await
+    }
+
+    /// Notes what cannot be read and stays where it is. Nobody waits for that, and a store that is only read notes nothing.
+    async fn note(&self, mut unreadable: Vec<(Place, String)>) {
+        unreadable.retain(|(place, why)| self.found.note(place, why));
+        if let Err(error) = self.set_aside(unreadable).await {
+            tracing::debug!(%error, "What could not be read is not noted");
+        }
+    }
+}
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -60,7 +113,10 @@ impl Store for SqliteStore {
             .writer
             .run(move |connection| leases::acquire(connection, &worker, clock + ttl, now, clock, only.as_ref()))
             .await?;
-        acquired.map(leases::StoredAcquired::read).transpose()
+        let Some(leases::StoredAcquired { lease, saved, letters }) = acquired else { return Ok(None) };
+        let saved = self.read_saved(&lease.thread, saved).await;
+        let letters = self.read_letters(&lease.thread, letters).await?;
+        Ok(Some(Acquired { lease, saved, letters }))
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
@@ -69,12 +125,12 @@ impl Store for SqliteStore {
     }
 
     async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
-        let lease = lease.clone();
+        let (lease, thread) = (lease.clone(), lease.thread.clone());
         let letters = self.readers.run(move |connection| {
             let row = leases::held(connection, &lease)?;
             mailbox::letters(connection, &row, after)
         });
-        mailbox::read(letters.await?)
+        self.read_letters(&thread, letters.await?).await
     }
 
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
@@ -83,7 +139,7 @@ impl Store for SqliteStore {
             Some(row) => mailbox::letters(connection, &row, 0),
             None => Ok(Vec::new()),
         });
-        mailbox::read(letters.await?)
+        Ok(mailbox::read(letters.await?, |_, _| ())) // whoever leases the thread tells of them
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {
@@ -100,7 +156,12 @@ impl Store for SqliteStore {
     async fn claim_desk(&self, _worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
         let clock = self.clock.now();
         let claimed = self.writer.run(move |connection| desk::claim(connection, clock + ttl, clock, limit));
-        desk::read(claimed.await?)
+        let mut unreadable = Vec::new();
+        let entries = desk::read(claimed.await?, |partition, seq, error| {
+            unreadable.push((Place::Desk(partition, seq), why(&error)));
+        });
+        self.set_aside(unreadable).await?;
+        Ok(entries)
     }
 
     async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
@@ -130,7 +191,16 @@ impl Store for SqliteStore {
             .writer
             .run(move |connection| outbox::claim(connection, clock + ttl, now, clock, limit, only.as_ref()))
             .await?;
-        claimed.into_iter().map(outbox::StoredClaimed::read).collect()
+        let (mut messages, mut unreadable) = (Vec::new(), Vec::new());
+        for claimed in claimed {
+            let place = Place::Message(claimed.thread.clone(), claimed.seq);
+            match claimed.read() {
+                Ok(message) => messages.push(message),
+                Err(error) => unreadable.push((place, why(&error))),
+            }
+        }
+        self.set_aside(unreadable).await?;
+        Ok(messages)
     }
 
     async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
@@ -160,7 +230,8 @@ impl Store for SqliteStore {
 
     async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
         while self.writer.run(move |connection| sweep::some(connection, now)).await? {}
-        Ok(())
+        let (found, clock) = (self.found.clone(), self.clock.now());
+        self.writer.run(move |connection| aside::put_back(connection, &found, clock)).await
     }
 
     async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
@@ -188,7 +259,7 @@ impl Store for SqliteStore {
     async fn actions(&self, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
         let filter = filter.clone();
         let records = self.readers.run(move |connection| actions::list(connection, &filter)).await?;
-        records.iter().map(|record| actions::read(record)).collect()
+        Ok(self.read_actions(records).await)
     }
 
     async fn actions_under(
@@ -200,15 +271,17 @@ impl Store for SqliteStore {
         let (words, wanted): (Vec<_>, Vec<_>) = (labels.iter().map(Label::to_string).collect(), statuses.to_vec());
         let found = move |connection: &rusqlite::Connection| actions::list_under(connection, &words, &wanted, limit);
         let records = self.readers.run(found).await?;
-        let mut records: Vec<_> = records.iter().map(|record| actions::read(record)).collect::<Result<_, _>>()?;
+        let mut records = self.read_actions(records).await;
         records.retain(|record| record.is_under(labels));
         Ok(records)
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Option<Saved>, Error> {
-        let thread = thread.clone();
-        let saved = self.readers.run(move |connection| lists::load(connection, &thread)).await?;
-        saved.map(lists::StoredSaved::read).transpose()
+        let of = thread.clone();
+        match self.readers.run(move |connection| lists::load(connection, &of)).await? {
+            Some(saved) => Ok(Some(self.read_saved(thread, saved).await)),
+            None => Ok(None),
+        }
     }
 
     async fn steps(
@@ -217,13 +290,25 @@ impl Store for SqliteStore {
         after: Version,
         limit: usize,
     ) -> Result<Vec<(Version, StepRecord)>, Error> {
-        let thread = thread.clone();
-        lists::read_steps(self.readers.run(move |connection| lists::steps(connection, &thread, after, limit)).await?)
+        let of = thread.clone();
+        let steps = self.readers.run(move |connection| lists::steps(connection, &of, after, limit)).await?;
+        let mut unreadable = Vec::new();
+        let steps = lists::read_steps(steps, |version, error| {
+            unreadable.push((Place::of_thread("step", thread, version), why(&error)));
+        });
+        self.note(unreadable).await;
+        Ok(steps)
     }
 
     async fn audit(&self, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
-        let thread = thread.clone();
-        record::read(self.readers.run(move |connection| record::entries(connection, &thread)).await?)
+        let of = thread.clone();
+        let entries = self.readers.run(move |connection| record::entries(connection, &of)).await?;
+        let mut unreadable = Vec::new();
+        let record = record::read(entries, |seq, error| {
+            unreadable.push((Place::of_thread("record", thread, seq), why(&error)));
+        });
+        self.note(unreadable).await;
+        Ok(record)
     }
 
     async fn posted(&self, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {
@@ -271,6 +356,24 @@ impl Store for SqliteStore {
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
         let (key, value) = (key.to_owned(), json(value));
         self.writer.run(move |connection| registers::set(connection, &key, expected, &value)).await
+    }
+
+    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
+        self.set_aside(vec![(Place::Desk(partition, seq), why.to_owned())]).await
+    }
+
+    async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {
+        self.readers.run(move |connection| aside::list(connection, limit)).await
+    }
+
+    async fn probe(&self) -> Result<(), Error> {
+        let clock = self.clock.now();
+        let write = move |connection: &rusqlite::Connection| {
+            const SQL: &str = "INSERT OR REPLACE INTO probe (id, at) VALUES (1, ?1)";
+            connection.prepare_cached(SQL)?.execute([clock.0])?;
+            Ok(())
+        };
+        self.writer.run(write).await
     }
 
     async fn durability(&self) -> Result<Durability, Error> {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     dead_letters,
-    keys::{int, json, key, parse, seq},
+    keys::{bytes, int, json, key, parse, seq},
     thread_row::ThreadRow,
 };
 use crate::{
@@ -18,13 +18,13 @@ use crate::{
 
 /// A message, its body written out.
 #[derive(Debug)]
-pub(super) struct StoredOutgoing {
+pub(super) struct StoredOutgoing<B = String> {
     slot: Option<Slot>,
     nonce: Nonce,
     progress: bool,
     removes: bool,
     not_before: Timestamp,
-    body: String,
+    body: B,
 }
 
 impl From<&Outgoing> for StoredOutgoing {
@@ -57,11 +57,11 @@ impl From<&Claimed> for Claim {
 /// A claimed message, its body still written out.
 #[derive(Debug)]
 pub(super) struct StoredClaimed {
-    thread: ThreadId,
-    seq: Seq,
+    pub(super) thread: ThreadId,
+    pub(super) seq: Seq,
     attempts: u32,
     posted: Option<Posted>,
-    outgoing: StoredOutgoing,
+    outgoing: StoredOutgoing<Vec<u8>>,
 }
 
 impl StoredClaimed {
@@ -194,7 +194,7 @@ fn claim_next(connection: &Connection, row: ThreadRow, until: Timestamp) -> Resu
             progress: row.get(3)?,
             removes: row.get(4)?,
             not_before: Timestamp(row.get(5)?),
-            body: row.get(6)?,
+            body: bytes(row, 6)?,
         };
         Ok((row.get(0)?, outgoing))
     })?;
@@ -288,7 +288,7 @@ pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Resul
 }
 
 /// Notes when the thread speaks next.
-fn schedule(connection: &Connection, row: &mut ThreadRow) -> Result<(), Error> {
+pub(super) fn schedule(connection: &Connection, row: &mut ThreadRow) -> Result<(), Error> {
     row.send_at = next(connection, row)?.map(|(_, not_before)| not_before);
     Ok(())
 }

@@ -3,10 +3,11 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
-    keys::{json, key, parse, seq},
+    keys::{bytes, json, key, name, parse, seq},
     thread_row::ThreadRow,
 };
 use crate::{
+    clock::Timestamp,
     graph::store::{AuditDraft, AuditEntry, Error},
     ids::ThreadId,
 };
@@ -32,15 +33,28 @@ pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[AuditDr
     Ok(())
 }
 
+/// An entry of the record, still written out: its position, its hash and itself.
+pub(super) type StoredEntry = (u64, String, Vec<u8>);
+
 /// The record of a thread, still written out.
-pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<String>, Error> {
+pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<StoredEntry>, Error> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
-    let mut select = connection.prepare_cached("SELECT entry FROM audit WHERE id BETWEEN ?1 AND ?2 ORDER BY id")?;
-    let rows = select.query_map(row.keys(), |row| row.get(0))?;
+    const SQL: &str = "SELECT id, hash, entry FROM audit WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+    let mut select = connection.prepare_cached(SQL)?;
+    let rows = select.query_map(row.keys(), |row| Ok((seq(row.get(0)?), name(row, 1)?, bytes(row, 2)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Reads entries that were written out.
-pub(super) fn read(entries: Vec<String>) -> Result<Vec<AuditEntry>, Error> {
-    entries.iter().map(|entry| parse(entry, "an entry of the record")).collect()
+/// Reads entries that were written out, and tells of those that cannot be read: their places are kept.
+pub(super) fn read(entries: Vec<StoredEntry>, mut unreadable: impl FnMut(u64, Error)) -> Vec<AuditEntry> {
+    let mut record: Vec<AuditEntry> = Vec::with_capacity(entries.len());
+    for (seq, hash, entry) in entries {
+        let entry = parse(&entry, "an entry of the record").unwrap_or_else(|error| {
+            unreadable(seq, error);
+            let (previous, at) = record.last().map_or(("", Timestamp(0)), |last| (&last.hash, last.event.at));
+            AuditEntry::unreadable(seq, previous, hash, at)
+        });
+        record.push(entry);
+    }
+    record
 }

@@ -6,8 +6,16 @@
 use rusqlite::Connection;
 
 /// Every migration, oldest first.
-const MIGRATIONS: &[&str] =
-    &[FIRST, BYTES_FOR_A_TIME, REGISTERS, LABELS_OF_ACTIONS, FILES_OF_THREADS, WHAT_IS_SHOWN, DEAD_LETTERS];
+const MIGRATIONS: &[&str] = &[
+    FIRST,
+    BYTES_FOR_A_TIME,
+    REGISTERS,
+    LABELS_OF_ACTIONS,
+    FILES_OF_THREADS,
+    WHAT_IS_SHOWN,
+    DEAD_LETTERS,
+    SET_ASIDE,
+];
 
 /// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
 /// `mailbox`, `steps`, `outbox` and `audit` is the thread and a position in it, see [`super::keys`].
@@ -181,6 +189,20 @@ CREATE TABLE dead_letters (
     entry     TEXT NOT NULL
 ) STRICT;
 CREATE INDEX dead_letters_of_thread ON dead_letters (thread) WHERE thread IS NOT NULL;
+";
+
+/// What could not be read: `content` is what was set aside, with the other columns of its row, NULL if it stays where it
+/// is. A probe is written to learn whether writing works. Actions of a thread are found by their status.
+const SET_ASIDE: &str = "
+CREATE TABLE set_aside (
+    place   TEXT PRIMARY KEY,
+    at      INTEGER NOT NULL,
+    why     TEXT NOT NULL,
+    columns TEXT,
+    content BLOB
+) STRICT;
+CREATE TABLE probe (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
 ";
 
 /// The newest schema that this program knows.

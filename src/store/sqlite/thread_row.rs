@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::keys::{int, key, last, uint};
+use super::keys::{int, key, last, name, uint};
 use crate::{
     clock::Timestamp,
     graph::store::{Error, Lease, Seq, Version},
@@ -47,6 +47,11 @@ impl ThreadRow {
     /// The row with this id, which exists.
     pub(super) fn get(connection: &Connection, id: i64) -> Result<Self, Error> {
         Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read)?)
+    }
+
+    /// The row with this id, if there is one.
+    pub(super) fn try_get(connection: &Connection, id: i64) -> Result<Option<Self>, Error> {
+        Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read).optional()?)
     }
 
     /// The row of a thread, made if there is none; such a thread is not one of ours yet.
@@ -113,7 +118,7 @@ impl ThreadRow {
     }
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let text = |column| row.get::<_, String>(column);
+        let text = |column| name(row, column);
         Ok(Self {
             id: row.get(0)?,
             thread: ThreadId {

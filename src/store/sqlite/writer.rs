@@ -4,6 +4,9 @@
 //! all. An operation that fails takes only itself back. Nobody is answered before the commit. If nothing was changed,
 //! SQLite's commit costs nothing, so looking for work that is not there is free.
 //!
+//! Before a batch is run, and again before its callers are answered, the files must still be where the next start looks
+//! for them ([`super::files`]).
+//!
 //! Hardly any operation fails, and a savepoint for each costs a copy of every page that it changes. So a batch runs
 //! without savepoints at first; if something in it fails, it is rolled back and run again with them.
 
@@ -12,6 +15,7 @@ use std::{fmt, io, sync::Arc, thread::JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use super::files::Files;
 use crate::graph::store::Error;
 
 /// The most operations that share a commit.
@@ -33,11 +37,11 @@ impl fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// Starts the thread.
-    pub(super) fn start(connection: Connection) -> io::Result<Self> {
+    /// Starts the thread. `files` are watched; none if the store is only read.
+    pub(super) fn start(connection: Connection, files: Option<Files>) -> io::Result<Self> {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let thread = std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || {
-            serve(&connection, waiting);
+            serve(&connection, files.as_ref(), waiting);
         })?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
@@ -69,13 +73,16 @@ fn gone() -> Error {
     Error::Unavailable("the writing thread is gone".into())
 }
 
+/// Whether a batch is on the disk, and why not.
+type Committed = Result<(), Arc<dyn std::error::Error + Send + Sync>>;
+
 /// An operation on its way.
 trait Job: Send {
     /// Does it; `false` if what it wrote is to be taken back.
     fn run(&mut self, connection: &Connection) -> bool;
 
     /// Tells the caller, after the commit.
-    fn answer(self: Box<Self>, committed: &Result<(), Arc<rusqlite::Error>>);
+    fn answer(self: Box<Self>, committed: &Committed);
 }
 
 struct Task<W, T> {
@@ -93,7 +100,7 @@ where
         self.result.insert((self.work)(connection)).is_ok()
     }
 
-    fn answer(self: Box<Self>, committed: &Result<(), Arc<rusqlite::Error>>) {
+    fn answer(self: Box<Self>, committed: &Committed) {
         let result = match committed {
             Ok(()) => self.result.unwrap_or_else(|| Err(gone())),
             Err(error) => Err(Error::Unavailable(Box::new(Arc::clone(error)))),
@@ -102,20 +109,28 @@ where
     }
 }
 
-fn serve(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+fn serve(connection: &Connection, files: Option<&Files>, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+    let check = || files.map_or(Ok(()), Files::check);
     let mut batch = Vec::with_capacity(BATCH);
     while waiting.blocking_recv_many(&mut batch, BATCH) > 0 {
-        let committed = transact(connection, &mut batch).map_err(|error| {
-            tracing::error!(operations = batch.len(), "Cannot write to the store: {error}");
-            if !connection.is_autocommit() {
-                let _ = connection.execute_batch("ROLLBACK"); // what failed may have rolled back already
-            }
-            Arc::new(error)
-        });
+        let committed = match check() {
+            Ok(()) => commit(connection, &mut batch).and_then(|()| check().map_err(|lost| Arc::new(lost) as _)),
+            Err(lost) => Err(Arc::new(lost) as _),
+        };
         for job in batch.drain(..) {
             job.answer(&committed);
         }
     }
+}
+
+fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Committed {
+    transact(connection, batch).map_err(|error| {
+        tracing::error!(operations = batch.len(), "Cannot write to the store: {error}");
+        if !connection.is_autocommit() {
+            let _ = connection.execute_batch("ROLLBACK"); // what failed may have rolled back already
+        }
+        Arc::new(error) as _
+    })
 }
 
 fn transact(connection: &Connection, batch: &mut [Box<dyn Job>]) -> rusqlite::Result<()> {
@@ -164,7 +179,7 @@ mod tests {
     async fn an_operation_that_fails_takes_only_itself_back() {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch("CREATE TABLE t (n INTEGER PRIMARY KEY)").unwrap();
-        let writer = Writer::start(connection).unwrap();
+        let writer = Writer::start(connection, None).unwrap();
         let (one, two, three, again) = tokio::join!(
             insert(&writer, 1, false),
             insert(&writer, 2, true),

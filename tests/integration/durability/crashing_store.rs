@@ -21,7 +21,7 @@ use countersign::{
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry, Durability,
             Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
-            ThreadSummary, Version,
+            ThreadSummary, Unreadable, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -273,6 +273,18 @@ impl Store for CrashingStore {
 
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
         self.certain("set_register", self.inner.set_register(key, expected, value)).await
+    }
+
+    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
+        self.inner.set_aside_desk(partition, seq, why).await
+    }
+
+    async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {
+        self.inner.unreadable(limit).await
+    }
+
+    async fn probe(&self) -> Result<(), Error> {
+        self.inner.probe().await
     }
 
     async fn durability(&self) -> Result<Durability, Error> {

@@ -16,3 +16,4 @@ mod redis_down;
 mod script;
 mod standing_still;
 mod undelivered;
+mod store_lost;

@@ -177,13 +177,13 @@ impl Page {
         find().await.unwrap()
     }
 
-    async fn presses(&self, name: &str, message: &Value, action_id: &str) {
+    pub(super) async fn presses(&self, name: &str, message: &Value, action_id: &str) {
         let ts = &message["ts"];
         let act = json!({ "as": name, "channel": "experiments", "message_ts": ts, "action_id": action_id });
         self.does("action", act).await;
     }
 
-    async fn effects(&self) -> usize {
+    pub(super) async fn effects(&self) -> usize {
         let (_, ledger) = self.get(&format!("{}/sandbox/ledger", self.upgrade)).await.unwrap();
         let ledger: Vec<Value> = serde_json::from_str(&ledger).unwrap();
         ledger.iter().filter(|entry| entry["effect"] == true).count()

@@ -9,10 +9,10 @@ use countersign::{
         keyring::Proof,
         store::{
             Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Ingested, Letter,
-            Mail, Outbound, Outgoing, StepRecord, Store,
+            Mail, Outbound, Outgoing, Seq, StepRecord, Store,
         },
     },
-    ids::{ApprovalId, CommitId, Nonce, ThreadId, WorkerId},
+    ids::{ActionId, ApprovalId, CommitId, Nonce, Partition, ThreadId, WorkerId},
     reply::{Card, Reply},
 };
 use serde_json::{Value, json};
@@ -39,7 +39,34 @@ pub(crate) trait Fixture: Sized + Send + Sync {
 
     /// The process ends without a word and another opens the same store.
     async fn reopen(self) -> Self;
+
+    /// Puts other bytes where something is stored.
+    async fn spoil(&self, place: &Place, with: &[u8]);
 }
+
+/// Where something is stored.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// A letter of a thread, by its position.
+    Letter(ThreadId, Seq),
+    /// A desk entry, by its partition and position.
+    Desk(Partition, Seq),
+    /// The body of an outgoing message, by its position.
+    Outgoing(ThreadId, Seq),
+    /// The record of an action.
+    Action(ThreadId, ActionId),
+    /// A line of the record, counted from 1.
+    Audit(ThreadId, u64),
+    /// The step that led to this version: its record.
+    Step(ThreadId, u64),
+    /// The whole checkpoint.
+    Snapshot(ThreadId),
+    /// What was set aside and lies under this name.
+    Aside(Partition, String),
+}
+
+/// Bytes that nothing can read: neither JSON nor UTF-8.
+pub(crate) const NONSENSE: &[u8] = b"{\"kind\":\xff";
 
 /// What nearly every test does.
 pub(crate) trait Shorthand: Fixture {

@@ -139,6 +139,15 @@ pub(crate) async fn bytes_may_be_kept_for_a_time_only(f: impl Fixture) {
     }
 }
 
+pub(crate) async fn bytes_put_again_are_kept_for_longer(f: impl Fixture) {
+    let hash = f.store().put_blob(b"again", Some(f.ttl())).await.unwrap();
+    f.store().put_blob(b"again", Some(Duration::from_secs(24 * 3600))).await.unwrap();
+    f.store().put_blob(b"again", Some(f.ttl())).await.unwrap();
+    f.run_out().await;
+    f.store().sweep(f.now()).await.unwrap();
+    assert!(f.store().get_blob(&hash).await.unwrap().is_some(), "the longer time counts");
+}
+
 pub(crate) async fn a_register_is_set_by_whoever_knows_how_it_stands(f: impl Fixture) {
     let read = async |key: &str| f.store().register(key).await.unwrap();
     assert_eq!(read("rules").await, Register::default());

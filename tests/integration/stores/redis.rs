@@ -11,7 +11,10 @@ use std::{
 
 use countersign::{
     clock::{Clock as _, SystemClock, Timestamp},
-    graph::store::{Changes, Error, Ingested, Saved, Sent, Store, Then},
+    graph::{
+        action::{ActionRecord, Status},
+        store::{ActionFilter, Changes, Error, Ingested, Saved, Sent, Store, Then},
+    },
     ids::ThreadId,
     store::redis::{RedisStore, durability::OpenError},
 };
@@ -89,6 +92,33 @@ impl Fixture for Redis {
         server.kill();
         server.restart().await;
         Self::on(server).await
+    }
+
+    async fn spoil(&self, place: &Place, with: &[u8]) {
+        let of_thread = |thread: &ThreadId, what: &str| {
+            format!("countersign:{{p{:02}}}:thread:{thread}:{what}", thread.partition().number())
+        };
+        let in_hash = |key: String, field: String| redis::cmd("HSET").arg(key).arg(field).arg(with).to_owned();
+        let in_list = |key: String, n: u64| redis::cmd("LSET").arg(key).arg(n).arg(with).to_owned();
+        let command = match place {
+            Place::Letter(thread, seq) => in_hash(of_thread(thread, "mailbox"), seq.to_string()),
+            Place::Desk(partition, seq) => {
+                let mut entry = b"1700000000000000 ".to_vec();
+                entry.extend(with);
+                let key = format!("countersign:{{p{:02}}}:desk_entries", partition.number());
+                redis::cmd("HSET").arg(key).arg(*seq).arg(entry).to_owned()
+            }
+            Place::Outgoing(thread, seq) => in_hash(of_thread(thread, "outbox_bodies"), seq.to_string()),
+            Place::Action(thread, id) => in_hash(of_thread(thread, "actions"), id.to_string()),
+            Place::Audit(thread, seq) => in_list(of_thread(thread, "audit"), seq - 1),
+            Place::Step(thread, version) => in_list(of_thread(thread, "steps"), version - 1),
+            Place::Snapshot(thread) => redis::cmd("SET").arg(of_thread(thread, "snapshot")).arg(with).to_owned(),
+            Place::Aside(partition, name) => {
+                in_hash(format!("countersign:{{p{:02}}}:set_aside", partition.number()), name.clone())
+            }
+        };
+        let mut connection = self.server.connection().await;
+        let _: redis::Value = command.query_async(&mut connection).await.unwrap();
     }
 }
 
@@ -418,7 +448,7 @@ async fn what_was_only_overheard_leaves_nothing_behind() {
     }
     f.store().sweep(f.now() + Duration::from_secs(25 * 3600)).await.unwrap();
     let keys: Vec<String> = redis::cmd("KEYS").arg("*").query_async(&mut f.server.connection().await).await.unwrap();
-    assert_eq!(keys, [""; 0]);
+    assert!(keys.iter().all(|key| key.ends_with(":layout")), "{keys:?}");
     assert!(matches!(f.overhears(&thread(1), "lunch?").await, Ingested::Parked(_)), "a day later it is news");
 }
 
@@ -467,4 +497,105 @@ async fn a_store_from_before_there_were_labels_gets_them() {
             assert!(found.contains(record), "{label}: {}", record.id);
         }
     }
+}
+
+/// The server's settings, changed while a bot runs.
+async fn set(server: &RedisServer, name: &str, value: &str) {
+    let mut connection = server.connection().await;
+    let set = redis::cmd("CONFIG").arg("SET").arg(name).arg(value).to_owned();
+    set.query_async::<()>(&mut connection).await.unwrap();
+}
+
+/// Lets so much time pass for everything that goes by the process's own clock.
+async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+const WEAKER: [(&str, &str, &str); 4] = [
+    ("appendfsync", "everysec", "always"),
+    ("appendonly", "no", "yes"),
+    ("maxmemory-policy", "allkeys-lru", "noeviction"),
+    ("no-appendfsync-on-rewrite", "yes", "no"),
+];
+
+#[tokio::test]
+async fn a_server_that_is_weakened_while_it_runs_is_not_relied_upon() {
+    let f = Redis::fresh().await;
+    let hear = async |text: &str| {
+        let delivery = delivery(&thread(1), text, true, &[text], f.now());
+        f.store().ingest(&delivery).await
+    };
+    hear("one").await.unwrap();
+    for (n, (name, weak, right)) in WEAKER.into_iter().enumerate() {
+        set(&f.server, name, weak).await;
+        pass(Duration::from_secs(61)).await;
+        let refused = hear(&format!("weak {n}")).await;
+        assert!(matches!(refused, Err(Error::Unavailable(_))), "{name}: {refused:?}");
+        set(&f.server, name, right).await;
+        pass(Duration::from_secs(61)).await;
+        assert!(matches!(hear(&format!("weak {n}")).await, Ok(Ingested::New(_))), "{name} is right again");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_returns_weaker_is_not_relied_upon() {
+    let mut f = Redis::fresh().await;
+    f.hears(&thread(1), "one").await;
+    f.server.kill();
+    f.server.set_extra(&["--appendfsync", "everysec"]);
+    f.server.restart().await;
+    let again = delivery(&thread(1), "two", true, &["two"], f.now());
+    for _ in 0..3 {
+        assert!(matches!(f.store().ingest(&again).await, Err(Error::Unavailable(_))));
+    }
+    f.server.kill();
+    f.server.set_extra(&[]);
+    f.server.restart().await;
+    pass(Duration::from_secs(2)).await;
+    insist("the delivery", || f.store().ingest(&again)).await;
+}
+
+#[tokio::test]
+async fn a_thread_with_many_old_actions_costs_no_more() {
+    let f = Redis::fresh().await;
+    let open = ActionFilter { thread: Some(thread(1)), statuses: vec![Status::Pending], limit: 20 };
+    let now = f.now();
+    let put = async |record: &ActionRecord| {
+        f.store().apply(&Changes { actions: vec![created(record)], ..changes(&thread(1)) }).await.unwrap();
+    };
+    put(&action(&thread(1), "open", now)).await;
+    let cost = async || {
+        let before = sent_by(&f.server).await;
+        let found = f.store().actions(&open).await.unwrap();
+        assert_eq!(found.len(), 1);
+        sent_by(&f.server).await - before
+    };
+    let alone = cost().await;
+    for n in 0..500 {
+        put(&ActionRecord { status: Status::Rejected, ..action(&thread(1), &format!("old {n}"), now) }).await;
+    }
+    let among = cost().await;
+    assert!(among <= alone + 500, "{alone} bytes alone, {among} among 500 old ones");
+}
+
+/// How many bytes the server has sent.
+async fn sent_by(server: &RedisServer) -> u64 {
+    let mut connection = server.connection().await;
+    let info: String = redis::cmd("INFO").arg("stats").query_async(&mut connection).await.unwrap();
+    let sent = info.lines().find_map(|line| line.strip_prefix("total_net_output_bytes:")).unwrap();
+    sent.trim().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_layout_from_the_future_is_left_alone() {
+    let server = RedisServer::start().await;
+    drop(open(&server.url()).await);
+    let mut connection = server.connection().await;
+    let keys: Vec<String> = redis::cmd("KEYS").arg("countersign:*:layout").query_async(&mut connection).await.unwrap();
+    assert_eq!(keys.len(), 1, "it says which layout it has");
+    redis::cmd("SET").arg(&keys[0]).arg(99).query_async::<()>(&mut connection).await.unwrap();
+    let refused = RedisStore::open(&server.url(), false).await.unwrap_err();
+    assert!(refused.to_string().contains("run the newer program"), "{refused}");
 }

@@ -9,6 +9,7 @@ use std::{
 use countersign::{
     clock::{Clock as _, ManualClock, Timestamp},
     graph::store::{Acquired, AuditDraft, AuditKind, Changes, Forget, Ingested, Store, Then},
+    ids::ThreadId,
     store::sqlite::SqliteStore,
 };
 use tempfile::TempDir;
@@ -68,6 +69,46 @@ impl Fixture for Sqlite {
         let Self { store, clock, dir, .. } = self;
         drop(store);
         Self::open(dir, clock)
+    }
+
+    async fn spoil(&self, place: &Place, with: &[u8]) {
+        let file = rusqlite::Connection::open(&self.path).unwrap();
+        let key = |thread: &ThreadId, seq: u64| -> i64 {
+            let sql = "SELECT id FROM threads WHERE team = ?1 AND channel = ?2 AND root = ?3";
+            let name = [thread.team.as_str(), thread.channel.as_str(), thread.root.as_str()];
+            let id: i64 = file.query_row(sql, name, |row| row.get(0)).unwrap();
+            (id << 32) | i64::try_from(seq).unwrap()
+        };
+        let of_key = |sql: &str, key: i64| file.execute(sql, rusqlite::params![with, key]).unwrap();
+        let rows = match place {
+            Place::Letter(thread, seq) => {
+                of_key("UPDATE mailbox SET mail = CAST(?1 AS TEXT) WHERE id = ?2", key(thread, *seq))
+            }
+            Place::Desk(_, seq) => {
+                of_key("UPDATE desk SET entry = CAST(?1 AS TEXT) WHERE seq = ?2", i64::try_from(*seq).unwrap())
+            }
+            Place::Outgoing(thread, seq) => {
+                of_key("UPDATE outbox SET body = CAST(?1 AS TEXT) WHERE id = ?2", key(thread, *seq))
+            }
+            Place::Action(thread, id) => {
+                let sql = "UPDATE actions SET record = CAST(?1 AS TEXT) WHERE thread = ?2 AND action = ?3";
+                file.execute(sql, rusqlite::params![with, key(thread, 0) >> 32, id.as_str()]).unwrap()
+            }
+            Place::Audit(thread, seq) => {
+                of_key("UPDATE audit SET entry = CAST(?1 AS TEXT) WHERE id = ?2", key(thread, *seq))
+            }
+            Place::Step(thread, version) => {
+                of_key("UPDATE steps SET record = CAST(?1 AS TEXT) WHERE id = ?2", key(thread, *version))
+            }
+            Place::Snapshot(thread) => {
+                of_key("UPDATE snapshots SET snapshot = CAST(?1 AS TEXT) WHERE thread = ?2", key(thread, 0) >> 32)
+            }
+            Place::Aside(_, name) => {
+                let sql = "UPDATE set_aside SET content = ?1 WHERE place = ?2";
+                file.execute(sql, rusqlite::params![with, name]).unwrap()
+            }
+        };
+        assert_eq!(rows, 1, "{place:?}");
     }
 }
 

@@ -67,6 +67,11 @@ impl RedisServer {
         assert!(self.launch().await, "redis-server did not come back:\n{}", self.log());
     }
 
+    /// Other settings from the next start on.
+    pub(crate) fn set_extra(&mut self, extra: &[&str]) {
+        self.extra = extra.iter().map(|&arg| arg.to_owned()).collect();
+    }
+
     /// A connection for the test itself.
     pub(crate) async fn connection(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.url()).expect("our own URL");

@@ -2,7 +2,10 @@
 local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
 local now = server_time()
 for _, timer in ipairs(due) do
-  put_on_desk(redis.call('HGET', TIMER_ENTRIES, timer), now, now)
+  local entry = redis.call('HGET', TIMER_ENTRIES, timer)
+  if entry then
+    put_on_desk(entry, now, now)
+  end
   redis.call('ZREM', TIMERS, timer)
   redis.call('HDEL', TIMER_ENTRIES, timer)
 end

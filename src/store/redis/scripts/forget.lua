@@ -14,6 +14,11 @@ if busy or (not plan.only_ask and version ~= plan.version) then
   return 0
 end
 
+for _, name in ipairs(redis.call('HKEYS', SET_ASIDE)) do
+  if string.find(name, ' ' .. thread .. ' ', 1, true) then -- it waits for a program that can read it
+    return 0
+  end
+end
 local actions = redis.call('HVALS', ACTION_META)
 for _, raw in ipairs(actions) do
   local status = cjson.decode(raw).status

@@ -1,0 +1,19 @@
+//! Files for their owner alone: what people said, and keys.
+
+use std::{
+    fs::{File, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+/// Writes a file that only its owner may read, over one that may be there.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?; // before there is anything in it
+    file.write_all(bytes)
+}

@@ -1,0 +1,69 @@
+//! What is stored and cannot be read: by this program, or by any.
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::error::Category;
+
+use super::Error;
+use crate::clock::Timestamp;
+
+/// Something stored that could not be read. It is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// What and where: its kind, the thread or the partition, and its position or name.
+    pub place: String,
+    /// Why it could not be read. Nothing of what it says is in there.
+    pub why: String,
+    /// When that was found out.
+    pub since: Timestamp,
+}
+
+/// Why something is not what it should be, without a word of what it says: people may have written it.
+pub fn why_unreadable(error: &serde_json::Error) -> String {
+    let at = format!("at line {}, column {}", error.line(), error.column());
+    match error.classify() {
+        Category::Data => format!("it has a shape that this version does not know, {at}"),
+        Category::Syntax => format!("it is not JSON, {at}"),
+        Category::Eof => format!("it ends too early, {at}"),
+        Category::Io => "it cannot be read".to_owned(),
+    }
+}
+
+/// Reads a stored record that names the version of its shape, of which `known` is the newest that can be read.
+///
+/// # Errors
+///
+/// [`Error::Newer`] if it is of a later version, [`Error::Corrupt`] if it cannot be read.
+pub fn read_versioned<T: DeserializeOwned>(what: &str, stored: &[u8], known: u32) -> Result<T, Error> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        format: u32,
+    }
+    if let Ok(Versioned { format: found }) = serde_json::from_slice(stored)
+        && found > known
+    {
+        return Err(Error::Newer { what: what.to_owned(), found, known });
+    }
+    serde_json::from_slice(stored)
+        .map_err(|error| Error::Corrupt { what: format!("{what}: {}", why_unreadable(&error)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::store::Mail;
+
+    #[test]
+    fn nothing_of_what_it_says_is_told() {
+        for text in [r#"{"kind":"said","by":["secret"]}"#, r#"{"kind":"secret"}"#, "secret", r#"{"kind":"secret"#] {
+            let error = serde_json::from_str::<Mail>(text).unwrap_err();
+            assert!(!why_unreadable(&error).contains("secret"), "{text}: {}", why_unreadable(&error));
+        }
+    }
+
+    #[test]
+    fn a_newer_shape_is_named_even_if_it_could_be_read() {
+        let newer = read_versioned::<serde_json::Value>("a step", br#"{"format":7}"#, 1).unwrap_err();
+        assert!(matches!(newer, Error::Newer { found: 7, known: 1, .. }), "{newer}");
+        assert!(read_versioned::<serde_json::Value>("a step", br#"{"format":1}"#, 1).is_ok());
+    }
+}

@@ -1,0 +1,120 @@
+//! What cannot be read is kept, out of the way of everything else.
+
+use redis::cmd;
+use serde::{Deserialize, Serialize};
+
+use super::{RedisStore, json, keys::Shelf, scripts::Call};
+use crate::{
+    clock::{Clock as _, SystemClock, Timestamp},
+    graph::store::{Error, Unreadable},
+    ids::{Partition, ThreadId},
+    store::aside::Place,
+};
+
+/// Why something could not be read, as it is kept beside it.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    why: String,
+    at: Timestamp,
+}
+
+impl Note {
+    fn new(why: &str) -> String {
+        json::write(&Self { why: why.to_owned(), at: SystemClock.now() })
+    }
+}
+
+/// Keeps something that cannot be read out of the way of everything else.
+pub(super) async fn set(store: &RedisStore, place: &Place, why: &str) -> Result<(), Error> {
+    store.found.note(place, why);
+    let (name, note) = (place.to_string(), Note::new(why));
+    let script = &store.scripts.set_aside;
+    let (call, seq, thread) = match place {
+        Place::Letter(thread, seq) | Place::Message(thread, seq) => {
+            (Call::on_thread(script, thread), *seq, thread.to_string())
+        }
+        Place::Desk(partition, seq) => (Call::on_partition(script, *partition), *seq, String::new()),
+        Place::Other(..) => return Ok(()),
+    };
+    let call = call.arg(place.kind()).arg(seq).arg(name).arg(note).arg(thread);
+    store.link.script::<i64>(&call).await.map(drop)
+}
+
+/// Notes something that cannot be read and stays where it is. Nobody waits for that.
+pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &Place, why: &str) {
+    if store.found.note(place, why) {
+        let notes = Shelf::SetAsideNotes.of(thread.partition());
+        let noted = cmd("HSETNX").arg(notes).arg(place.to_string()).arg(Note::new(why)).to_owned();
+        if let Err(error) = store.link.command::<i64>(&noted).await {
+            tracing::debug!(%error, "What could not be read is not noted");
+        }
+    }
+}
+
+/// [`crate::graph::store::Store::unreadable`].
+pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<Unreadable>, Error> {
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        pipeline.hgetall(Shelf::SetAsideNotes.of(partition));
+    }
+    let found: Vec<Vec<(String, String)>> = store.link.pipeline(&pipeline).await?;
+    let mut list: Vec<Unreadable> = found
+        .into_iter()
+        .flatten()
+        .map(|(place, note)| match serde_json::from_str(&note) {
+            Ok(Note { why, at }) => Unreadable { place, why, since: at },
+            Err(_) => Unreadable { place, why: "nobody knows".to_owned(), since: Timestamp(0) },
+        })
+        .collect();
+    list.sort_by(|a, b| (a.since, &a.place).cmp(&(b.since, &b.place)));
+    list.truncate(limit);
+    Ok(list)
+}
+
+/// Puts back what this process can read and did not set aside itself.
+pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        pipeline.hkeys(Shelf::SetAside.of(partition));
+    }
+    let names: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
+    for (partition, names) in Partition::all().zip(names) {
+        for name in names {
+            let Ok(place) = name.parse::<Place>() else { continue };
+            if store.found.has(&place) {
+                continue;
+            }
+            let get = cmd("HGET").arg(Shelf::SetAside.of(partition)).arg(&name).to_owned();
+            let content: Option<Vec<u8>> = store.link.command(&get).await?;
+            if content.is_some_and(|content| place.can_hold(said_in(&place, &content))) {
+                restore(store, &place, &name).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an entry says: on the desk its arrival stands before that.
+pub(super) fn said_in<'a>(place: &Place, content: &'a [u8]) -> &'a [u8] {
+    match place {
+        Place::Desk(..) => content.iter().position(|byte| *byte == b' ').map_or(content, |blank| &content[blank + 1..]),
+        _ => content,
+    }
+}
+
+async fn restore(store: &RedisStore, place: &Place, name: &str) -> Result<(), Error> {
+    let call = match place {
+        Place::Letter(thread, seq) | Place::Message(thread, seq) => Call::on_thread(&store.scripts.put_back, thread)
+            .arg(place.kind())
+            .arg(*seq)
+            .arg(name)
+            .arg(thread.to_string()),
+        Place::Desk(partition, seq) => {
+            Call::on_partition(&store.scripts.put_back, *partition).arg(place.kind()).arg(*seq).arg(name)
+        }
+        Place::Other(..) => return Ok(()),
+    };
+    store.link.script::<i64>(&call).await?;
+    tracing::info!(place = %place, "What could not be read before can be read now and is put back");
+    Ok(())
+}

@@ -1,0 +1,29 @@
+-- Takes something that cannot be read out of the way and keeps it. ARGV: kind, position, its name, why and since when,
+-- and for what belongs to a thread the thread. Answers 0 if it is gone.
+local kind, seq, name, note, thread = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local content
+if kind == 'letter' then
+  content = redis.call('HGET', MAILBOX, seq)
+  redis.call('HDEL', MAILBOX, seq)
+elseif kind == 'desk' then
+  content = redis.call('HGET', DESK_ENTRIES, seq)
+  take_from_desk(seq)
+else
+  content = redis.call('HGET', OUTBOX_BODIES, seq)
+  local meta = redis.call('HGET', OUTBOX_META, seq)
+  if meta then
+    redis.call('HSET', SET_ASIDE_META, name, meta)
+  end
+  remove_outgoing(seq)
+  if redis.call('HGET', META, 'in_flight') == seq then
+    redis.call('HDEL', META, 'in_flight')
+    redis.call('ZREM', SENDING, thread)
+  end
+  index_outbox(thread)
+end
+if not content then
+  return 0
+end
+redis.call('HSET', SET_ASIDE, name, content)
+redis.call('HSET', SET_ASIDE_NOTES, name, note)
+return 1

@@ -1,0 +1,117 @@
+//! Whether the server still keeps what it answers. Its settings can be changed while it runs, and another server may
+//! answer at its address.
+//!
+//! They are looked at again from time to time, and after every new connection before anything that came over it is
+//! relied upon. While they are wrong, nothing is stored and nothing is given out to be done: what is not acknowledged is
+//! delivered again.
+
+use std::{sync::Mutex, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{connection::Link, durability};
+use crate::graph::store::{Durability, Error};
+
+/// After how long the settings are looked at again.
+const AGAIN: Duration = Duration::from_secs(15);
+
+/// The same while they are wrong.
+const AGAIN_WHILE_WRONG: Duration = Duration::from_secs(1);
+
+/// What was seen last.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// Whether it does not matter.
+    allow_lossy: bool,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// When the last look began; `None`: another one is due.
+    at: Option<Instant>,
+    /// Which connection it went over.
+    connection: u64,
+    /// What was wrong.
+    problems: Vec<String>,
+}
+
+/// The server may lose what it answers.
+#[derive(Debug, thiserror::Error)]
+#[error("Redis may lose what it acknowledges: {}", .0.join("; "))]
+struct Weak(Vec<String>);
+
+impl Watch {
+    /// After a look at the server when the store was opened.
+    pub(super) fn new(allow_lossy: bool, link: &Link) -> Self {
+        let seen = Seen { at: Some(Instant::now()), connection: link.made(), problems: Vec::new() };
+        Self { allow_lossy, seen: Mutex::new(seen) }
+    }
+
+    /// Makes sure that the server can be relied upon, as far as is known.
+    pub(super) async fn before(&self, link: &Link) -> Result<(), Error> {
+        if self.allow_lossy {
+            return Ok(());
+        }
+        if self.is_due(link) {
+            self.look(link).await?;
+        }
+        self.judge()
+    }
+
+    /// Makes sure that the server that answered can be relied upon.
+    pub(super) async fn after(&self, link: &Link) -> Result<(), Error> {
+        if self.allow_lossy || self.seen.lock().is_ok_and(|seen| seen.connection == link.made()) {
+            return Ok(());
+        }
+        self.look(link).await?;
+        self.judge()
+    }
+
+    /// Looks at the server now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] if it does not answer.
+    pub(super) async fn look(&self, link: &Link) -> Result<Durability, Error> {
+        let looked = durability::durability(link).await;
+        let Ok(mut seen) = self.seen.lock() else { return looked };
+        match &looked {
+            Ok(found) => {
+                if found.problems.is_empty() != seen.problems.is_empty() && !self.allow_lossy {
+                    tell(found);
+                }
+                *seen = Seen { at: Some(Instant::now()), connection: link.made(), problems: found.problems.clone() };
+            }
+            Err(_) => seen.at = None,
+        }
+        looked
+    }
+
+    /// Whether to look again. Only one of those who ask at a time is told so.
+    fn is_due(&self, link: &Link) -> bool {
+        let Ok(mut seen) = self.seen.lock() else { return true };
+        let patience = if seen.problems.is_empty() { AGAIN } else { AGAIN_WHILE_WRONG };
+        let due = seen.connection != link.made() || seen.at.is_none_or(|at| at.elapsed() >= patience);
+        if due && seen.connection == link.made() && seen.at.is_some() {
+            seen.at = Some(Instant::now());
+        }
+        due
+    }
+
+    fn judge(&self) -> Result<(), Error> {
+        match self.seen.lock() {
+            Ok(seen) if !seen.problems.is_empty() => Err(Error::Unavailable(Box::new(Weak(seen.problems.clone())))),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn tell(found: &Durability) {
+    if found.problems.is_empty() {
+        tracing::info!("{} keeps again what it acknowledges, and what arrives is stored again", found.name);
+    } else {
+        let problems = found.problems.join("; ");
+        tracing::error!("Nothing is stored or acknowledged: {} may lose it: {problems}", found.name);
+    }
+}

@@ -1,0 +1,119 @@
+//! What cannot be read is kept, out of the way of everything else.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{
+    desk,
+    keys::{int, key, name},
+    outbox,
+    thread_row::ThreadRow,
+};
+use crate::{
+    clock::Timestamp,
+    graph::store::{Error, Sent, Unreadable},
+    store::aside::{Found, Place},
+};
+
+/// How much of what was set aside one operation looks at.
+const SOME: i64 = 500;
+
+/// Takes something out of the way and keeps it; what stays where it is, is only noted.
+pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Timestamp) -> Result<(), Error> {
+    const LETTER: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
+        SELECT ?2, ?3, ?4, json_object('at', at), CAST(mail AS BLOB) FROM mailbox WHERE id = ?1";
+    const MESSAGE: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
+        SELECT ?2, ?3, ?4, json_object('slot', slot, 'nonce', nonce, 'progress', progress, 'removes', removes, \
+        'not_before', not_before, 'attempts', attempts), CAST(body AS BLOB) FROM outbox WHERE id = ?1";
+    const DESK: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
+        SELECT ?2, ?3, ?4, json_object('partition', partition), CAST(entry AS BLOB) FROM desk WHERE seq = ?1";
+    const OTHER: &str = "INSERT OR IGNORE INTO set_aside (place, at, why) VALUES (?1, ?2, ?3)";
+    let keep = |sql: &str, id: i64| -> Result<(), Error> {
+        connection.prepare_cached(sql)?.execute(params![id, place.to_string(), clock.0, why])?;
+        Ok(())
+    };
+    match place {
+        Place::Letter(thread, seq) => {
+            let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
+            keep(LETTER, key(row.id, *seq))?;
+            connection.prepare_cached("DELETE FROM mailbox WHERE id = ?1")?.execute([key(row.id, *seq)])?;
+        }
+        Place::Message(thread, seq) => {
+            let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
+            keep(MESSAGE, key(row.id, *seq))?;
+            outbox::finish(connection, thread, *seq, &Sent::Dropped, clock)?;
+        }
+        Place::Desk(partition, seq) => {
+            keep(DESK, int(*seq))?;
+            desk::finish(connection, *partition, *seq)?;
+        }
+        Place::Other(..) => {
+            connection.prepare_cached(OTHER)?.execute(params![place.to_string(), clock.0, why])?;
+        }
+    }
+    Ok(())
+}
+
+/// What was set aside or noted, oldest first.
+pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Unreadable>, Error> {
+    let mut select = connection.prepare_cached("SELECT place, why, at FROM set_aside ORDER BY at, place LIMIT ?1")?;
+    let rows = select.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
+        Ok(Unreadable { place: name(row, 0)?, why: name(row, 1)?, since: Timestamp(row.get(2)?) })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Puts back what this process can read and did not set aside itself.
+pub(super) fn put_back(connection: &Connection, found: &Found, clock: Timestamp) -> Result<(), Error> {
+    const SQL: &str = "SELECT place, content FROM set_aside WHERE content IS NOT NULL ORDER BY at LIMIT ?1";
+    let mut select = connection.prepare_cached(SQL)?;
+    let rows = select.query_map([SOME], |row| Ok((name(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
+    for row in rows.collect::<Result<Vec<_>, _>>()? {
+        let Ok(place) = row.0.parse::<Place>() else { continue };
+        if !found.has(&place) && place.can_hold(&row.1) {
+            restore(connection, &place, clock)?;
+        }
+    }
+    Ok(())
+}
+
+fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(), Error> {
+    const LETTER: &str = "INSERT OR IGNORE INTO mailbox (id, at, mail) \
+        SELECT ?1, columns ->> '$.at', CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
+    const MESSAGE: &str = "INSERT OR IGNORE INTO outbox (id, slot, nonce, progress, removes, not_before, attempts, body) \
+        SELECT ?1, columns ->> '$.slot', columns ->> '$.nonce', columns ->> '$.progress', columns ->> '$.removes', \
+        columns ->> '$.not_before', columns ->> '$.attempts', CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
+    const DESK: &str = "INSERT OR IGNORE INTO desk (seq, partition, claimed_until, entry) \
+        SELECT ?1, columns ->> '$.partition', 0, CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
+    let text = place.to_string();
+    let back = |sql: &str, id: i64| -> Result<(), Error> {
+        connection.prepare_cached(sql)?.execute(params![id, text])?;
+        Ok(())
+    };
+    match place {
+        Place::Letter(thread, seq) => {
+            let mut row = ThreadRow::find_or_insert(connection, thread, clock)?;
+            back(LETTER, key(row.id, *seq))?;
+            row.wake(clock);
+            row.save(connection, clock)?;
+        }
+        Place::Message(thread, seq) => {
+            let mut row = ThreadRow::find_or_insert(connection, thread, clock)?;
+            back(MESSAGE, key(row.id, *seq))?;
+            outbox::schedule(connection, &mut row)?;
+            row.save(connection, clock)?;
+        }
+        Place::Desk(_, seq) => back(DESK, int(*seq))?,
+        Place::Other(..) => return Ok(()),
+    }
+    connection.prepare_cached("DELETE FROM set_aside WHERE place = ?1")?.execute([text])?;
+    tracing::info!(place = %place, "What could not be read before can be read now and is put back");
+    Ok(())
+}
+
+/// Whether something of a thread was set aside.
+pub(super) fn any_of(connection: &Connection, row: &ThreadRow) -> Result<bool, Error> {
+    const SQL: &str = "SELECT 1 FROM set_aside WHERE place LIKE 'letter ' || ?1 || ' %' OR place LIKE 'message ' || ?1 || ' %' LIMIT 1";
+    let mut select = connection.prepare_cached(SQL)?;
+    let found: Option<i64> = select.query_row([row.thread.to_string()], |row| row.get(0)).optional()?;
+    Ok(found.is_some())
+}
