@@ -1,14 +1,15 @@
 //! Health, readiness and metrics over HTTP.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{Json, Router, extract::State, http::StatusCode, routing::get};
 use serde_json::{Value, json};
 
 use tokio::sync::watch;
 
-use super::telemetry;
+use super::{supervision::Supervision, telemetry};
 use crate::{
+    conversation::sweeper::Rounds,
     graph::store::Store,
     slack::{missing_scopes::MissingScopes, socket_health::SocketHealth},
 };
@@ -16,39 +17,53 @@ use crate::{
 /// Whether the way in is open.
 pub type Health = watch::Receiver<SocketHealth>;
 
-/// `/healthz`: the process runs. `/readyz`: store and Slack answer; scopes that turned out to be missing are named there,
+/// `/healthz`: the process runs. `/readyz`: store and Slack answer, and all tasks run; scopes that turned out to be missing are named there,
 /// and the bot is ready all the same for everything else. `/metrics`: for Prometheus.
-pub fn router(store: Arc<dyn Store>, slack: Option<Health>, missing: Arc<MissingScopes>) -> Router {
+pub fn router(parts: Parts) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/metrics", get(async || telemetry::metrics()))
         .route("/readyz", get(ready))
-        .with_state(Ready { store, slack, missing })
+        .with_state(parts)
 }
 
+/// What readiness goes by.
 #[derive(Clone)]
-struct Ready {
-    store: Arc<dyn Store>,
-    slack: Option<Health>,
-    missing: Arc<MissingScopes>,
+pub struct Parts {
+    /// Where threads are.
+    pub store: Arc<dyn Store>,
+    /// How Socket Mode stands, if that is how events come in.
+    pub slack: Option<Health>,
+    /// Scopes that turned out to be missing.
+    pub missing: Arc<MissingScopes>,
+    /// The tasks that are to run all the time.
+    pub tasks: Supervision,
+    /// How the sweeper's rounds go.
+    pub rounds: Rounds,
 }
 
-async fn ready(State(Ready { store, slack, missing }): State<Ready>) -> (StatusCode, Json<Value>) {
-    let store = match store.durability().await {
-        Ok(durability) => Ok(durability.name),
-        Err(error) => Err(error.to_string()),
+/// How long the store may take to answer; then it is not ready.
+const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
+async fn ready(State(parts): State<Parts>) -> (StatusCode, Json<Value>) {
+    let Parts { store, slack, missing, tasks, rounds } = parts;
+    let store = match tokio::time::timeout(STORE_ANSWERS_WITHIN, store.durability()).await {
+        Ok(Ok(durability)) => Ok(durability.name),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("no answer within {} s", STORE_ANSWERS_WITHIN.as_secs())),
     };
+    let tasks = tasks.wrong().or_else(|| rounds.wrong()).map_or_else(|| Ok("running".to_owned()), Err);
     let slack = match slack.map(|health| health.borrow().clone()) {
         None => Ok("events come by HTTP".to_owned()),
         Some(SocketHealth::Connected) => Ok("connected".to_owned()),
         Some(other) => Err(other.to_string()),
     };
-    let status = if store.is_ok() && slack.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status = if store.is_ok() && slack.is_ok() && tasks.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let tell = |result: Result<String, String>| match result {
         Ok(what) => json!({ "ok": true, "what": what }),
         Err(what) => json!({ "ok": false, "what": what }),
     };
-    let mut told = json!({ "ready": status == StatusCode::OK, "store": tell(store), "slack": tell(slack) });
+    let mut told = json!({ "ready": status == StatusCode::OK, "store": tell(store), "slack": tell(slack), "tasks": tell(tasks) });
     let missing = missing.told();
     if !missing.is_empty() {
         told["missing_scopes"] = json!(missing);

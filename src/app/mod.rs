@@ -13,8 +13,10 @@ pub mod notebook;
 pub mod parts;
 pub mod playground;
 pub mod sandbox;
+pub mod server;
 pub mod stand_in;
 pub mod stdout;
+pub mod supervision;
 pub mod telemetry;
 
 pub use bot::Bot;

@@ -26,16 +26,28 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         "slack.connections",
         format!("found {connections}; right would be 1 to 10, which is as many as Slack allows"),
     );
+    if let Some(connections) = config.server.connections {
+        let right = "right would be 16 to 4096, or nothing, for as many as the limit of open files allows";
+        expect((16..=4096).contains(&connections), "server.connections", format!("found {connections}; {right}"));
+    }
+    let attempts = config.model.attempts;
+    expect((1..=10).contains(&attempts), "model.attempts", format!("found {attempts}; right would be 1 to 10"));
     let workers = &config.workers;
     for (key, number) in [("workers.threads", workers.threads), ("workers.senders", workers.senders)] {
         expect((1..=10_000).contains(&number), key, format!("found {number}; right would be 1 to 10000"));
     }
     for (key, time, least, most) in [
         ("slack.timeout", config.slack.timeout, 1, 60),
+        ("server.header_timeout", config.server.header_timeout, 1, 120),
+        ("server.body_timeout", config.server.body_timeout, 1, 120),
+        ("server.idle_timeout", config.server.idle_timeout, 1, 3600),
         ("workers.lease", workers.lease, 1, 3600),
         ("workers.step_timeout", workers.step_timeout, 1, 3600),
+        ("workers.status_after", workers.status_after, 0, 3600),
+        ("workers.drain", workers.drain, 1, 600),
         ("approvals.expires_after", config.approvals.expires_after, 1, 30 * 24 * 3600),
         ("approvals.remind_before", config.approvals.remind_before, 0, 30 * 24 * 3600),
+        ("approvals.escalate_after", config.approvals.escalate_after, 1, 30 * 24 * 3600),
         ("model.timeout", config.model.timeout, 1, 600),
         ("upgrade.timeout", config.upgrade.timeout, 1, 120),
     ] {

@@ -26,6 +26,7 @@ pub mod request;
 pub mod seal;
 mod session;
 pub mod standing;
-mod step;
+pub mod step;
 mod stop;
 pub mod store;
+pub mod unwind;

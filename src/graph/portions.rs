@@ -9,9 +9,10 @@ use super::{
     action::{ActionRecord, Portion, Portions, Progress, Status},
     engine::{Engine, Held},
     node::State,
-    perform::{Attempt, illegal, note_exchanges},
+    perform::{Attempt, illegal, note_exchanges, unknown},
     session::{Session, outgoing},
     store::{ActionChange, AuditKind, Error, Outbound, Outgoing, Then},
+    unwind::{Panicked, caught},
 };
 use crate::{clock::Timestamp, exchanges::Exchanges, ids::UserId};
 
@@ -50,8 +51,16 @@ impl<S: State> Engine<S> {
                 note_exchanges(session, &record, &exchanges, self.clock.now());
                 return self.hand_over(session, &record).await;
             }
-            let next = tokio::time::timeout(self.settings.step_timeout, portions.next(&record, interrupted));
-            let portion = exchanges.during(next).await;
+            let next = tokio::time::timeout(self.settings.step_timeout, caught(portions.next(&record, interrupted)));
+            let portion = match exchanges.during(next).await {
+                Ok(Err(Panicked)) => {
+                    note_exchanges(session, &record, &exchanges, self.clock.now());
+                    let evidence = "Something went wrong on my side in the middle of it.";
+                    return self.close(session, &record, attempt, unknown(evidence.into())).await;
+                }
+                Ok(Ok(portion)) => Ok(portion),
+                Err(late) => Err(late),
+            };
             if !matches!(portion, Ok(Portion::Made(_))) {
                 note_exchanges(session, &record, &exchanges, self.clock.now());
             }

@@ -129,6 +129,10 @@ impl SocketIngress {
     ///
     /// [`Refusal`] if Slack does not have us from the start: there was no connection yet, and there will be none.
     ///
+    /// # Panics
+    ///
+    /// If what keeps a connection panicked: nobody would keep it any more.
+    ///
     /// # Cancel safety
     ///
     /// None: if the future is dropped, open connections are left to themselves. Cancel `stop` instead.
@@ -140,9 +144,17 @@ impl SocketIngress {
             let stop = stop.clone();
             connections.spawn(async move { supervisor.keep_connected(slot, stop).await });
         }
-        let ended = tokio::select! {
-            () = stop.cancelled() => Ok(()),
-            Some(Ok(Err(refusal))) = connections.join_next() => Err(refusal),
+        let ended = loop {
+            let ended = tokio::select! {
+                () = stop.cancelled() => break Ok(()),
+                Some(ended) = connections.join_next() => ended,
+            };
+            match ended {
+                Ok(Ok(())) => {}
+                Ok(Err(refusal)) => break Err(refusal),
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(_) => {} // it was aborted, with all of this
+            }
         };
         stop.cancel();
         self.supervisor.intake.stop();
