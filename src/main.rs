@@ -15,7 +15,7 @@ use countersign::{
         telemetry,
     },
     clock::SystemClock,
-    config::{Config, LogFormat, environment},
+    config::{Config, LogFormat, Problems, environment},
     conversation::trace::Traces,
     ids::ThreadId,
 };
@@ -137,9 +137,16 @@ async fn run(arguments: Arguments) -> ExitCode {
             finish(notebook::verify(&file, last.as_deref()).and_then(|lines| Ok(say(lines.join("\n"))?)))
         }
         command => {
-            let config = match Config::load(arguments.config.as_deref(), &environment) {
-                Ok(config) => config,
-                Err(problems) => return settings_are_wrong(&problems.to_string()),
+            let config = match Config::read(arguments.config.as_deref(), &environment) {
+                (Some(config), problems) if problems.0.is_empty() => config,
+                (config, Problems(problems)) => {
+                    let mut wrong: Vec<_> = problems.iter().map(ToString::to_string).collect();
+                    if let (Some(config), Command::Serve | Command::Check) = (&config, &command) {
+                        let told = |line: &String| problems.iter().any(|problem| line.contains(&problem.key));
+                        wrong.extend(check::settings(config).into_iter().filter(|line| !told(line)));
+                    }
+                    return settings_are_wrong(&wrong.join("\n"));
+                }
             };
             match command {
                 Command::Serve => match check::settings(&config) {

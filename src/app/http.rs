@@ -58,12 +58,14 @@ async fn ready(State(parts): State<Parts>) -> (StatusCode, Json<Value>) {
         Some(SocketHealth::Connected) => Ok("connected".to_owned()),
         Some(other) => Err(other.to_string()),
     };
-    let status = if store.is_ok() && slack.is_ok() && tasks.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let status =
+        if store.is_ok() && slack.is_ok() && tasks.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let tell = |result: Result<String, String>| match result {
         Ok(what) => json!({ "ok": true, "what": what }),
         Err(what) => json!({ "ok": false, "what": what }),
     };
-    let mut told = json!({ "ready": status == StatusCode::OK, "store": tell(store), "slack": tell(slack), "tasks": tell(tasks) });
+    let mut told =
+        json!({ "ready": status == StatusCode::OK, "store": tell(store), "slack": tell(slack), "tasks": tell(tasks) });
     let missing = missing.told();
     if !missing.is_empty() {
         told["missing_scopes"] = json!(missing);

@@ -10,7 +10,8 @@ use std::{
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{
-    EnvFilter, Layer, Registry, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+    EnvFilter, Layer, Registry, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
 };
 
 use crate::config::LogFormat;

@@ -1,8 +1,8 @@
 //! What must be true of settings that can be read.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
-use super::{Approvals, Config, Problem, Rule};
+use super::{Approvals, Config, Problem, Rule, log, secrets::wrong_address};
 
 /// Everything that is wrong with the values, in the order of the sections.
 pub(super) fn problems(config: &Config) -> Vec<Problem> {
@@ -17,9 +17,19 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         ("model.base_url", &config.model.base_url),
         ("upgrade.api_url", &config.upgrade.api_url),
     ] {
-        let good = url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-        expect(good, key, format!("found `{url}`; right would be an address that begins with http:// or https://"));
+        if let Some(wrong) = wrong_address(url) {
+            expect(false, key, wrong);
+        }
     }
+    for wrong in log::problems(&config.server.log) {
+        expect(false, "server.log", wrong);
+    }
+    let no_path = |path: &Path| path.as_os_str().is_empty();
+    expect(!config.model.name.trim().is_empty(), "model.name", "found nothing; right would be its name".to_owned());
+    expect(!no_path(&config.store.path), "store.path", "found nothing; right would be a file".to_owned());
+    let key_file = config.upgrade.service_account.as_deref();
+    let what = "found nothing; right would be a key file, or not to set it".to_owned();
+    expect(!key_file.is_some_and(no_path), "upgrade.service_account", what);
     let connections = config.slack.connections;
     expect(
         (1..=10).contains(&connections),
@@ -90,9 +100,9 @@ fn sign_in(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
         "UPGRADE_AUTH_TOKEN is set as well; right would be one of them".to_owned(),
     );
     if let Some(uri) = &settings.token_uri {
-        let good = url::Url::parse(uri).is_ok_and(|uri| matches!(uri.scheme(), "http" | "https"));
-        let what = format!("found `{uri}`; right would be an address that begins with https://");
-        expect(good, "upgrade.token_uri", what);
+        if let Some(wrong) = wrong_address(uri) {
+            expect(false, "upgrade.token_uri", wrong);
+        }
         let what = "it says where the tokens of a service account come from, but upgrade.service_account is not set";
         expect(settings.service_account.is_some(), "upgrade.token_uri", what.to_owned());
     }

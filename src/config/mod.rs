@@ -8,19 +8,24 @@ mod approvals;
 mod check;
 mod envelopes;
 mod load;
+mod log;
 mod model;
+mod nearest;
 mod problem;
 mod record;
+mod secrets;
 mod server;
 mod slack;
 mod store;
 mod upgrade;
+mod variables;
 mod workers;
 
 pub use self::{
     approvals::{Approvals, ContextRule, Rule},
     envelopes::{Envelope, moment as envelope_moment},
     load::environment,
+    log::MODULES as LOG_MODULES,
     model::Model,
     problem::{Problem, Problems},
     record::{Kept, Record},
@@ -28,6 +33,7 @@ pub use self::{
     slack::{Slack, SlackMode},
     store::{Store, StoreKind},
     upgrade::Upgrade,
+    variables::OPTIONAL,
     workers::Workers,
 };
 

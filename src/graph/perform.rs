@@ -117,9 +117,8 @@ impl<S: State> Engine<S> {
             return Box::pin(self.settle(session, kind, intent, Attempt { began, ..attempt })).await;
         }
         let exchanges = Exchanges::default();
-        let sent = caught(kind.perform(&intent)).map(|sent| {
-            sent.unwrap_or_else(|panicked| Performed::NoAnswer { detail: panicked.to_string() })
-        });
+        let sent = caught(kind.perform(&intent))
+            .map(|sent| sent.unwrap_or_else(|panicked| Performed::NoAnswer { detail: panicked.to_string() }));
         let sent = exchanges.during(tokio::time::timeout(self.settings.step_timeout, sent)).await;
         note_exchanges(session, &intent, &exchanges, self.clock.now());
         let attempt = Attempt { began, ..attempt };

@@ -11,7 +11,10 @@ use axum::{
     Router,
     body::Bytes,
     extract::{DefaultBodyLimit, State},
-    http::{HeaderMap, StatusCode, header::{CONNECTION, CONTENT_TYPE}},
+    http::{
+        HeaderMap, StatusCode,
+        header::{CONNECTION, CONTENT_TYPE},
+    },
     response::{IntoResponse, Json, Response},
     routing::post,
 };
