@@ -22,7 +22,7 @@
 //!
 //! | room | what it is | start at |
 //! | --- | --- | --- |
-//! | [`ids`], [`clock`], [`reply`], [`status_line`], [`exchanges`], [`glossary`] | the leaves: names, time, what is said before anybody decides how it looks, and meanwhile, what is sent, what words mean | |
+//! | [`ids`], [`clock`], [`cause`], [`reply`], [`status_line`], [`exchanges`], [`glossary`] | the leaves: names, time, why something failed, what is said before anybody decides how it looks, and meanwhile, what is sent, what words mean | |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes | [`graph::store`] |
@@ -69,11 +69,14 @@
 //!
 //! **Time** is [`clock::Clock`], an argument everywhere. **Randomness** is in the engine, not in nodes. **Errors** are one
 //! enum for each module, by what the caller would do differently; people see sentences from a `replies.rs`, operators the
-//! chain, logged once. **Logs** hold ids and sizes, never what people wrote. **Every call to the outside has a time-out.**
+//! chain, logged once. **Logs** hold ids and sizes, never what people wrote. **Every call to the outside has a time-out**, and
+so has every client that calls from there ([`app::server`]). **Tasks** that run all the time are watched
+([`app::supervision`]); a panic in a node or an action is a failed attempt ([`graph::unwind`]).
 
 pub mod app;
 pub mod assistant;
 pub mod capabilities;
+pub mod cause;
 pub mod clock;
 pub mod config;
 pub mod conversation;

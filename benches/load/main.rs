@@ -13,6 +13,7 @@
 //! | `--rounds N` | round trips at each number in flight, 1000 if not said |
 //! | `--turns N` | the last turn of the long threads, 500 if not said; 0 leaves them out |
 //! | `--threads N` | only commands and the Home tab, on a store that holds so many threads before the bot starts |
+//! | `--slow-connections N` | only acknowledgements and `/healthz`, while so many clients keep the bot waiting; it may have 1,024 files and sockets open |
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
@@ -27,6 +28,7 @@ mod commands;
 mod figures;
 mod round;
 mod slack;
+mod slow;
 mod wire;
 
 use std::{
@@ -76,6 +78,8 @@ struct Options {
     turns: usize,
     #[arg(long)]
     threads: Option<usize>,
+    #[arg(long, conflicts_with_all = ["threads", "socket"])]
+    slow_connections: Option<usize>,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
     /// What `cargo bench` adds.
@@ -114,12 +118,19 @@ async fn run(options: Options) -> anyhow::Result<Table> {
         redis_url: redis_url.as_deref(),
         socket: options.socket,
         program: &options.bot,
+        descriptors: options.slow_connections.map(|_| slow::DESCRIPTORS),
     })?;
     let mut table = Table::default();
 
     let person = first_contact(&slack, &mut bot, options.socket, &mut table).await?;
     if let Some(threads) = options.threads {
         commands::measure(&person, threads, &mut table).await?;
+        bot.stop()?;
+        return Ok(table);
+    }
+    if let Some(many) = options.slow_connections {
+        slow::measure(&person, bot.address, many, &mut table).await?;
+        table.row("", "memory", format!("{:.1} MiB", bot.memory()?.now));
         bot.stop()?;
         return Ok(table);
     }

@@ -381,7 +381,7 @@ async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Account> {
             }
             Err(error) if attempt >= WHO_ATTEMPTS => return Err(error).context("Slack does not answer"),
             Err(error) => {
-                tracing::warn!(attempt, error = %error, "Slack does not answer yet");
+                tracing::warn!(attempt, error = crate::cause::chain(&error), "Slack does not answer yet");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }

@@ -10,6 +10,7 @@ pub const MODULES: &[&str] = &[
     "app",
     "assistant",
     "capabilities",
+    "cause",
     "clock",
     "config",
     "conversation",

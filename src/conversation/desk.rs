@@ -104,7 +104,7 @@ impl Desk {
         let desk = self.clone();
         self.0.tasks.spawn(async move {
             if let Err(error) = desk.handle(&entry).await {
-                tracing::warn!(error = %error, "A desk entry will be handled again");
+                tracing::warn!(error = crate::cause::chain(&error), "A desk entry will be handled again");
             }
         });
     }
@@ -122,7 +122,7 @@ impl Desk {
         let entry: Entry = match serde_json::from_value(desk.entry.clone()) {
             Ok(entry) => entry,
             Err(error) => {
-                tracing::error!(error = %error, "A desk entry cannot be read and is dropped");
+                tracing::error!(kind = ?error.classify(), "A desk entry cannot be read and is dropped"); // its text may quote it
                 return parts.store.finish_desk(desk.partition, desk.seq).await;
             }
         };
@@ -171,7 +171,7 @@ impl Desk {
                     Ok(_) => parts.sender.flush(thread.clone()),
                     Err(notebook::Error::Store(error)) => return Err(error),
                     Err(error) => {
-                        tracing::warn!(thread.id = %thread, error = %error, "A thread was not exported");
+                        tracing::warn!(thread.id = %thread, error = crate::cause::chain(&error), "A thread was not exported");
                         let reply = notebook::cannot(&error);
                         self.tell(by, &thread.channel, Some(&thread.root), &reply).await;
                     }
@@ -321,7 +321,7 @@ impl Desk {
     /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.
     async fn tell_at_home(&self, click: &Click, refused: Option<&Reply>) {
         if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
-            tracing::warn!(error = %error, "A press in a Home tab was not answered");
+            tracing::warn!(error = crate::cause::chain(&error), "A press in a Home tab was not answered");
         }
     }
 
@@ -352,7 +352,7 @@ impl Desk {
 fn report(result: Result<(), client_error::Error>) -> bool {
     match &result {
         Ok(()) | Err(client_error::Error::MissingScope { .. }) => {} // the client names the scope, once
-        Err(error) => tracing::warn!(error = %error, "A private answer was not delivered"),
+        Err(error) => tracing::warn!(error = crate::cause::chain(&error), "A private answer was not delivered"),
     }
     result.is_ok()
 }

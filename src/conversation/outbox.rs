@@ -156,7 +156,7 @@ impl Sender {
         let ttl = self.0.slack.timeout() * CLAIM;
         let claimed = self.0.store.claim_outbox(&self.0.name, ttl, self.0.clock.now(), limit, only).await;
         claimed.unwrap_or_else(|error| {
-            tracing::warn!(error = %error, "Cannot claim outgoing messages");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot claim outgoing messages");
             Vec::new()
         })
     }
@@ -170,7 +170,7 @@ impl Sender {
             self.lead_to(&claimed).await;
         }
         if let Err(error) = self.0.store.finish_outbox(&claimed.thread, claimed.seq, &sent).await {
-            tracing::warn!(error = %error, "Cannot record that a message was sent; it will be looked for");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot record that a message was sent; it will be looked for");
         }
     }
 
@@ -189,7 +189,7 @@ impl Sender {
         if !changes.outbox.is_empty()
             && let Err(error) = self.0.store.apply(&changes).await
         {
-            tracing::warn!(error = %error, "An older card does not lead to the one that took its place");
+            tracing::warn!(error = crate::cause::chain(&error), "An older card does not lead to the one that took its place");
         }
     }
 
@@ -332,7 +332,7 @@ impl Sender {
     fn after(&self, claimed: &Claimed, error: &Error) -> Sent {
         let now = self.0.clock.now();
         if claimed.attempts + 1 >= ATTEMPTS {
-            tracing::error!(thread.id = %claimed.thread, error = %error, "A message is given up");
+            tracing::error!(thread.id = %claimed.thread, error = crate::cause::chain(&error), "A message is given up");
             return Sent::Dropped;
         }
         match error {
@@ -344,16 +344,16 @@ impl Sender {
                 Sent::Deferred(until) // nothing was done
             }
             Error::NoAnswer(_) | Error::NotSent | Error::Decode => {
-                tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = %error, "Slack did not answer");
+                tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = crate::cause::chain(&error), "Slack did not answer");
                 Sent::Retry(wait(now, claimed.attempts))
             }
             Error::Auth { .. } => {
-                tracing::error!(error = %error, "Slack does not accept our token");
+                tracing::error!(error = crate::cause::chain(&error), "Slack does not accept our token");
                 Sent::Retry(now + LONGEST_WAIT)
             }
             Error::MissingScope { .. } => Sent::Dropped, // the client names the scope, once
             Error::Gone { .. } | Error::Refused { .. } => {
-                tracing::error!(thread.id = %claimed.thread, error = %error, "Slack refuses a message, so it is dropped");
+                tracing::error!(thread.id = %claimed.thread, error = crate::cause::chain(&error), "Slack refuses a message, so it is dropped");
                 Sent::Dropped
             }
         }

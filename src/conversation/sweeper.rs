@@ -98,10 +98,10 @@ impl Sweeper {
 
     async fn drop_what_is_out_of_date(&self) {
         if let Err(error) = self.store.sweep(self.clock.now()).await {
-            tracing::warn!(error = %error, "Cannot drop what is out of date");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot drop what is out of date");
         }
         if let Err(error) = self.retention.sweep().await {
-            tracing::warn!(error = %error, "Cannot forget finished threads");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot forget finished threads");
         }
     }
 
@@ -119,13 +119,13 @@ impl Sweeper {
 
     async fn fire_timers(&self) {
         if let Err(error) = self.store.fire_timers(self.clock.now()).await {
-            tracing::warn!(error = %error, "Cannot look for due timers");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot look for due timers");
         }
     }
 
     async fn sweep_the_desk(&self) {
         if let Err(error) = self.desk.sweep().await {
-            tracing::warn!(error = %error, "Cannot look at the desk");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot look at the desk");
         }
     }
 }
@@ -136,4 +136,25 @@ async fn look(what: &'static str, at: impl Future<Output = ()>) -> Result<(), &'
         tracing::error!(what, "The sweeper cannot look at this; the panic was logged where it happened");
         what
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_panics_is_told_and_the_others_go_on() {
+        assert_eq!(look("the desk", async {}).await, Ok(()));
+        let broken = look("due timers", async { panic!("out of time") }).await;
+        assert_eq!(broken, Err("due timers"));
+
+        let rounds = Rounds::default();
+        assert_eq!(rounds.wrong(), None);
+        rounds.ended(vec!["due timers"]);
+        assert_eq!(rounds.wrong().unwrap(), "the sweeper panics while it looks at due timers");
+        rounds.ended(Vec::new());
+        assert_eq!(rounds.wrong(), None);
+        tokio::time::advance(LONGEST_ROUND + Duration::from_secs(1)).await;
+        assert_eq!(rounds.wrong().unwrap(), "no round of the sweeper has ended for 31 s");
+    }
 }

@@ -153,7 +153,7 @@ impl Workers {
                 }
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(error = %error, "Cannot look for ready threads");
+                    tracing::warn!(error = crate::cause::chain(&error), "Cannot look for ready threads");
                     return;
                 }
             }
@@ -170,7 +170,7 @@ impl Workers {
         match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), only).await {
             Ok(Some(acquired)) => self.advance(acquired).await,
             Ok(None) => {}
-            Err(error) => tracing::warn!(error = %error, "Cannot lease a thread"),
+            Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot lease a thread"),
         }
     }
 
@@ -191,7 +191,7 @@ impl Workers {
                     metrics::counter!("countersign_threads_broken_off_total").increment(1);
                     tracing::error!(error = %panicked, "Thread cannot go on before its lease ends");
                 }
-                Ok(Err(error)) => tracing::error!(error = %error, "Thread cannot go on before its lease ends"),
+                Ok(Err(error)) => tracing::error!(error = crate::cause::chain(&error), "Thread cannot go on before its lease ends"),
             }
         };
         report.instrument(span).await;
@@ -205,7 +205,7 @@ impl Workers {
             match self.0.store.renew(lease, self.0.lease).await {
                 Ok(()) => {}
                 Err(Error::Fenced(thread)) => return Error::Fenced(thread),
-                Err(error) => tracing::warn!(error = %error, "Cannot renew a lease"),
+                Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot renew a lease"),
             }
         }
     }

@@ -26,7 +26,7 @@ pub mod request;
 pub mod seal;
 mod session;
 pub mod standing;
-pub mod step;
+mod step;
 mod stop;
 pub mod store;
 pub mod unwind;

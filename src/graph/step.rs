@@ -17,6 +17,7 @@ use super::{
     unwind::caught,
 };
 use crate::{
+    cause::chain,
     clock::Timestamp,
     ids::{ActionId, CommitId},
     reply::{Attachment, Reply, Text},
@@ -373,15 +374,4 @@ struct Failure<'a> {
     began: Timestamp,
     reply: Reply,
     cause: String,
-}
-
-/// An error with everything below it, in one line.
-pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

@@ -6,4 +6,5 @@
 pub mod google;
 pub mod model;
 pub mod slack;
+pub mod slow_client;
 pub mod upgrade;

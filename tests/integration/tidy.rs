@@ -9,6 +9,7 @@ use std::{
 const MAY_USE: &[(&str, &[&str])] = &[
     ("ids", &[]),
     ("clock", &[]),
+    ("cause", &[]),
     ("reply", &[]),
     ("status_line", &[]),
     ("exchanges", &[]),
@@ -26,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("playground", &["config"]),
 ];
 
-const LEAVES: &[&str] = &["ids", "clock", "reply", "status_line", "exchanges", "glossary"];
+const LEAVES: &[&str] = &["ids", "clock", "cause", "reply", "status_line", "exchanges", "glossary"];
 
 /// Production files are to be held in mind; past this many lines there is a second idea in them.
 const LONGEST_FILE: usize = 500;

@@ -65,7 +65,7 @@ impl Approvals {
         Ok(match self.slack.open_view(trigger, &show_all::draw(record, &called)).await {
             Ok(_) => Answer::Nothing,
             Err(error) => {
-                tracing::warn!(error = %error, "A window was not opened");
+                tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
                 Answer::Refused(replies::not_opened())
             }
         })
@@ -114,7 +114,7 @@ impl Approvals {
         let opened = match self.slack.open_view(trigger, &modals::loading(title)).await {
             Ok(opened) => opened,
             Err(error) => {
-                tracing::warn!(error = %error, "A window was not opened");
+                tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
                 return Ok(Answer::Refused(replies::not_opened()));
             }
         };
@@ -129,7 +129,7 @@ impl Approvals {
             _ => modals::saying(title, &replies::no_form()),
         };
         if let Err(error) = self.slack.update_view(&opened, None, &view).await {
-            tracing::warn!(error = %error, "A window was not filled");
+            tracing::warn!(error = crate::cause::chain(&error), "A window was not filled");
         }
         Ok(Answer::Nothing)
     }

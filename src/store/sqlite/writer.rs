@@ -106,7 +106,7 @@ fn serve(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     let mut batch = Vec::with_capacity(BATCH);
     while waiting.blocking_recv_many(&mut batch, BATCH) > 0 {
         let committed = transact(connection, &mut batch).map_err(|error| {
-            tracing::error!(operations = batch.len(), "Cannot write to the store: {error}");
+            tracing::error!(operations = batch.len(), "Cannot write to the store: {}", crate::cause::chain(&error));
             if !connection.is_autocommit() {
                 let _ = connection.execute_batch("ROLLBACK"); // what failed may have rolled back already
             }

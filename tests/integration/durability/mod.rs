@@ -13,3 +13,4 @@ mod process;
 mod processes;
 mod redis_down;
 mod script;
+mod slow_clients;
