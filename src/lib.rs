@@ -70,8 +70,8 @@
 //! **Time** is [`clock::Clock`], an argument everywhere. **Randomness** is in the engine, not in nodes. **Errors** are one
 //! enum for each module, by what the caller would do differently; people see sentences from a `replies.rs`, operators the
 //! chain, logged once. **Logs** hold ids and sizes, never what people wrote. **Every call to the outside has a time-out**, and
-so has every client that calls from there ([`app::server`]). **Tasks** that run all the time are watched
-([`app::supervision`]); a panic in a node or an action is a failed attempt ([`graph::unwind`]).
+//! so has every client that calls from there ([`app::server`]). **Tasks** that run all the time are watched
+//! ([`app::supervision`]); a panic in a node or an action is a failed attempt ([`graph::unwind`]).
 
 pub mod app;
 pub mod assistant;

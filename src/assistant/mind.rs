@@ -46,7 +46,9 @@ impl Mind {
                 }
                 Err(reason) => {
                     match &reason {
-                        Error::Unavailable { .. } => warn!("The language model did not answer: {}", crate::cause::chain(&reason)),
+                        Error::Unavailable { .. } => {
+                            warn!("The language model did not answer: {}", crate::cause::chain(&reason))
+                        }
                         Error::Auth | Error::Refused { .. } | Error::Decode { .. } => {
                             error!("The language model cannot be used: {}", crate::cause::chain(&reason));
                         }

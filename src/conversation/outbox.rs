@@ -170,7 +170,10 @@ impl Sender {
             self.lead_to(&claimed).await;
         }
         if let Err(error) = self.0.store.finish_outbox(&claimed.thread, claimed.seq, &sent).await {
-            tracing::warn!(error = crate::cause::chain(&error), "Cannot record that a message was sent; it will be looked for");
+            tracing::warn!(
+                error = crate::cause::chain(&error),
+                "Cannot record that a message was sent; it will be looked for"
+            );
         }
     }
 
@@ -189,7 +192,10 @@ impl Sender {
         if !changes.outbox.is_empty()
             && let Err(error) = self.0.store.apply(&changes).await
         {
-            tracing::warn!(error = crate::cause::chain(&error), "An older card does not lead to the one that took its place");
+            tracing::warn!(
+                error = crate::cause::chain(&error),
+                "An older card does not lead to the one that took its place"
+            );
         }
     }
 

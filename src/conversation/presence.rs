@@ -135,10 +135,15 @@ impl Presence {
         match self.0.slack.set_session_status(&thread.channel, &thread.root, status).await {
             Ok(()) => {}
             Err(error @ (Error::MissingScope { .. } | Error::Refused { .. })) => {
-                tracing::warn!(error = crate::cause::chain(&error), "This workspace has no agent sessions; cards have a Stop button instead");
+                tracing::warn!(
+                    error = crate::cause::chain(&error),
+                    "This workspace has no agent sessions; cards have a Stop button instead"
+                );
                 self.0.agent.store(false, Ordering::Relaxed);
             }
-            Err(error) => tracing::warn!(error = crate::cause::chain(&error), "The status of an agent session was not set"),
+            Err(error) => {
+                tracing::warn!(error = crate::cause::chain(&error), "The status of an agent session was not set")
+            }
         }
     }
 

@@ -191,7 +191,9 @@ impl Workers {
                     metrics::counter!("countersign_threads_broken_off_total").increment(1);
                     tracing::error!(error = %panicked, "Thread cannot go on before its lease ends");
                 }
-                Ok(Err(error)) => tracing::error!(error = crate::cause::chain(&error), "Thread cannot go on before its lease ends"),
+                Ok(Err(error)) => {
+                    tracing::error!(error = crate::cause::chain(&error), "Thread cannot go on before its lease ends")
+                }
             }
         };
         report.instrument(span).await;

@@ -50,7 +50,11 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
             let record: ActionRecord = match json::read("an action", &record) {
                 Ok(record) => record,
                 Err(error) => {
-                    tracing::error!(error = crate::cause::chain(&error), action = name, "A stored action cannot be read and is passed over");
+                    tracing::error!(
+                        error = crate::cause::chain(&error),
+                        action = name,
+                        "A stored action cannot be read and is passed over"
+                    );
                     continue;
                 }
             };
