@@ -56,6 +56,9 @@ const LINGER: Duration = Duration::from_secs(15);
 /// How long a connection that is being opened may take to be there, so that it can be closed, when we stop.
 const LAST_OPENING: Duration = Duration::from_secs(2);
 
+/// How long the library may take to shut a connection down.
+const LET_GO: Duration = Duration::from_secs(5);
+
 /// How long it takes at most to write acknowledgements that are on their way when we stop.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
@@ -240,7 +243,11 @@ impl Supervisor {
             return Refusal::of(&error).map_or_else(|| End::Failed(error.to_string()), End::Fatal);
         }
         let (notices, mut noticed) = mpsc::unbounded_channel();
-        let Some(connection) = self.open(notices).await else { return End::Failed("cannot register".to_owned()) };
+        let connection = match timeout(self.settings.hello_within, self.open(notices)).await {
+            Ok(Some(connection)) => connection,
+            Ok(None) => return End::Failed("cannot register".to_owned()),
+            Err(_) => return End::Failed("it does not open".to_owned()),
+        };
         let hello = tokio::select! {
             first = timeout(self.settings.hello_within, noticed.recv()) => first,
             () = stop.cancelled() => {
@@ -336,7 +343,7 @@ impl Supervisor {
             }
             sleep(LAST_WORDS).await;
         }
-        connection.manager.shutdown().await;
+        timeout(LET_GO, connection.manager.shutdown()).await.ok(); // what hangs is left to end by itself
         end
     }
 }
