@@ -22,7 +22,7 @@
 //!
 //! | room | what it is | start at |
 //! | --- | --- | --- |
-//! | [`ids`], [`clock`], [`reply`], [`status_line`], [`exchanges`], [`glossary`] | the leaves: names, time, what is said before anybody decides how it looks, and meanwhile, what is sent, what words mean | |
+//! | [`ids`], [`clock`], [`cause`], [`reply`], [`status_line`], [`exchanges`], [`glossary`] | the leaves: names, time, why something failed, what is said before anybody decides how it looks, and meanwhile, what is sent, what words mean | |
 //! | [`permit`], [`wire`], [`this_machine`] | leaves too: until when a change may leave, connections that hold to it and to the longest answer, requests of this machine only | [`permit::Permit`] |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
@@ -73,11 +73,13 @@
 //! **Time** is [`clock::Clock`], an argument everywhere. **Randomness** is in the engine, not in nodes. **Errors** are one
 //! enum for each module, by what the caller would do differently; people see sentences from a `replies.rs`, operators the
 //! chain, logged once. **Logs** hold ids and sizes, never what people wrote. **Every call to the outside has a time-out,
-//! and its answer a longest length.**
+//! and its answer a longest length**; so has every client that calls from there ([`app::server`]). **Tasks** that run all the
+//! time are watched ([`app::supervision`]); a panic in a node or an action is a failed attempt ([`graph::unwind`]).
 
 pub mod app;
 pub mod assistant;
 pub mod capabilities;
+pub mod cause;
 pub mod clock;
 pub mod config;
 pub mod conversation;

@@ -4,6 +4,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
+    time::Duration,
 };
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, parser::ValueSource};
@@ -14,7 +15,7 @@ use countersign::{
         telemetry,
     },
     clock::SystemClock,
-    config::{Config, LogFormat, environment},
+    config::{Config, LogFormat, Problems, environment},
     conversation::trace::Traces,
     ids::ThreadId,
 };
@@ -26,6 +27,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Settings are wrong, or a check failed: something for the operator to mend.
 const EXIT_SETTINGS: u8 = 2;
+
+/// How long the process may take to end after the bot has drained.
+const LAST_MOMENTS: Duration = Duration::from_secs(3);
 
 /// A Slack bot that runs a team's experiments, and changes nothing without a countersignature.
 #[derive(Parser)]
@@ -89,7 +93,7 @@ fn main() -> ExitCode {
         Err(error) => return fail(&format!("cannot start: {error}")),
     };
     let ended = runtime.block_on(run(arguments));
-    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    runtime.shutdown_timeout(Duration::from_secs(1));
     ended
 }
 
@@ -133,9 +137,16 @@ async fn run(arguments: Arguments) -> ExitCode {
             finish(notebook::verify(&file, last.as_deref()).and_then(|lines| Ok(say(lines.join("\n"))?)))
         }
         command => {
-            let config = match Config::load(arguments.config.as_deref(), &environment) {
-                Ok(config) => config,
-                Err(problems) => return settings_are_wrong(&problems.to_string()),
+            let config = match Config::read(arguments.config.as_deref(), &environment) {
+                (Some(config), problems) if problems.0.is_empty() => config,
+                (config, Problems(problems)) => {
+                    let mut wrong: Vec<_> = problems.iter().map(ToString::to_string).collect();
+                    if let (Some(config), Command::Serve | Command::Check) = (&config, &command) {
+                        let told = |line: &String| problems.iter().any(|problem| line.contains(&problem.key));
+                        wrong.extend(check::settings(config).into_iter().filter(|line| !told(line)));
+                    }
+                    return settings_are_wrong(&wrong.join("\n"));
+                }
             };
             match command {
                 Command::Serve => match check::settings(&config) {
@@ -155,9 +166,26 @@ async fn run(arguments: Arguments) -> ExitCode {
 async fn serve(config: Config) -> anyhow::Result<()> {
     telemetry::log(&config.server.log, config.server.log_format);
     let stop = signalled();
-    let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
+    end_at_last(stop.clone(), config.workers.drain + LAST_MOMENTS);
+    let bot = tokio::select! {
+        bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()) => bot?,
+        () = stop.cancelled() => return Ok(()),
+    };
     tracing::info!(address = %bot.address()?, "Listening");
     bot.run(stop).await
+}
+
+/// Ends the process so long after `stop`, if it still runs: a disk that hangs, or a thread that never comes back, would
+/// hold it for ever. What is stored is whole at every moment.
+fn end_at_last(stop: CancellationToken, after: Duration) {
+    tokio::spawn(async move {
+        stop.cancelled().await;
+        std::thread::spawn(move || {
+            std::thread::sleep(after);
+            eprintln!("countersign: it did not end within {} s of the stop, so it is ended", after.as_secs());
+            std::process::exit(1);
+        });
+    });
 }
 
 async fn evaluate(config: &Config, cases: &Path) -> anyhow::Result<()> {

@@ -23,6 +23,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) redis_url: Option<&'a str>,
     pub(crate) socket: bool,
     pub(crate) program: &'a Path,
+    /// How many files and sockets it may have open.
+    pub(crate) descriptors: Option<u64>,
 }
 
 /// A running `countersign serve`; killed when it is dropped.
@@ -45,7 +47,14 @@ impl Bot {
         let free = TcpListener::bind("127.0.0.1:0")?;
         let address = free.local_addr()?;
         drop(free);
-        let mut command = Command::new(around.program);
+        let mut command = match around.descriptors {
+            None => Command::new(around.program),
+            Some(descriptors) => {
+                let mut limited = Command::new("/bin/sh");
+                limited.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &descriptors.to_string()]).arg(around.program);
+                limited
+            }
+        };
         command
             .arg("serve")
             .env_clear()

@@ -27,13 +27,16 @@ impl fmt::Display for Table {
 
 /// Half of them took at most so long, and all but one in a hundred.
 pub(crate) fn quantiles(took: &[Duration]) -> String {
+    let at = |share: f64| quantile(took, share);
+    format!("{} · {}", millis(at(0.5)), millis(at(0.99)))
+}
+
+/// All but so large a share of them took at most so long.
+pub(crate) fn quantile(took: &[Duration], share: f64) -> Duration {
     let mut sorted = took.to_vec();
     sorted.sort_unstable();
-    let at = |share: f64| {
-        let nth = (sorted.len() as f64 * share).ceil() as usize;
-        sorted.get(nth.saturating_sub(1)).copied().unwrap_or_default()
-    };
-    format!("{} · {}", millis(at(0.5)), millis(at(0.99)))
+    let nth = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(nth.saturating_sub(1)).copied().unwrap_or_default()
 }
 
 /// In milliseconds, as precisely as makes sense.

@@ -14,6 +14,7 @@
 //! | `--turns N` | the last turn of the long threads, 500 if not said; 0 leaves them out |
 //! | `--threads N` | only commands and the Home tab, on a store that holds so many threads before the bot starts |
 //! | `--all-open` | with `--threads`: each of those threads has an open card |
+//! | `--slow-connections N` | only acknowledgements and `/healthz`, while so many clients keep the bot waiting; it may have 1,024 files and sockets open |
 //! | `--bot FILE` | another build of the bot, such as the one before a change |
 //!
 //! One round trip is: mention → card → press → change on the platform → outcome on the card and a reply in the thread.
@@ -28,6 +29,7 @@ mod commands;
 mod figures;
 mod round;
 mod slack;
+mod slow;
 mod wire;
 
 use std::{
@@ -79,6 +81,8 @@ struct Options {
     threads: Option<usize>,
     #[arg(long, requires = "threads")]
     all_open: bool,
+    #[arg(long, conflicts_with_all = ["threads", "socket"])]
+    slow_connections: Option<usize>,
     #[arg(long, default_value = env!("CARGO_BIN_EXE_countersign"))]
     bot: PathBuf,
     /// What `cargo bench` adds.
@@ -119,6 +123,7 @@ async fn run(options: Options) -> anyhow::Result<Table> {
         redis_url: redis_url.as_deref(),
         socket: options.socket,
         program: &options.bot,
+        descriptors: options.slow_connections.map(|_| slow::DESCRIPTORS),
     })?;
     let mut table = Table::default();
 
@@ -129,6 +134,12 @@ async fn run(options: Options) -> anyhow::Result<Table> {
         commands::measure(&person, threads, &mut table).await?;
         let memory = bot.memory()?;
         table.row("memory, after the load", "RSS · most", format!("{:.1} · {:.1} MiB", memory.now, memory.most));
+        bot.stop()?;
+        return Ok(table);
+    }
+    if let Some(many) = options.slow_connections {
+        slow::measure(&person, bot.address, many, &mut table).await?;
+        table.row("", "memory", format!("{:.1} MiB", bot.memory()?.now));
         bot.stop()?;
         return Ok(table);
     }

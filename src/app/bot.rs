@@ -4,10 +4,18 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use secrecy::SecretString;
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    task::AbortHandle,
+    time::{Instant, timeout_at},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{http, keys, parts};
+use super::{
+    http, keys, parts,
+    readiness::Readiness,
+    server::{self, Limits},
+    supervision::Supervision,
+};
 use crate::{
     assistant::{graph::chat_graph, quick::QuickAnswers},
     capabilities::standing::book::Book,
@@ -30,7 +38,7 @@ use crate::{
         rating::Ratings,
         render,
         stopping::Stopping,
-        sweeper::Sweeper,
+        sweeper::{Rounds, Sweeper},
         workers::{self, Workers},
     },
     graph::{
@@ -65,6 +73,8 @@ pub struct Bot {
     ingress: Ingress,
     listener: tokio::net::TcpListener,
     router: axum::Router,
+    limits: Limits,
+    running: Supervision,
     drain: Duration,
 }
 
@@ -249,12 +259,31 @@ impl Bot {
             Ingress::Socket(socket) => Some(socket.health()),
             Ingress::Http => None,
         };
-        let router = http::router(store.clone(), health, missing).merge(events);
+        let (running, rounds) = (Supervision::default(), Rounds::default());
+        let watched = http::Parts {
+            store: Readiness::new(store.clone()),
+            slack: health,
+            missing,
+            tasks: running.clone(),
+            rounds: rounds.clone(),
+        };
+        let router = http::router(watched).merge(events);
+        let limits = Limits::of(&config.server, &config.workers);
         let every = config.workers.sweep_every;
         let retention = Retention::new(store.clone(), clock.clone(), &config.record);
-        let sweeper =
-            Sweeper { store: store.clone(), clock, workers: workers.clone(), desk, home, sender, retention, every };
-        Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, drain: config.workers.drain })
+        let sweeper = Sweeper {
+            store: store.clone(),
+            clock,
+            workers: workers.clone(),
+            desk,
+            home,
+            sender,
+            retention,
+            every,
+            rounds,
+        };
+        let drain = config.workers.drain;
+        Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, limits, running, drain })
     }
 
     /// Where health, metrics and, with HTTP, Slack's requests are answered.
@@ -276,37 +305,37 @@ impl Bot {
         InHand([self.tasks.clone(), self.workers.tasks().clone()])
     }
 
-    /// Works until `stop`, then drains: nothing new is taken in, the steps in hand are saved, what was said is sent.
-    /// Cancels `stop` itself if Slack does not have us.
+    /// Works until `stop`, then drains: nothing new is taken in, the steps in hand are saved, what was said is sent. What
+    /// is not done within `workers.drain` is left for the next start. Cancels `stop` itself if Slack does not have us, or
+    /// a task ends that should not.
     ///
     /// # Errors
     ///
-    /// If Slack will never accept us, or the listener fails.
+    /// If Slack will never accept us, or a task ended by itself.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let in_hand = self.in_hand();
-        let Self { sweeper, workers, tasks, ingress, listener, router, drain, .. } = self;
-        let sweeping = tokio::spawn(sweeper.run(stop.clone()));
-        let taking_in = tokio::spawn(take_in(ingress, stop.clone()));
-        let stopped = stop.clone();
-        let served = axum::serve(listener, router).with_graceful_shutdown(async move { stopped.cancelled().await });
-        tokio::select! {
-            served = served => served.context("the listener failed")?,
-            () = async { stop.cancelled().await; tokio::time::sleep(drain).await } => {}
-        }
-        tasks.close();
+        let Self { sweeper, workers, tasks, ingress, listener, router, limits, running, drain, .. } = self;
+        let serving = running.start("http", server::serve(listener, router, limits, stop.clone()), &stop);
+        let sweeping = running.start("sweeper", sweeper.run(stop.clone()), &stop);
+        let taking_in = running.start("ingress", take_in(ingress, stop.clone()), &stop);
+        stop.cancelled().await;
         let deadline = Instant::now() + drain;
+        tasks.close();
+        let ends = [serving.abort_handle(), sweeping.abort_handle(), taking_in.abort_handle()];
         let taken_in = timeout_at(deadline, taking_in).await;
         let quiet = async {
-            sweeping.await.ok();
+            let _ = tokio::join!(serving, sweeping); // a panic was noted
             workers.drained().await;
             tasks.wait().await;
         };
         if timeout_at(deadline, quiet).await.is_err() || taken_in.is_err() {
             let left = in_hand.count();
             tracing::warn!(left, "Not everything ended in time; what was in hand goes on at the next start");
+            ends.iter().for_each(AbortHandle::abort);
         }
-        match taken_in {
-            Ok(Ok(Err(refusal))) => Err(refusal.into()),
+        match (taken_in, running.ended()) {
+            (Ok(Ok(Some(Err(refusal)))), _) => Err(refusal.into()),
+            (_, Some(ended)) => Err(ended.into()),
             _ => Ok(()),
         }
     }
@@ -316,7 +345,10 @@ impl Bot {
 async fn take_in(ingress: Ingress, stop: CancellationToken) -> Result<(), Refusal> {
     match ingress {
         Ingress::Socket(socket) => socket.run(stop.clone()).await.inspect_err(|_| stop.cancel()),
-        Ingress::Http => Ok(()),
+        Ingress::Http => {
+            stop.cancelled().await; // they come by requests
+            Ok(())
+        }
     }
 }
 
@@ -373,7 +405,7 @@ async fn learn_app(slack: &SlackClient, bot: Option<&str>, us: &Identity) {
     let Some(bot) = bot else { return };
     match slack.app_of(bot).await {
         Ok(app) => us.learn_app(&app),
-        Err(error) => tracing::warn!(error = %error, "Slack does not say which app this is yet"),
+        Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Slack does not say which app this is yet"),
     }
 }
 
@@ -390,7 +422,7 @@ async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Account> {
             }
             Err(error) if attempt >= WHO_ATTEMPTS => return Err(error).context("Slack does not answer"),
             Err(error) => {
-                tracing::warn!(attempt, error = %error, "Slack does not answer yet");
+                tracing::warn!(attempt, error = crate::cause::chain(&error), "Slack does not answer yet");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }

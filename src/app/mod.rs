@@ -17,8 +17,10 @@ pub mod playground;
 mod private_file;
 mod readiness;
 pub mod sandbox;
+pub mod server;
 pub mod stand_in;
 pub mod stdout;
+pub mod supervision;
 pub mod telemetry;
 
 pub use bot::Bot;

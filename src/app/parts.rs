@@ -188,11 +188,17 @@ pub struct StoreShelf(pub Arc<dyn Store>);
 impl Shelf for StoreShelf {
     async fn put(&self, bytes: &[u8]) -> Option<String> {
         let put = self.0.put_blob(bytes, Some(KEPT)).await;
-        put.inspect_err(|error| tracing::warn!(%error, "A large answer stays in its thread's state")).ok()
+        put.inspect_err(|error| {
+            tracing::warn!(error = crate::cause::chain(&error), "A large answer stays in its thread's state")
+        })
+        .ok()
     }
 
     async fn get(&self, name: &str) -> Option<Vec<u8>> {
         let got = self.0.get_blob(name).await;
-        got.inspect_err(|error| tracing::warn!(%error, "A large answer cannot be had from the store")).ok()?
+        got.inspect_err(|error| {
+            tracing::warn!(error = crate::cause::chain(&error), "A large answer cannot be had from the store")
+        })
+        .ok()?
     }
 }

@@ -1,26 +1,74 @@
 //! Logs and metrics of the process.
 
-use std::{io::IsTerminal, sync::OnceLock};
+use std::{
+    any::Any,
+    io::{self, IsTerminal},
+    panic,
+    sync::OnceLock,
+};
 
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use tracing_subscriber::EnvFilter;
+use tracing::{Level, Metadata, Subscriber};
+use tracing_subscriber::{
+    EnvFilter, Layer, Registry, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
 
 use crate::config::LogFormat;
 
 static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
-/// Starts logging to standard error. `levels` such as `info,countersign=debug`; a mistake in them falls back to `info`.
-///
-/// The Slack library is kept silent: it logs payloads and the tickets of its connections.
+/// Whose lines these are; others are those of libraries.
+const OURS: &str = "countersign";
+
+/// What logs payloads and the tickets of its connections, at every level.
+const SILENT: &str = "slack_morphism";
+
+/// Starts logging to standard error. `levels` such as `info,countersign::slack=debug`; the settings check them, and a
+/// mistake falls back to `info`. A panic anywhere is logged and counted from now on.
 pub fn log(levels: &str, format: LogFormat) {
-    let filter = EnvFilter::try_new(format!("{levels},slack_morphism=off")).unwrap_or_else(|_| EnvFilter::new("info"));
+    subscriber(levels, format, io::stderr().is_terminal(), io::stderr).try_init().ok();
+    panic::set_hook(Box::new(|info| {
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        let cause = public_part(info.payload());
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        metrics::counter!("countersign_panics_total").increment(1);
+        tracing::error!(place, cause, thread, "Something panicked; this is a fault in the program");
+    }));
+}
+
+/// What writes lines of these levels.
+///
+/// Whatever the levels are, nothing of the Slack library is written, and nothing that a library says below `info`: there
+/// are payloads, tokens and tickets in it.
+pub fn subscriber<W>(levels: &str, format: LogFormat, ansi: bool, writer: W) -> impl Subscriber + Send + Sync
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let levels = EnvFilter::try_new(levels).unwrap_or_else(|_| EnvFilter::new("info"));
     // A line that cannot be written, since nobody reads any more, is lost: complaining about it would panic.
-    let subscriber =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
-    match format {
-        LogFormat::Text => subscriber.with_ansi(std::io::stderr().is_terminal()).try_init().ok(),
-        LogFormat::Json => subscriber.json().try_init().ok(),
+    let lines = tracing_subscriber::fmt::layer::<Registry>().with_writer(writer).log_internal_errors(false);
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(ansi).boxed(),
+        LogFormat::Json => lines.json().boxed(),
     };
+    Registry::default().with(lines.with_filter(filter_fn(may_be_written))).with(levels)
+}
+
+/// Whether a line may be written, whatever the levels are.
+fn may_be_written(line: &Metadata<'_>) -> bool {
+    let of = |target: &str, name: &str| target.split("::").next() == Some(name);
+    let silent = of(line.target(), SILENT) || line.module_path().is_some_and(|path| of(path, SILENT));
+    !silent && (of(line.target(), OURS) || *line.level() <= Level::INFO)
+}
+
+/// As much of a panic's message as cannot hold what somebody wrote: up to where a value is put into it.
+pub fn public_part(panic: &(dyn Any + Send)) -> &str {
+    if let Some(constant) = panic.downcast_ref::<&'static str>() {
+        return constant;
+    }
+    let message = panic.downcast_ref::<String>().map_or("no message", String::as_str);
+    message.split([':', '`', '"', '\'', ';', '“']).next().unwrap_or_default().trim()
 }
 
 /// Starts counting. Once for a process; a second call changes nothing.
@@ -33,4 +81,74 @@ pub fn count() {
 /// What was counted, in the text format of Prometheus.
 pub fn metrics() -> String {
     METRICS.get().map(PrometheusHandle::render).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is written of one line of ours, one of a library, and one of the Slack library, at each level.
+    fn written(levels: &str, format: LogFormat) -> String {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        tracing::subscriber::with_default(subscriber(levels, format, false, move || writer.clone()), || {
+            tracing::error!(target: "slack_morphism::socket_mode", "xapp-1 wss://slack?ticket=t");
+            tracing::trace!(target: "slack_morphism", "the words of a message");
+            tracing::debug!(target: "hyper::proto", "authorization xoxb-1");
+            tracing::warn!(target: "hyper::proto", "a library warns");
+            tracing::debug!(target: "countersign::slack", "ours in detail");
+            tracing::info!(target: "countersign::slack", "ours");
+        });
+        String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn what_may_hold_secrets_is_silent_at_every_setting() {
+        let settings = [
+            "trace",
+            "slack_morphism=trace",
+            "slack_morphism=debug,trace",
+            "info,slack_morphism::socket_mode=trace,hyper=trace",
+            "inf,slack_morphism=debug",
+            "not a level at all!!,=",
+            "countersign=tarce,slack_morphism=trace",
+            "",
+        ];
+        for levels in settings {
+            for format in [LogFormat::Text, LogFormat::Json] {
+                let written = written(levels, format);
+                for secret in ["xapp-1", "ticket", "words of a message", "xoxb-1"] {
+                    assert!(!written.contains(secret), "{levels}: {written}");
+                }
+            }
+        }
+        let all = written("trace", LogFormat::Text);
+        assert!(all.contains("ours in detail") && all.contains("a library warns"), "{all}");
+    }
+
+    #[test]
+    fn a_panic_is_told_without_values() {
+        let told = |panic: Box<dyn Any + Send>| public_part(&*panic).to_owned();
+        assert_eq!(told(Box::new("no holder panics")), "no holder panics");
+        assert_eq!(told(Box::new("no holder panics: PoisonError { .. }".to_owned())), "no holder panics");
+        let slice = "byte index 5 is not a char boundary; it is inside 'é' of `delete Math Hints`".to_owned();
+        assert_eq!(told(Box::new(slice)), "byte index 5 is not a char boundary");
+        assert_eq!(told(Box::new(7)), "no message");
+    }
 }

@@ -46,9 +46,11 @@ impl Mind {
                 }
                 Err(reason) => {
                     match &reason {
-                        Error::Unavailable { .. } => warn!("The language model did not answer: {reason}"),
+                        Error::Unavailable { .. } => {
+                            warn!("The language model did not answer: {}", crate::cause::chain(&reason))
+                        }
                         Error::Auth | Error::Refused { .. } | Error::Decode { .. } => {
-                            error!("The language model cannot be used: {reason}");
+                            error!("The language model cannot be used: {}", crate::cause::chain(&reason));
                         }
                     }
                     self.give_up(state);

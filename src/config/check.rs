@@ -1,10 +1,10 @@
 //! What must be true of settings that can be read.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use secrecy::ExposeSecret as _;
 
-use super::{Approvals, Config, Problem, Rule, digest_key};
+use super::{Approvals, Config, Problem, Rule, digest_key, log, secrets::wrong_address};
 
 /// The kinds of accounts that may be let in besides full members of the workspace.
 const OUTSIDERS: [&str; 4] = ["guests", "external", "bots", "deactivated"];
@@ -22,25 +22,47 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         ("model.base_url", &config.model.base_url),
         ("upgrade.api_url", &config.upgrade.api_url),
     ] {
-        let good = url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-        expect(good, key, format!("found `{url}`; right would be an address that begins with http:// or https://"));
+        if let Some(wrong) = wrong_address(url) {
+            expect(false, key, wrong);
+        }
     }
+    for wrong in log::problems(&config.server.log) {
+        expect(false, "server.log", wrong);
+    }
+    let no_path = |path: &Path| path.as_os_str().is_empty();
+    expect(!config.model.name.trim().is_empty(), "model.name", "found nothing; right would be its name".to_owned());
+    expect(!no_path(&config.store.path), "store.path", "found nothing; right would be a file".to_owned());
+    let key_file = config.upgrade.service_account.as_deref();
+    let what = "found nothing; right would be a key file, or not to set it".to_owned();
+    expect(!key_file.is_some_and(no_path), "upgrade.service_account", what);
     let connections = config.slack.connections;
     expect(
         (1..=10).contains(&connections),
         "slack.connections",
         format!("found {connections}; right would be 1 to 10, which is as many as Slack allows"),
     );
+    if let Some(connections) = config.server.connections {
+        let right = "right would be 16 to 4096, or nothing, for as many as the limit of open files allows";
+        expect((16..=4096).contains(&connections), "server.connections", format!("found {connections}; {right}"));
+    }
+    let attempts = config.model.attempts;
+    expect((1..=10).contains(&attempts), "model.attempts", format!("found {attempts}; right would be 1 to 10"));
     let workers = &config.workers;
     for (key, number) in [("workers.threads", workers.threads), ("workers.senders", workers.senders)] {
         expect((1..=10_000).contains(&number), key, format!("found {number}; right would be 1 to 10000"));
     }
     for (key, time, least, most) in [
         ("slack.timeout", config.slack.timeout, 1, 60),
+        ("server.header_timeout", config.server.header_timeout, 1, 120),
+        ("server.body_timeout", config.server.body_timeout, 1, 120),
+        ("server.idle_timeout", config.server.idle_timeout, 1, 3600),
         ("workers.lease", workers.lease, 1, 3600),
         ("workers.step_timeout", workers.step_timeout, 1, 3600),
+        ("workers.status_after", workers.status_after, 0, 3600),
+        ("workers.drain", workers.drain, 1, 600),
         ("approvals.expires_after", config.approvals.expires_after, 1, 30 * 24 * 3600),
         ("approvals.remind_before", config.approvals.remind_before, 0, 30 * 24 * 3600),
+        ("approvals.escalate_after", config.approvals.escalate_after, 1, 30 * 24 * 3600),
         ("model.timeout", config.model.timeout, 1, 600),
         ("upgrade.timeout", config.upgrade.timeout, 1, 120),
         ("upgrade.settle_within", config.upgrade.settle_within, 1, 3600),
@@ -108,9 +130,9 @@ fn sign_in(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
         "UPGRADE_AUTH_TOKEN is set as well; right would be one of them".to_owned(),
     );
     if let Some(uri) = &settings.token_uri {
-        let good = url::Url::parse(uri).is_ok_and(|uri| matches!(uri.scheme(), "http" | "https"));
-        let what = format!("found `{uri}`; right would be an address that begins with https://");
-        expect(good, "upgrade.token_uri", what);
+        if let Some(wrong) = wrong_address(uri) {
+            expect(false, "upgrade.token_uri", wrong);
+        }
         let what = "it says where the tokens of a service account come from, but upgrade.service_account is not set";
         expect(settings.service_account.is_some(), "upgrade.token_uri", what.to_owned());
     }

@@ -3,13 +3,19 @@
 //! A section that does not parse is tried again with the default in place of the wrong value, so that one start tells
 //! of all wrong values rather than of the first.
 
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, ffi::OsString, path::Path};
 
-use config::{Config as Tree, ConfigError, Environment, File, FileFormat, Value};
+use config::{Config as Tree, ConfigError, Environment, File, FileFormat, Value, ValueKind};
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value as Json};
 
-use super::{Config, Problem, Problems, SlackMode, StoreKind, check};
+use super::{
+    Config, Problem, Problems, SlackMode, StoreKind, check,
+    nearest::nearest,
+    secrets::{self, SECRETS},
+    variables,
+};
 
 /// The settings that the program comes with.
 const DEFAULTS: &str = include_str!("../../config/default.toml");
@@ -23,21 +29,13 @@ const USUAL_NAMES: &[(&str, &str)] = &[
     ("PORT", "server.port"),
 ];
 
-/// Secrets: where they belong, and their names in the environment, which alone may hold them.
-const SECRETS: &[(&str, &str)] = &[
-    ("slack.bot_token", "SLACK_BOT_TOKEN"),
-    ("slack.app_token", "SLACK_APP_TOKEN"),
-    ("slack.signing_secret", "SLACK_SIGNING_SECRET"),
-    ("store.redis_url", "REDIS_URL"),
-    ("model.api_key", "ANTHROPIC_API_KEY"),
-    ("upgrade.auth_token", "UPGRADE_AUTH_TOKEN"),
-    ("approvals.digest_keys", "COUNTERSIGN_DIGEST_KEYS"),
-];
+/// The sections.
+const SECTIONS: [&str; 8] = ["slack", "server", "store", "workers", "approvals", "record", "model", "upgrade"];
 
-/// The environment of the process.
+/// The environment of the process. A variable that is no text is none of ours.
 pub fn environment() -> HashMap<String, String> {
-    #[expect(clippy::disallowed_methods, reason = "the one place that may read it")]
-    std::env::vars().collect()
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    std::env::vars_os().filter_map(text).collect()
 }
 
 impl Config {
@@ -47,10 +45,35 @@ impl Config {
     ///
     /// [`Problems`] with all that is wrong, each with what would be right.
     pub fn load(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Self, Problems> {
+        match Self::read(file, environment) {
+            (Some(config), problems) if problems.0.is_empty() => Ok(config),
+            (_, problems) => Err(problems),
+        }
+    }
+
+    /// The same, with what could be read besides: in place of wrong values there may be defaults. It is for finding out
+    /// what else is wrong, so that all of it can be told at once; not for running.
+    pub fn read(file: Option<&Path>, environment: &HashMap<String, String>) -> (Option<Self>, Problems) {
         let defaults = Tree::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
-        let defaults = defaults.build().map_err(|error| fatal("config/default.toml", &error))?;
-        let tree = tree(file, environment)?;
-        let mut problems = unknown_sections(&tree);
+        let defaults = match defaults.build() {
+            Ok(defaults) => defaults,
+            Err(error) => return (None, Problems(vec![fatal("config/default.toml", &error)])),
+        };
+        let mut problems = Vec::new();
+        let tree = tree(file, environment).or_else(|problem| {
+            problems.push(problem);
+            tree(None, environment)
+        });
+        let tree = match tree {
+            Ok(tree) => tree,
+            Err(problem) => {
+                problems.push(problem);
+                defaults.clone()
+            }
+        };
+        problems.dedup();
+        problems.extend(unknown_sections(&tree));
+        problems.extend(variables::unknown(environment, &defaults, &SECTIONS));
         let mut read = Reader { tree: &tree, defaults: &defaults, problems: &mut problems };
         let config = (|| {
             Some(Self {
@@ -64,11 +87,11 @@ impl Config {
                 upgrade: read.section("upgrade")?,
             })
         })();
-        let Some(mut config) = config else { return Err(Problems(problems)) };
+        let Some(mut config) = config else { return (None, Problems(problems)) };
         config.add_secrets(environment);
-        problems.extend(broken_secrets(environment));
+        problems.extend(secrets::problems(environment));
         problems.extend(check::problems(&config));
-        if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
+        (Some(config), Problems(problems))
     }
 
     fn add_secrets(&mut self, environment: &HashMap<String, String>) {
@@ -107,7 +130,7 @@ impl Config {
     }
 }
 
-fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tree, Problems> {
+fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tree, Problem> {
     let mut builder = Tree::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
     if let Some(file) = file {
         builder = builder.add_source(File::from(file).format(FileFormat::Toml));
@@ -129,29 +152,23 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tr
     builder = builder.add_source(variables);
     for (name, key) in USUAL_NAMES {
         if let Some(value) = environment.get(*name) {
-            builder = builder.set_override(*key, value.as_str()).map_err(|error| fatal(name, &error))?;
+            let value = value.parse().map_or_else(|_| Value::from(value.as_str()), |number: i64| Value::from(number));
+            builder = builder.set_override(*key, value).map_err(|error| fatal(name, &error))?;
         }
     }
     builder.build().map_err(|error| fatal(&file.map_or("settings".to_owned(), |f| f.display().to_string()), &error))
 }
 
-/// Secrets that cannot be sent: copied with a line break, or two of them at once.
-fn broken_secrets(environment: &HashMap<String, String>) -> impl Iterator<Item = Problem> + '_ {
-    let broken = |value: &&String| value.trim().contains(|c: char| c.is_whitespace() || c.is_control());
-    SECRETS.iter().filter(move |(_, name)| environment.get(*name).filter(broken).is_some()).map(|(_, name)| Problem {
-        key: (*name).to_owned(),
-        what: "it has a line break or a blank in the middle; right would be one word".to_owned(),
-    })
-}
-
 fn unknown_sections(tree: &Tree) -> Vec<Problem> {
-    const KNOWN: [&str; 8] = ["slack", "server", "store", "workers", "approvals", "record", "model", "upgrade"];
     let Ok(sections) = tree.clone().try_deserialize::<HashMap<String, Value>>() else { return Vec::new() };
-    sections
-        .into_keys()
-        .filter(|name| !KNOWN.contains(&name.as_str()))
-        .map(|name| Problem { what: format!("there is no such section; there are {}", KNOWN.join(", ")), key: name })
-        .collect()
+    let mut unknown: Vec<_> = sections.into_keys().filter(|name| !SECTIONS.contains(&name.as_str())).collect();
+    unknown.sort();
+    let told = unknown.into_iter().map(|name| {
+        let near = nearest(&name, SECTIONS.into_iter()).map(|near| format!("did you mean {near}? "));
+        let near = near.unwrap_or_default();
+        Problem { what: format!("there is no such section; {near}there are {}", SECTIONS.join(", ")), key: name }
+    });
+    told.collect()
 }
 
 /// Reads sections, collecting what is wrong.
@@ -163,9 +180,14 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn section<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
-        let table = self.tree.get_table(name).unwrap_or_default();
+        let table = self.tree.get_table(name).unwrap_or_else(|_| {
+            let found = self.tree.get::<Value>(name).unwrap_or_default();
+            let what = format!("found `{found}`; right would be a section, [{name}], with keys of its own");
+            self.problems.push(Problem { key: name.to_owned(), what });
+            Default::default()
+        });
         let defaults = self.defaults.get_table(name).unwrap_or_default();
-        let mut good = defaults.clone();
+        let mut good: Map<String, Json> = defaults.iter().map(|(key, value)| (key.clone(), json(value))).collect();
         let mut table: Vec<_> = table.into_iter().collect();
         table.sort_by(|a, b| a.0.cmp(&b.0));
         for (key, value) in table {
@@ -175,16 +197,23 @@ impl Reader<'_> {
                 self.problems.push(Problem { key: full, what });
                 continue;
             }
-            let mut candidate = good.clone();
-            candidate.insert(key.clone(), value.clone());
-            match Value::from(candidate.clone()).try_deserialize::<T>() {
-                Ok(_) => good = candidate,
+            // Strictly: no number is taken for a yes, no word for a number. Only what the environment gives as a number
+            // may be meant as a word.
+            let with = |value: Json| {
+                let candidate: Map<_, _> = good.clone().into_iter().chain([(key.clone(), value)]).collect();
+                serde_json::from_value::<T>(Json::Object(candidate.clone())).map(|_| candidate)
+            };
+            let found = json(&value);
+            let as_word = (found.is_number() || found.is_boolean()).then(|| with(Json::String(value.to_string())));
+            match with(found).or_else(|error| as_word.and_then(Result::ok).ok_or(error)) {
+                Ok(candidate) => good = candidate,
                 Err(error) => {
-                    self.problems.push(Problem { what: explain(&value, &error, defaults.get(&key)), key: full })
+                    let what = explain(&value, &error.to_string(), defaults.get(&key));
+                    self.problems.push(Problem { what, key: full });
                 }
             }
         }
-        match Value::from(good).try_deserialize() {
+        match serde_json::from_value(Json::Object(good)) {
             Ok(section) => Some(section),
             Err(error) => {
                 self.problems.push(Problem { key: name.to_owned(), what: error.to_string() });
@@ -194,19 +223,37 @@ impl Reader<'_> {
     }
 }
 
-/// What was found and what would be right.
-fn explain(found: &Value, error: &ConfigError, default: Option<&Value>) -> String {
-    let cause = match error {
-        ConfigError::At { error, .. } => error.to_string(),
-        other => other.to_string(),
-    };
-    let cause = cause.split(" for key `").next().unwrap_or_default(); // the key is said already
-    match default {
-        Some(default) => format!("found `{found}` ({cause}); right would be something like `{default}`"),
-        None => format!("found `{found}` ({cause})"),
+/// A value as it is, without the leniency of the library that read it.
+fn json(value: &Value) -> Json {
+    match &value.kind {
+        ValueKind::Nil => Json::Null,
+        ValueKind::Boolean(value) => Json::from(*value),
+        ValueKind::I64(value) => Json::from(*value),
+        ValueKind::U64(value) => Json::from(*value),
+        ValueKind::Float(value) => Json::from(*value),
+        ValueKind::String(value) => Json::from(value.as_str()),
+        ValueKind::Table(table) => table.iter().map(|(key, value)| (key.clone(), json(value))).collect(),
+        ValueKind::Array(values) => values.iter().map(json).collect(),
+        _ => Json::String(value.to_string()), // numbers too large for any setting
     }
 }
 
-fn fatal(key: &str, error: &ConfigError) -> Problems {
-    Problems(vec![Problem { key: key.to_owned(), what: error.to_string() }])
+/// What was found and what would be right.
+fn explain(found: &Value, cause: &str, default: Option<&Value>) -> String {
+    let mut cause = cause.to_owned();
+    for number in ["u16", "u32", "u64", "usize"] {
+        cause = cause.replace(&format!("expected {number}"), "expected a whole number");
+    }
+    let meant = cause.strip_prefix("unknown field `").and_then(|rest| {
+        let (unknown, known) = rest.split_once('`')?;
+        nearest(unknown, known.split('`').skip(1).step_by(2)).map(|near| format!("; did you mean `{near}`?"))
+    });
+    match default {
+        Some(default) => format!("found `{found}` ({cause}); right would be something like `{default}`"),
+        None => format!("found `{found}` ({cause}){}", meant.unwrap_or_default()),
+    }
+}
+
+fn fatal(key: &str, error: &ConfigError) -> Problem {
+    Problem { key: key.to_owned(), what: error.to_string() }
 }

@@ -9,13 +9,17 @@ mod check;
 mod digest_keys;
 mod envelopes;
 mod load;
+mod log;
 mod model;
+mod nearest;
 mod problem;
 mod record;
+mod secrets;
 mod server;
 mod slack;
 mod store;
 mod upgrade;
+mod variables;
 mod workers;
 
 pub use self::{
@@ -23,6 +27,7 @@ pub use self::{
     digest_keys::digest_key,
     envelopes::{Envelope, moment as envelope_moment},
     load::environment,
+    log::MODULES as LOG_MODULES,
     model::Model,
     problem::{Problem, Problems},
     record::{Kept, Record},
@@ -30,6 +35,7 @@ pub use self::{
     slack::{Slack, SlackMode},
     store::{Store, StoreKind},
     upgrade::Upgrade,
+    variables::OPTIONAL,
     workers::Workers,
 };
 

@@ -83,12 +83,12 @@ impl Creation {
         let view = match opened {
             Ok(view) => view,
             Err(error) => {
-                tracing::warn!(error = %error, "A window was not opened");
+                tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
                 return self.tell_directly(by, &too_late()).await;
             }
         };
         if let Err(error) = self.slack.update_view(&view, None, &self.window().await).await {
-            tracing::warn!(error = %error, "A window was not filled");
+            tracing::warn!(error = crate::cause::chain(&error), "A window was not filled");
         }
     }
 
@@ -196,7 +196,7 @@ impl Creation {
             self.slack.post_message(&direct, None, &render::reply(reply), &Nonce::fresh()).await
         };
         if let Err(error) = told.await {
-            tracing::warn!(error = %error, "Somebody was not told that a window was not opened");
+            tracing::warn!(error = crate::cause::chain(&error), "Somebody was not told that a window was not opened");
         }
     }
 }
@@ -207,7 +207,7 @@ fn given_up<T>(error: SlackError) -> Result<Option<T>, Error> {
     match error {
         NoAnswer(_) | NotSent | RateLimited { .. } => Err(Error::Unavailable(Box::new(error))),
         error => {
-            tracing::warn!(error = %error, "A request was not announced");
+            tracing::warn!(error = crate::cause::chain(&error), "A request was not announced");
             Ok(None)
         }
     }

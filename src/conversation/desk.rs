@@ -186,10 +186,10 @@ impl Desk {
         if entry.attempts + 1 >= ATTEMPTS {
             return self.give_up(entry, &error.to_string()).await;
         }
-        tracing::warn!(attempts = entry.attempts, error = %error, "A desk entry will be handled again");
+        tracing::warn!(attempts = entry.attempts, error = crate::cause::chain(&error), "A desk entry will be handled again");
         let wait = Duration::from_secs(1).saturating_mul(1 << entry.attempts.min(6)).min(LONGEST_WAIT);
         if let Err(error) = self.0.store.retry_desk(entry, wait).await {
-            tracing::warn!(error = %error, "A desk entry waits until its claim is over");
+            tracing::warn!(error = crate::cause::chain(&error), "A desk entry waits until its claim is over");
         }
     }
 
@@ -197,7 +197,7 @@ impl Desk {
     async fn give_up(&self, entry: &DeskEntry, why: &str) {
         tracing::error!(why, "A desk entry is given up and kept as unhandled");
         if let Err(error) = self.0.store.fail_desk(entry, why, self.0.clock.now()).await {
-            tracing::warn!(error = %error, "A desk entry that was given up is not kept yet");
+            tracing::warn!(error = crate::cause::chain(&error), "A desk entry that was given up is not kept yet");
             return;
         }
         metrics::counter!("countersign_unhandled_total").increment(1);
@@ -267,7 +267,7 @@ impl Desk {
                     Ok(_) => parts.sender.flush(thread.clone()),
                     Err(notebook::Error::Store(error)) => return Err(error),
                     Err(error) => {
-                        tracing::warn!(thread.id = %thread, error = %error, "A thread was not exported");
+                        tracing::warn!(thread.id = %thread, error = crate::cause::chain(&error), "A thread was not exported");
                         let reply = notebook::cannot(&error);
                         self.tell(by, &thread.channel, Some(&thread.root), &reply).await;
                     }
@@ -452,7 +452,7 @@ impl Desk {
     /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.
     async fn tell_at_home(&self, click: &Click, refused: Option<&Reply>) {
         if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
-            tracing::warn!(error = %error, "A press in a Home tab was not answered");
+            tracing::warn!(error = crate::cause::chain(&error), "A press in a Home tab was not answered");
         }
     }
 
@@ -483,7 +483,7 @@ impl Desk {
 fn report(result: Result<(), client_error::Error>) -> bool {
     match &result {
         Ok(()) | Err(client_error::Error::MissingScope { .. }) => {} // the client names the scope, once
-        Err(error) => tracing::warn!(error = %error, "A private answer was not delivered"),
+        Err(error) => tracing::warn!(error = crate::cause::chain(&error), "A private answer was not delivered"),
     }
     result.is_ok()
 }

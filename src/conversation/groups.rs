@@ -136,7 +136,9 @@ impl Groups {
             return Ok(known.members);
         }
         let members = timeout(PATIENCE, self.members_now(group)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
-        members.inspect_err(|error| tracing::warn!(error = %error, group, "Cannot look up a user group"))
+        members.inspect_err(|error| {
+            tracing::warn!(error = crate::cause::chain(&error), group, "Cannot look up a user group")
+        })
     }
 
     fn known(&self, group: &str) -> Option<Known> {

@@ -137,7 +137,7 @@ impl Names {
                 Known { what: Arc::new(handles.collect()), until: now + GOOD_FOR }
             }
             Err(error) => {
-                tracing::warn!(error = %error, "Cannot look up what user groups are called");
+                tracing::warn!(error = crate::cause::chain(&error), "Cannot look up what user groups are called");
                 Known { what: known.map(|known| known.what).unwrap_or_default(), until: now + NOT_AGAIN_FOR }
             }
         };
@@ -160,7 +160,7 @@ impl Names {
         let known = match asked {
             Ok(person) => Known { what: Some(person.name), until: now + GOOD_FOR },
             Err(error) => {
-                tracing::warn!(error = %error, "Cannot look up what somebody is called");
+                tracing::warn!(error = crate::cause::chain(&error), "Cannot look up what somebody is called");
                 Known { what: known.and_then(|known| known.what), until: now + NOT_AGAIN_FOR }
             }
         };

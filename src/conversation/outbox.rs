@@ -195,7 +195,7 @@ impl Sender {
         let term = claim::Term::of(ttl, &*self.0.clock); // from before the store's, so that it ends before
         let claimed = self.0.store.claim_outbox(&self.0.name, ttl, self.0.clock.now(), limit, only).await;
         let claimed = claimed.unwrap_or_else(|error| {
-            tracing::warn!(error = %error, "Cannot claim outgoing messages");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot claim outgoing messages");
             Vec::new()
         });
         claimed.into_iter().map(|message| Held { message, term }).collect()
@@ -224,7 +224,7 @@ impl Sender {
             Ok(_) if matches!(sent, Sent::Delivered(_)) => self.put_right(claimed).await,
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(error = %error, "Cannot record that a message was sent; it will be looked for");
+                tracing::warn!(error = crate::cause::chain(&error), "Cannot record that a message was sent; it will be looked for");
             }
         }
     }
@@ -244,7 +244,10 @@ impl Sender {
         if !changes.outbox.is_empty()
             && let Err(error) = self.0.store.apply(&changes).await
         {
-            tracing::warn!(error = %error, "An older card does not lead to the one that took its place");
+            tracing::warn!(
+                error = crate::cause::chain(&error),
+                "An older card does not lead to the one that took its place"
+            );
         }
     }
 

@@ -219,7 +219,7 @@ impl People {
                 Some(Outside::External)
             }
             Err(error) => {
-                tracing::warn!(error = %error, "Cannot look up what kind of account somebody has");
+                tracing::warn!(error = crate::cause::chain(&error), "Cannot look up what kind of account somebody has");
                 return Some(Outside::NotLookedUp);
             }
         };
@@ -257,7 +257,7 @@ impl Admission for People {
         let Err(outside) = self.may_ask(by).await else { return Ok(()) };
         let told = render::reply(&outside.may_not_ask());
         if let Err(error) = self.0.slack.post_ephemeral(&thread.channel, Some(&thread.root), by, &told).await {
-            tracing::warn!(error = %error, "A private answer was not delivered");
+            tracing::warn!(error = crate::cause::chain(&error), "A private answer was not delivered");
         }
         Err(outside.word())
     }

@@ -85,7 +85,7 @@ impl Presence {
             Err(error) => {
                 self.shown().remove(thread);
                 if !matches!(error, Error::Gone { .. }) {
-                    tracing::info!(error = %error, "This workspace has no status under threads; a message says it instead");
+                    tracing::info!(error = crate::cause::chain(&error), "This workspace has no status under threads; a message says it instead");
                     self.0.native.store(false, Ordering::Relaxed);
                 }
                 false
@@ -123,7 +123,7 @@ impl Presence {
             Entry::Occupied(line) => line.remove().after,
         };
         if let Err(error) = self.0.slack.set_thread_status(&thread.channel, &thread.root, "").await {
-            tracing::debug!(error = %error, "A status under a thread was not taken away; it vanishes by itself");
+            tracing::debug!(error = crate::cause::chain(&error), "A status under a thread was not taken away; it vanishes by itself");
         }
         self.session(thread, status).await;
     }
@@ -135,10 +135,15 @@ impl Presence {
         match self.0.slack.set_session_status(&thread.channel, &thread.root, status).await {
             Ok(()) => {}
             Err(error @ (Error::MissingScope { .. } | Error::Refused { .. })) => {
-                tracing::warn!(error = %error, "This workspace has no agent sessions; cards have a Stop button instead");
+                tracing::warn!(
+                    error = crate::cause::chain(&error),
+                    "This workspace has no agent sessions; cards have a Stop button instead"
+                );
                 self.0.agent.store(false, Ordering::Relaxed);
             }
-            Err(error) => tracing::warn!(error = %error, "The status of an agent session was not set"),
+            Err(error) => {
+                tracing::warn!(error = crate::cause::chain(&error), "The status of an agent session was not set")
+            }
         }
     }
 

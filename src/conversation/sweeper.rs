@@ -1,10 +1,18 @@
 //! Looks regularly for what nobody announced: due timers, status lines, and what a crash left behind.
 //!
 //! Everything found here goes the same way as everything announced, so a lost announcement costs time and nothing else.
+//!
+//! Each look is for itself: one that panics is logged, counted and tried again in the next round, and the others go on.
+//! Ending the process would not help, since what one look cannot bear is still there after a restart. [`Rounds`] tells.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use tokio::time::{MissedTickBehavior, interval};
+use futures_util::FutureExt as _;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::{desk::Desk, home::Home, notebook::retention::Retention, outbox::Sender, workers::Workers};
@@ -18,6 +26,42 @@ const COUNTING_ROUNDS: u32 = 20;
 
 /// The most dead letters that are counted.
 const COUNTED: usize = 1000;
+
+/// How long no round may end before something is wrong.
+const LONGEST_ROUND: Duration = Duration::from_secs(30);
+
+/// How the rounds go, for readiness.
+#[derive(Clone, Debug)]
+pub struct Rounds(Arc<Mutex<Round>>);
+
+#[derive(Debug)]
+struct Round {
+    ended: Instant,
+    broken: Vec<&'static str>,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Round { ended: Instant::now(), broken: Vec::new() })))
+    }
+}
+
+impl Rounds {
+    /// What is wrong with them, if something is.
+    pub fn wrong(&self) -> Option<String> {
+        let round = self.0.lock().expect("no holder panics");
+        let silent = round.ended.elapsed();
+        match (silent > LONGEST_ROUND, round.broken.as_slice()) {
+            (true, _) => Some(format!("no round of the sweeper has ended for {} s", silent.as_secs())),
+            (false, []) => None,
+            (false, broken) => Some(format!("the sweeper panics while it looks at {}", broken.join(", "))),
+        }
+    }
+
+    fn ended(&self, broken: Vec<&'static str>) {
+        *self.0.lock().expect("no holder panics") = Round { ended: Instant::now(), broken };
+    }
+}
 
 /// What is swept.
 pub struct Sweeper {
@@ -37,6 +81,8 @@ pub struct Sweeper {
     pub retention: Retention,
     /// How often.
     pub every: Duration,
+    /// Where it tells how its rounds go.
+    pub rounds: Rounds,
 }
 
 impl Sweeper {
@@ -46,23 +92,25 @@ impl Sweeper {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut round = 0u32;
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-            self.once().await;
+            let mut broken = self.once().await;
             if round.is_multiple_of(HOUSEKEEPING_ROUNDS) {
-                self.drop_what_is_out_of_date().await;
+                let dropped = look("what is out of date", self.drop_what_is_out_of_date()).await;
+                broken.extend(dropped.err());
             }
             if round.is_multiple_of(COUNTING_ROUNDS) {
                 self.count_dead_letters().await;
             }
+            self.rounds.ended(broken);
             round = round.wrapping_add(1);
         }
     }
 
     async fn drop_what_is_out_of_date(&self) {
         if let Err(error) = self.store.sweep(self.clock.now()).await {
-            tracing::warn!(error = %error, "Cannot drop what is out of date");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot drop what is out of date");
         }
         if let Err(error) = self.retention.sweep().await {
-            tracing::warn!(error = %error, "Cannot forget finished threads");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot forget finished threads");
         }
     }
 
@@ -74,20 +122,60 @@ impl Sweeper {
                 metrics::gauge!("countersign_dead_letters", "kind" => "message").set(messages as f64);
                 metrics::gauge!("countersign_dead_letters", "kind" => "desk_entry").set(entries as f64);
             }
-            Err(error) => tracing::warn!(error = %error, "Cannot count what could not be delivered"),
+            Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot count what could not be delivered"),
         }
     }
 
-    /// One look at everything.
-    pub async fn once(&self) {
+    /// One look at everything; what could not be looked at.
+    async fn once(&self) -> Vec<&'static str> {
+        let looks = [
+            look("due timers", self.fire_timers()).await,
+            look("the desk", self.sweep_the_desk()).await,
+            look("ready threads", self.workers.sweep()).await,
+            look("outgoing messages", self.sender.sweep()).await,
+            look("Home tabs", async { self.home.look() }).await,
+        ];
+        looks.into_iter().filter_map(Result::err).collect()
+    }
+
+    async fn fire_timers(&self) {
         if let Err(error) = self.store.fire_timers(self.clock.now()).await {
-            tracing::warn!(error = %error, "Cannot look for due timers");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot look for due timers");
         }
+    }
+
+    async fn sweep_the_desk(&self) {
         if let Err(error) = self.desk.sweep().await {
-            tracing::warn!(error = %error, "Cannot look at the desk");
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot look at the desk");
         }
-        self.workers.sweep().await;
-        self.sender.sweep().await;
-        self.home.look();
+    }
+}
+
+/// Looks at something; its name, if that panics.
+async fn look(what: &'static str, at: impl Future<Output = ()>) -> Result<(), &'static str> {
+    AssertUnwindSafe(at).catch_unwind().await.map_err(|_| {
+        tracing::error!(what, "The sweeper cannot look at this; the panic was logged where it happened");
+        what
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_panics_is_told_and_the_others_go_on() {
+        assert_eq!(look("the desk", async {}).await, Ok(()));
+        let broken = look("due timers", async { panic!("out of time") }).await;
+        assert_eq!(broken, Err("due timers"));
+
+        let rounds = Rounds::default();
+        assert_eq!(rounds.wrong(), None);
+        rounds.ended(vec!["due timers"]);
+        assert_eq!(rounds.wrong().unwrap(), "the sweeper panics while it looks at due timers");
+        rounds.ended(Vec::new());
+        assert_eq!(rounds.wrong(), None);
+        tokio::time::advance(LONGEST_ROUND + Duration::from_secs(1)).await;
+        assert_eq!(rounds.wrong().unwrap(), "no round of the sweeper has ended for 31 s");
     }
 }

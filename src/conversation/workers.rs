@@ -24,6 +24,7 @@ use crate::{
         engine::Engine,
         node::State,
         store::{Acquired, Error, Lease, Store},
+        unwind::caught,
     },
     ids::{ThreadId, WorkerId},
 };
@@ -119,6 +120,7 @@ impl Workers {
         }
         let workers = self.clone();
         self.0.tasks.spawn(async move {
+            let _busy = Busy { workers: &workers, thread: &thread };
             loop {
                 let Ok(_seat) = workers.0.seats.acquire().await else { return };
                 if workers.0.stop.is_cancelled() {
@@ -129,7 +131,7 @@ impl Workers {
                 match busy.get_mut(&thread) {
                     Some(again) if *again => *again = false,
                     _ => {
-                        busy.remove(&thread);
+                        busy.remove(&thread); // under the same lock: a hint that comes now begins anew
                         return;
                     }
                 }
@@ -151,7 +153,7 @@ impl Workers {
                 }
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(error = %error, "Cannot look for ready threads");
+                    tracing::warn!(error = crate::cause::chain(&error), "Cannot look for ready threads");
                     return;
                 }
             }
@@ -173,7 +175,7 @@ impl Workers {
         match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), only).await {
             Ok(Some(acquired)) => self.advance(acquired).await,
             Ok(None) => {}
-            Err(error) => tracing::warn!(error = %error, "Cannot lease a thread"),
+            Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot lease a thread"),
         }
     }
 
@@ -181,16 +183,22 @@ impl Workers {
         let lease = acquired.lease.clone();
         let thread = lease.thread.clone();
         let span = tracing::info_span!("advance", thread.id = %thread, fence = lease.fence);
-        let work = self.0.engine.advance(acquired);
+        let work = caught(self.0.engine.advance(acquired));
         let result = tokio::select! {
             result = work => result,
-            lost = self.keep_lease(&lease) => Err(lost),
+            lost = self.keep_lease(&lease) => Ok(Err(lost)),
         };
         let report = async {
             match result {
-                Ok(()) => {}
-                Err(Error::Fenced(_)) => tracing::warn!("Another worker took this thread over"),
-                Err(error) => tracing::error!(error = %error, "Thread cannot go on before its lease ends"),
+                Ok(Ok(())) => {}
+                Ok(Err(Error::Fenced(_))) => tracing::warn!("Another worker took this thread over"),
+                Err(panicked) => {
+                    metrics::counter!("countersign_threads_broken_off_total").increment(1);
+                    tracing::error!(error = %panicked, "Thread cannot go on before its lease ends");
+                }
+                Ok(Err(error)) => {
+                    tracing::error!(error = crate::cause::chain(&error), "Thread cannot go on before its lease ends")
+                }
             }
         };
         report.instrument(span).await;
@@ -204,8 +212,25 @@ impl Workers {
             match self.0.store.renew(lease, self.0.lease).await {
                 Ok(()) => {}
                 Err(Error::Fenced(thread)) => return Error::Fenced(thread),
-                Err(error) => tracing::warn!(error = %error, "Cannot renew a lease"),
+                Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot renew a lease"),
             }
+        }
+    }
+}
+
+/// That a thread is being worked on here. It is over however the work ends, also by a panic: or else no hint about the
+/// thread would ever be heard again.
+struct Busy<'a> {
+    workers: &'a Workers,
+    thread: &'a ThreadId,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Ok(mut busy) = self.workers.0.busy.lock()
+        {
+            busy.remove(self.thread);
         }
     }
 }

@@ -33,3 +33,4 @@ pub mod standing;
 mod step;
 mod stop;
 pub mod store;
+pub mod unwind;

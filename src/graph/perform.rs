@@ -9,6 +9,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use serde_json::json;
 
 use super::{
@@ -20,6 +21,7 @@ use super::{
     portions::so_far,
     session::{Session, StepInfo, outgoing},
     store::{ActionChange, AuditKind, Changes, Error, Outbound, TimerChange},
+    unwind::{Panicked, caught},
 };
 use crate::{
     clock::Timestamp,
@@ -84,8 +86,8 @@ impl<S: State> Engine<S> {
             let summary = Text::from("I was updated since this card was made, so nothing was done. Please ask again.");
             return Some(failed(ErrorKind::Execution, summary));
         }
-        let read = tokio::time::timeout(self.settings.step_timeout, kind.preconditions(record)).await;
-        match read {
+        let read = tokio::time::timeout(self.settings.step_timeout, caught(kind.preconditions(record))).await;
+        match read.map(|read| read.unwrap_or_else(|Panicked| Err(broken_off()))) {
             Ok(Ok(found)) if found == record.preconditions => None,
             Ok(Ok(found)) => {
                 Some(failed(ErrorKind::Execution, both_states(&kind.differences(&record.preconditions, &found))))
@@ -133,7 +135,9 @@ impl<S: State> Engine<S> {
             return Box::pin(self.settle(session, kind, intent, Attempt { began, ..attempt })).await;
         }
         let exchanges = Exchanges::default();
-        let perform = permit.during(tokio::time::timeout(self.settings.step_timeout, kind.perform(&intent)));
+        let sent = caught(kind.perform(&intent))
+            .map(|sent| sent.unwrap_or_else(|panicked| Performed::NoAnswer { detail: panicked.to_string() }));
+        let perform = permit.during(tokio::time::timeout(self.settings.step_timeout, sent));
         let sent = exchanges.during(perform).await;
         note_exchanges(session, &intent, &exchanges, self.clock.now());
         let attempt = Attempt { began, ..attempt };
@@ -168,7 +172,11 @@ impl<S: State> Engine<S> {
                     return self.wait(session, &record, attempt, left + in_flight).await;
                 }
                 let exchanges = Exchanges::default();
-                let probe = tokio::time::timeout(self.settings.step_timeout, kind.probe(&record));
+                let probe = caught(kind.probe(&record)).map(|probed| {
+                    let evidence = || "Something went wrong on my side while I read it back.".into();
+                    probed.unwrap_or_else(|Panicked| Probed::CannotTell { evidence: evidence() })
+                });
+                let probe = tokio::time::timeout(self.settings.step_timeout, probe);
                 let probed = exchanges.during(probe).await;
                 note_exchanges(session, &record, &exchanges, self.clock.now());
                 let probed = probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() });
@@ -338,7 +346,12 @@ pub(super) fn failed(error: ErrorKind, summary: Text) -> Outcome {
     Outcome::Failed { error, summary }
 }
 
-fn unknown(evidence: Text) -> Outcome {
+/// The outcome of an action that panicked before anything was sent.
+fn broken_off() -> Outcome {
+    failed(ErrorKind::Execution, Text::from("Something went wrong on my side, so nothing was done. Please ask again."))
+}
+
+pub(super) fn unknown(evidence: Text) -> Outcome {
     Outcome::Unknown {
         summary: Text(evidence.0.into_iter().collect())
             .plain(" It may or may not have happened: please look before asking again."),

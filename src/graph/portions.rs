@@ -12,9 +12,10 @@ use super::{
     action::{ActionRecord, Portion, Portions, Progress, Status},
     engine::{Engine, Held},
     node::State,
-    perform::{Attempt, illegal, note_exchanges},
+    perform::{Attempt, illegal, note_exchanges, unknown},
     session::{Session, outgoing},
     store::{ActionChange, AuditKind, Error, Outbound, Outgoing, Then},
+    unwind::{Panicked, caught},
 };
 use crate::{clock::Timestamp, exchanges::Exchanges, ids::UserId, permit::Permit};
 
@@ -55,10 +56,19 @@ impl<S: State> Engine<S> {
                 note_exchanges(session, &record, &exchanges, self.clock.now());
                 return self.hand_over(session, &record).await;
             }
-            let next = tokio::time::timeout(self.settings.step_timeout, portions.next(&record, interrupted));
+            let next = tokio::time::timeout(self.settings.step_timeout, caught(portions.next(&record, interrupted)));
             let portion = tokio::select! {
                 portion = exchanges.during(permit.during(next)) => portion,
                 () = self.keep_permit(session, &permit) => return Err(Error::Fenced(session.lease.thread.clone())),
+            };
+            let portion = match portion {
+                Ok(Err(Panicked)) => {
+                    note_exchanges(session, &record, &exchanges, self.clock.now());
+                    let evidence = "Something went wrong on my side in the middle of it.";
+                    return self.close(session, &record, attempt, unknown(evidence.into())).await;
+                }
+                Ok(Ok(portion)) => Ok(portion),
+                Err(late) => Err(late),
             };
             if !matches!(portion, Ok(Portion::Made(_))) {
                 note_exchanges(session, &record, &exchanges, self.clock.now());
@@ -80,7 +90,7 @@ impl<S: State> Engine<S> {
             match self.store.letters(&session.lease, session.heard()).await {
                 Ok(_) => permit.renew(moment),
                 Err(Error::Fenced(_)) => return,
-                Err(error) => tracing::warn!(error = %error, "Cannot ask the store whether a thread is still ours"),
+                Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot ask the store whether a thread is still ours"),
             }
         }
     }

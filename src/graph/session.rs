@@ -79,7 +79,7 @@ impl<S: State> Session<S> {
         let (saved, checkpoint, anew) = match read {
             Ok((value, checkpoint)) => (value, checkpoint, false),
             Err(error) => {
-                tracing::error!(thread.id = %lease.thread, error = %error, "A thread cannot be read and begins anew");
+                tracing::error!(thread.id = %lease.thread, error = crate::cause::chain(&error), "A thread cannot be read and begins anew");
                 (Value::Null, Checkpoint::default(), true)
             }
         };
@@ -254,7 +254,7 @@ impl<S: State> Engine<S> {
                 Ok(version) => break version,
                 Err(Error::Unavailable(error)) if attempt < STORE_ATTEMPTS => {
                     attempt += 1;
-                    tracing::warn!(thread.id = %session.lease.thread, attempt, error = %error, "The store does not answer");
+                    tracing::warn!(thread.id = %session.lease.thread, attempt, error = crate::cause::chain(&*error), "The store does not answer");
                     tokio::time::sleep(STORE_RETRY_DELAY).await;
                 }
                 Err(error) => return Err(error),

@@ -11,8 +11,10 @@ use super::{
     node::{Context, Next, NodeError, State, Step},
     session::{Session, StepInfo, outgoing},
     store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, Usage},
+    unwind::caught,
 };
 use crate::{
+    cause::chain,
     clock::Timestamp,
     ids::ActionId,
     reply::{Attachment, Reply},
@@ -35,7 +37,7 @@ impl<S: State> Engine<S> {
             return self.give_up(session, Failure { node: name, began, reply, cause: "no such node".to_owned() }).await;
         };
         let context = self.context(session, attempt, ended.clone()).await?;
-        let run = node.run(session.checkpoint.state.clone(), &context);
+        let run = caught(node.run(session.checkpoint.state.clone(), &context));
         let run = tokio::time::timeout(self.settings.step_timeout, run);
         let shows = node.status().is_some();
         let (mut line, run) = status_line::during(node.status().unwrap_or_default(), run);
@@ -59,12 +61,18 @@ impl<S: State> Engine<S> {
             }
         };
         match result {
-            Ok(Ok(step)) => self.keep(session, name, began, step).await,
-            Ok(Err(NodeError::Permanent { reply, source })) => {
+            Ok(Ok(Ok(step))) => self.keep(session, name, began, step).await,
+            Ok(Ok(Err(NodeError::Permanent { reply, source }))) => {
                 self.give_up(session, Failure { node: name, began, reply, cause: chain(&*source) }).await
             }
-            Ok(Err(NodeError::Transient { reply, source })) => {
+            Ok(Ok(Err(NodeError::Transient { reply, source }))) => {
                 let failure = Failure { node: name, began, reply, cause: chain(&*source) };
+                self.try_again(session, failure, attempt, ended).await
+            }
+            Ok(Err(panicked)) => {
+                let reply = Reply::text("Something went wrong on my side, so I stopped. Nothing was changed.")
+                    .hint("Please tell the app's operator if asking again doesn't help.");
+                let failure = Failure { node: name, began, reply, cause: panicked.to_string() };
                 self.try_again(session, failure, attempt, ended).await
             }
             Err(_) => {
@@ -256,15 +264,4 @@ struct Failure<'a> {
     began: Timestamp,
     reply: Reply,
     cause: String,
-}
-
-/// An error with everything below it, in one line.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

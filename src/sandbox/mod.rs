@@ -7,4 +7,5 @@ pub(crate) mod flood;
 pub mod google;
 pub mod model;
 pub mod slack;
+pub mod slow_client;
 pub mod upgrade;

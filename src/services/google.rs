@@ -182,7 +182,7 @@ impl ServiceAccount {
             return Ok(match self.mint(&mut state, false).await {
                 Ok(token) => token,
                 Err(error) => {
-                    tracing::warn!(%error, "Cannot renew the access token yet");
+                    tracing::warn!(error = crate::cause::chain(&error), "Cannot renew the access token yet");
                     good
                 }
             });

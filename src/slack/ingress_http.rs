@@ -11,7 +11,10 @@ use axum::{
     Router,
     body::Bytes,
     extract::{DefaultBodyLimit, State},
-    http::{HeaderMap, StatusCode, header::CONTENT_TYPE},
+    http::{
+        HeaderMap, StatusCode,
+        header::{CONNECTION, CONTENT_TYPE},
+    },
     response::{IntoResponse, Json, Response},
     routing::post,
 };
@@ -68,7 +71,7 @@ async fn on_request(State(ingress): State<Arc<Ingress>>, headers: HeaderMap, bod
     let Some(body) = ingress.verified(&headers, &body) else {
         metrics::counter!("countersign_slack_forged_total").increment(1);
         warn!(payload_bytes = body.len(), "Refused a request whose signature is missing, wrong or too old");
-        return StatusCode::UNAUTHORIZED.into_response();
+        return (StatusCode::UNAUTHORIZED, [(CONNECTION, "close")]).into_response();
     };
     let request = if form { read_form(body, &ingress.us) } else { read_json(body, &ingress.us) };
     let read = match request {

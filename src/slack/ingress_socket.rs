@@ -56,6 +56,9 @@ const LINGER: Duration = Duration::from_secs(15);
 /// How long a connection that is being opened may take to be there, so that it can be closed, when we stop.
 const LAST_OPENING: Duration = Duration::from_secs(2);
 
+/// How long the library may take to shut a connection down.
+const LET_GO: Duration = Duration::from_secs(5);
+
 /// How long it takes at most to write acknowledgements that are on their way when we stop.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
@@ -129,6 +132,10 @@ impl SocketIngress {
     ///
     /// [`Refusal`] if Slack does not have us from the start: there was no connection yet, and there will be none.
     ///
+    /// # Panics
+    ///
+    /// If what keeps a connection panicked: nobody would keep it any more.
+    ///
     /// # Cancel safety
     ///
     /// None: if the future is dropped, open connections are left to themselves. Cancel `stop` instead.
@@ -140,9 +147,17 @@ impl SocketIngress {
             let stop = stop.clone();
             connections.spawn(async move { supervisor.keep_connected(slot, stop).await });
         }
-        let ended = tokio::select! {
-            () = stop.cancelled() => Ok(()),
-            Some(Ok(Err(refusal))) = connections.join_next() => Err(refusal),
+        let ended = loop {
+            let ended = tokio::select! {
+                () = stop.cancelled() => break Ok(()),
+                Some(ended) = connections.join_next() => ended,
+            };
+            match ended {
+                Ok(Ok(())) => {}
+                Ok(Err(refusal)) => break Err(refusal),
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(_) => {} // it was aborted, with all of this
+            }
         };
         stop.cancel();
         self.supervisor.intake.stop();
@@ -228,7 +243,11 @@ impl Supervisor {
             return Refusal::of(&error).map_or_else(|| End::Failed(error.to_string()), End::Fatal);
         }
         let (notices, mut noticed) = mpsc::unbounded_channel();
-        let Some(connection) = self.open(notices).await else { return End::Failed("cannot register".to_owned()) };
+        let connection = match timeout(self.settings.hello_within, self.open(notices)).await {
+            Ok(Some(connection)) => connection,
+            Ok(None) => return End::Failed("cannot register".to_owned()),
+            Err(_) => return End::Failed("it does not open".to_owned()),
+        };
         let hello = tokio::select! {
             first = timeout(self.settings.hello_within, noticed.recv()) => first,
             () = stop.cancelled() => {
@@ -324,7 +343,7 @@ impl Supervisor {
             }
             sleep(LAST_WORDS).await;
         }
-        connection.manager.shutdown().await;
+        timeout(LET_GO, connection.manager.shutdown()).await.ok(); // what hangs is left to end by itself
         end
     }
 }

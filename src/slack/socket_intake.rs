@@ -97,19 +97,34 @@ impl Intake {
     /// Stores an envelope; its acknowledgement, if it is to be acknowledged.
     async fn on_envelope(&self, envelope: &Value) -> Option<String> {
         let id = field::text(envelope, "/envelope_id")?;
-        self.in_hand.fetch_add(1, Ordering::SeqCst);
+        let _in_hand = InHand::one(&self.in_hand);
         let verdict = if self.stop.is_cancelled() {
             Verdict::Refuse
         } else {
             deliver(&self.sink, read(envelope, &self.us), Transport::Socket, retry(envelope)).await
         };
-        self.in_hand.fetch_sub(1, Ordering::SeqCst);
         let Verdict::Acknowledge(payload) = verdict else { return None };
         let accepts = envelope["accepts_response_payload"] == true;
         Some(match payload.filter(|_| accepts) {
             Some(payload) => json!({ "envelope_id": id, "payload": payload }).to_string(),
             None => json!({ "envelope_id": id }).to_string(),
         })
+    }
+}
+
+/// Counts an envelope for as long as it is being stored, however that ends.
+struct InHand<'a>(&'a AtomicUsize);
+
+impl<'a> InHand<'a> {
+    fn one(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

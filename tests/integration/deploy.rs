@@ -103,8 +103,8 @@ fn all_that_is_wrong_is_told_at_once() {
     ), @r#"
     databse: there is no such section; there are slack, server, store, workers, approvals, record, model, upgrade
     slack.bot_token: secrets come from the environment only; set SLACK_BOT_TOKEN there and remove this
-    server.colour: found `green` (unknown field `colour`, expected one of `address`, `port`, `log`, `log_format`)
-    server.port: found `eighty` (invalid type: string "eighty", expected an integer); right would be something like `3000`
+    server.colour: found `green` (unknown field `colour`, expected one of `address`, `port`, `connections`, `header_timeout`, `body_timeout`, `idle_timeout`, `log`, `log_format`)
+    server.port: found `eighty` (invalid type: string "eighty", expected a whole number); right would be something like `3000`
     workers.lease: found `soon` (invalid value: string "soon", expected a duration); right would be something like `30s`
     upgrade.api_url: found `upgrade.example.com`; right would be an address that begins with http:// or https://
     slack.connections: found 12; right would be 1 to 10, which is as many as Slack allows
@@ -155,7 +155,7 @@ fn there_is_one_way_to_sign_in() {
     let both = problems("[upgrade]\nservice_account = \"key.json\"", &[("UPGRADE_AUTH_TOKEN", "t")]);
     assert_eq!(both, "upgrade.service_account: UPGRADE_AUTH_TOKEN is set as well; right would be one of them");
     insta::assert_snapshot!(problems("[upgrade]\ntoken_uri = \"oauth2.example\"", &[]), @"
-    upgrade.token_uri: found `oauth2.example`; right would be an address that begins with https://
+    upgrade.token_uri: found `oauth2.example`; right would be an address that begins with http:// or https://
     upgrade.token_uri: it says where the tokens of a service account come from, but upgrade.service_account is not set
     ");
 }
@@ -180,4 +180,103 @@ fn the_environment_says_which_store_and_which_way_in() {
     assert_eq!((config.server.port, config.workers.lease.as_secs()), (4000, 5));
     let config = load(&[("SLACK_SIGNING_SECRET", "s"), ("REDIS_URL", "redis://127.0.0.1")]);
     assert_eq!((config.slack_mode(), config.store_kind()), (SlackMode::Http, StoreKind::Redis));
+}
+
+/// Each with the key, what was found or how it begins, and what would be right.
+#[test]
+fn nothing_wrong_passes_in_silence() {
+    let every = [
+        ("COUNTERSIGN__SERVER__LOG", "inf", "server.log", "did you mean info?"),
+        ("COUNTERSIGN__SERVER__LOG", "info,countersign::slak=debug", "server.log", "did you mean countersign::slack?"),
+        ("COUNTERSIGN__SLACK__RATE_LIMITS", "5", "slack.rate_limits", "expected a boolean"),
+        ("COUNTERSIGN__SLACK__RATE_LIMITS", "yes", "slack.rate_limits", "expected a boolean"),
+        ("COUNTERSIGN__WORKERS__THREADS", "-1", "workers.threads", "expected a whole number"),
+        ("COUNTERSIGN__WORKERS__DRAIN", "-5s", "workers.drain", "expected a duration"),
+        ("COUNTERSIGN__WORKERS__DRAIN", "0s", "workers.drain", "between 1s and 10m"),
+        ("COUNTERSIGN__WORKERS__LEESE", "5s", "workers.leese", "did you mean `lease`?"),
+        ("COUNTERSIGN__WORKER__LEASE", "5s", "worker", "did you mean workers?"),
+        ("COUNTERSIGN__WORKERS", "5", "workers", "right would be a section"),
+        ("COUNTERSIGN_WORKERS_LEASE", "5s", "COUNTERSIGN_WORKERS_LEASE", "COUNTERSIGN__WORKERS__LEASE"),
+        ("countersign__workers__lease", "5s", "countersign__workers__lease", "COUNTERSIGN__WORKERS__LEASE"),
+        ("COUNTERSIGN_STORE__KIND", "redis", "COUNTERSIGN_STORE__KIND", "COUNTERSIGN__STORE__KIND"),
+        ("UPGRADE_API_URL", "http://127.0.0.1/api?x=1", "upgrade.api_url", "right would be `http://127.0.0.1/api`"),
+        ("SLACK_API_URL", "https://u:hidden@slack.com/api", "slack.api_url", "a name or a password in it"),
+        ("SLACK_BOT_TOKEN", "xapp-hidden", "SLACK_BOT_TOKEN", "a Slack app-level token"),
+        ("SLACK_APP_TOKEN", "", "SLACK_APP_TOKEN", "set, but empty"),
+        ("UPGRADE_SERVICE_ACCOUNT", "", "upgrade.service_account", "found nothing"),
+    ];
+    for (name, value, key, right) in every {
+        let told = problems("", &[(name, value)]);
+        assert!(told.starts_with(&format!("{key}: ")) && told.contains(right), "{name}={value}: {told}");
+        assert!(!told.contains("hidden") && !told.contains('\n'), "{name}={value}: {told}");
+    }
+    let toml = problems("[slack]\nrate_limits = 5\n[approvals.actions.delete_experiment]\nown_request = 1", &[]);
+    assert!(toml.contains("slack.rate_limits: found `5`") && toml.contains("approvals.actions: found"), "{toml}");
+}
+
+#[test]
+fn what_is_right_stays_right() {
+    let environment = [
+        ("COUNTERSIGN__STORE__PATH", "2027"),
+        ("COUNTERSIGN__APPROVALS__APPROVERS", "U1,U2"),
+        ("COUNTERSIGN__SLACK__RATE_LIMITS", "false"),
+        ("COUNTERSIGN_SERVICE_HOST", "10.0.0.1"),
+        ("COUNTERSIGN_PORT", "tcp://10.0.0.1:3000"),
+        ("COUNTERSIGN_PORT_3000_TCP_ADDR", "10.0.0.1"),
+    ];
+    let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let config = Config::load(None, &environment).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(config.store.path.display().to_string(), "2027");
+    assert_eq!(config.approvals.approvers, ["U1", "U2"]);
+    assert!(!config.slack.rate_limits);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_hides_nothing_else() {
+    let told = problems("[slack\n", &[("SLACK_BOT_TOKEN", "xapp-hidden"), ("COUNTERSIGN_PROT", "80")]);
+    assert!(told.contains("wrong.toml: ") && told.contains("SLACK_BOT_TOKEN: ") && told.contains("COUNTERSIGN_PROT: "));
+}
+
+#[test]
+fn what_the_settings_know_by_name_is_what_there_is() {
+    let mut modules: Vec<String> = fs::read_dir("src")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().trim_end_matches(".rs").to_owned())
+        .filter(|name| name != "lib" && name != "main")
+        .collect();
+    modules.sort();
+    assert_eq!(modules, countersign::config::LOG_MODULES, "server.log names modules");
+    let text = fs::read_to_string("config/default.toml").unwrap();
+    let mut section = "";
+    let mut optional = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+        }
+        let commented = line.strip_prefix("# ").and_then(|line| line.split_once(" = "));
+        if let Some((key, _)) = commented.filter(|(key, _)| key.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+            && section != "approvals"
+        {
+            optional.push(format!("{section}.{key}"));
+        }
+    }
+    assert_eq!(optional, countersign::config::OPTIONAL);
+}
+
+/// A service manager that waits for less long than the bot drains would kill it in the middle.
+#[test]
+fn the_bot_has_ended_before_the_service_manager_kills_it() {
+    let seconds = |file: &str, key: &str| -> u64 {
+        let text = fs::read_to_string(file).unwrap();
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(key)).expect(key);
+        line.trim().trim_end_matches('s').parse().unwrap()
+    };
+    let drain = Config::load(None, &HashMap::new()).unwrap().workers.drain.as_secs();
+    for waits in
+        [seconds("deploy/countersign.service", "TimeoutStopSec="), seconds("deploy/compose.yaml", "stop_grace_period:")]
+    {
+        assert!(waits >= drain + 5, "it drains for {drain} s and is killed after {waits} s");
+    }
+    assert!(seconds("deploy/countersign.service", "LimitNOFILE=") >= 16_384);
+    assert!(seconds("deploy/compose.yaml", "nofile:") >= 16_384);
 }

@@ -121,6 +121,7 @@ impl Node<Notes> for Listen {
     }
 
     async fn run(&self, mut state: Notes, context: &Context) -> Result<Step<Notes>, NodeError> {
+        assert_ne!(state.heard.last().map(String::as_str), Some("panic"), "the node was asked to");
         let mut failures = self.failures.lock().unwrap();
         if *failures > 0 {
             *failures -= 1;
@@ -210,6 +211,7 @@ impl ActionKind for Change {
 
     async fn perform(&self, record: &ActionRecord) -> Performed {
         self.sent.lock().unwrap().push(record.parameters["what"].to_string());
+        assert_ne!(record.parameters["what"], "panic while it is sent", "the action was asked to");
         self.answers.lock().unwrap().pop_front().unwrap_or_else(done)
     }
 
@@ -580,4 +582,49 @@ async fn a_thread_that_cannot_be_read_begins_anew_and_says_so() {
     bench.engine.advance(acquired).await.unwrap();
     let saved = bench.store.load(&thread()).await.unwrap().unwrap();
     assert_eq!(saved.restore().unwrap()["state"]["heard"], json!(["hello"]), "the new beginning is what is saved");
+}
+
+#[tokio::test]
+async fn a_panic_counts_as_a_failed_attempt_and_is_told_in_the_end() {
+    let bench = Bench::new();
+    bench.hears("panic").await;
+    let told = async || {
+        let claimed = bench.store.claim_outbox(
+            &WorkerId::new("s"),
+            Duration::from_secs(30),
+            bench.clock.now(),
+            10,
+            Some(&thread()),
+        );
+        format!("{:?}", claimed.await.unwrap())
+    };
+    assert!(!told().await.contains("went wrong"), "it is tried again first");
+    for attempt in 1..Settings::default().attempts {
+        assert!(!bench.advances().await, "not before a wait");
+        bench.clock.advance(Duration::from_secs(2));
+        assert!(bench.advances().await, "attempt {attempt}");
+    }
+    assert!(told().await.contains("Something went wrong on my side"), "the person is told");
+    bench.clock.advance(Duration::from_secs(3600));
+    assert!(!bench.advances().await, "and it is never run again");
+    bench.hears("hello").await;
+    bench.clock.advance(Duration::from_secs(3600));
+    assert!(told().await.contains("Hello."), "the thread goes on");
+}
+
+#[tokio::test]
+async fn an_action_that_panics_is_looked_up_and_not_sent_blindly() {
+    let bench = Bench::new();
+    bench.hears("panic while it is sent").await;
+    bench
+        .change
+        .probes
+        .lock()
+        .unwrap()
+        .push_back(Probed::Happened(Outcome::Done { result: json!({}), summary: Text::from("It is there.") }));
+    bench.decides(Verdict::Approved, |_| ()).await;
+    assert_eq!((bench.action().await.status, bench.sent()), (Status::Intent, 1));
+    bench.clock.advance(Duration::from_secs(6));
+    assert!(bench.advances().await);
+    assert_eq!((bench.action().await.status, bench.sent()), (Status::Done, 1));
 }

@@ -9,6 +9,7 @@ use std::{
 const MAY_USE: &[(&str, &[&str])] = &[
     ("ids", &[]),
     ("clock", &[]),
+    ("cause", &[]),
     ("reply", &[]),
     ("status_line", &[]),
     ("exchanges", &[]),
@@ -30,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 const LEAVES: &[&str] =
-    &["ids", "clock", "reply", "status_line", "exchanges", "glossary", "permit", "wire", "this_machine"];
+    &["ids", "clock", "cause", "reply", "status_line", "exchanges", "glossary", "permit", "wire", "this_machine"];
 
 /// Production files are to be held in mind; past this many lines there is a second idea in them.
 const LONGEST_FILE: usize = 500;

@@ -153,7 +153,7 @@ impl StandingApprovals for Book {
     async fn spend(&self, record: &ActionRecord) -> Spent {
         // Then a person decides, as if there were none.
         self.try_to_spend(record).await.unwrap_or_else(|error| {
-            tracing::warn!(action.name = %record.name, %error, "Standing approvals cannot be asked");
+            tracing::warn!(action.name = %record.name, error = crate::cause::chain(&error), "Standing approvals cannot be asked");
             Spent::Nothing { why: None }
         })
     }

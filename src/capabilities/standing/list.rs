@@ -47,7 +47,7 @@ impl Tool for ListStandingApprovals {
 
     async fn call_for(&self, _: &Value, reader: &Reader) -> Result<Value, ToolError> {
         let all = self.0.all().await.map_err(|error| {
-            tracing::warn!(%error, "The standing approvals cannot be read");
+            tracing::warn!(error = crate::cause::chain(&error), "The standing approvals cannot be read");
             ToolError { kind: ErrorKind::Network, reply: replies::not_now(), transient: true }
         })?;
         Ok(told(&all, reader, self.0.now()))

@@ -132,7 +132,7 @@ impl Approvals {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Answer::Refused(replies::not_known())),
             Err(error @ (Error::Corrupt { .. } | Error::Newer { .. })) => {
-                tracing::error!(error = %error, "The record of a card cannot be read, so a press on it does nothing");
+                tracing::error!(error = crate::cause::chain(&error), "The record of a card cannot be read, so a press on it does nothing");
                 return Ok(Answer::Refused(replies::not_readable()));
             }
             Err(error) => return Err(error),
@@ -455,7 +455,7 @@ impl Approvals {
         if let Err(error) = self.slack.delete_message(channel, message).await
             && !error.is_final()
         {
-            tracing::warn!(error = %error, "A card that is there twice was not taken away");
+            tracing::warn!(error = crate::cause::chain(&error), "A card that is there twice was not taken away");
         }
     }
 

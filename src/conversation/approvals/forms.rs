@@ -66,7 +66,7 @@ impl Approvals {
         Ok(match self.slack.open_view(trigger, &show_all::draw(record, &called)).await {
             Ok(_) => Answer::Nothing,
             Err(error) => {
-                tracing::warn!(error = %error, "A window was not opened");
+                tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
                 Answer::Refused(replies::not_opened())
             }
         })
@@ -78,7 +78,7 @@ impl Approvals {
         let (slack, view) = (self.slack.clone(), reason::draw(record, &record.approval));
         self.tasks.spawn(async move {
             if let Err(error) = slack.open_view(&trigger, &view).await {
-                tracing::debug!(error = %error, "The reason of a rejection was not asked for");
+                tracing::debug!(error = crate::cause::chain(&error), "The reason of a rejection was not asked for");
             }
         });
     }
@@ -115,7 +115,7 @@ impl Approvals {
         let opened = match self.slack.open_view(trigger, &modals::loading(title)).await {
             Ok(opened) => opened,
             Err(error) => {
-                tracing::warn!(error = %error, "A window was not opened");
+                tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
                 return Ok(Answer::Refused(replies::not_opened()));
             }
         };
@@ -130,7 +130,7 @@ impl Approvals {
             _ => modals::saying(title, &replies::no_form()),
         };
         if let Err(error) = self.slack.update_view(&opened, None, &view).await {
-            tracing::warn!(error = %error, "A window was not filled");
+            tracing::warn!(error = crate::cause::chain(&error), "A window was not filled");
         }
         Ok(Answer::Nothing)
     }

@@ -101,7 +101,11 @@ impl Telling {
             Ok(members) => Ok(members),
             Err(error @ (NoAnswer(_) | NotSent | RateLimited { .. })) => Err(Error::Unavailable(Box::new(error))),
             Err(error) => {
-                tracing::error!(error = %error, group, "A user group cannot be looked up, so nobody in it is told");
+                tracing::error!(
+                    error = crate::cause::chain(&error),
+                    group,
+                    "A user group cannot be looked up, so nobody in it is told"
+                );
                 Ok(Vec::new())
             }
         }

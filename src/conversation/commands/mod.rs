@@ -124,7 +124,7 @@ impl Commands {
             }
             Err(notebook::Error::Store(error)) => Err(error),
             Err(error) => {
-                tracing::warn!(thread.id = %thread, error = %error, "A thread was not exported");
+                tracing::warn!(thread.id = %thread, error = crate::cause::chain(&error), "A thread was not exported");
                 Ok(notebook::cannot(&error))
             }
         }

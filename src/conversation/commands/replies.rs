@@ -303,7 +303,7 @@ pub fn not_your_thread() -> Reply {
 
 /// The store does not answer.
 pub fn unavailable(error: &Error) -> Reply {
-    tracing::warn!(error = %error, "A command could not be answered");
+    tracing::warn!(error = crate::cause::chain(&error), "A command could not be answered");
     Reply::text("I can't reach my own memory at the moment.").hint("Try again in a minute, or tell whoever runs me.")
 }
 

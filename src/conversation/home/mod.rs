@@ -192,7 +192,7 @@ impl Home {
         self.0.parts.tasks.spawn(async move {
             for (user, viewer) in home.recent() {
                 if let Err(error) = home.draw(&user, Some(&viewer.shown), HEALTH_GOOD_FOR).await {
-                    tracing::warn!(error = %error, "A Home tab was not brought up to date");
+                    tracing::warn!(error = crate::cause::chain(&error), "A Home tab was not brought up to date");
                 }
             }
             home.0.looking.store(false, Ordering::SeqCst);
@@ -224,7 +224,7 @@ impl Home {
         let called = names.of_approvers(open.map(|item| &item.record)).await;
         match slack.publish_home(user, &view::draw(&content, &called, &health, notice.as_deref())).await {
             Ok(()) => self.remember(user, shown),
-            Err(error) => tracing::warn!(error = %error, "A Home tab was not drawn"),
+            Err(error) => tracing::warn!(error = crate::cause::chain(&error), "A Home tab was not drawn"),
         }
         Ok(())
     }

@@ -87,7 +87,7 @@ impl Sender {
         };
         match self.put(held, &message).await {
             Err(Stopped::By(error)) if error.is_about_content() && may_be_words_alone(claimed, &message) => {
-                tracing::error!(thread.id = %claimed.thread, error = %error, "Slack refuses a message as it is; its words go alone");
+                tracing::error!(thread.id = %claimed.thread, error = crate::cause::chain(&error), "Slack refuses a message as it is; its words go alone");
                 self.put(held, &words_alone(&message)).await
             }
             put => put,

@@ -57,11 +57,11 @@ impl Sender {
             }
             _ if tried >= ATTEMPTS => self.given_up(claimed, &error.word()),
             Error::Auth { .. } => {
-                tracing::error!(error = %error, "Slack does not accept our token");
+                tracing::error!(error = crate::cause::chain(&error), "Slack does not accept our token");
                 Sent::Retry(now + LONGEST_WAIT)
             }
             _ => {
-                tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = %error, "A message was not sent, and is tried again");
+                tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = crate::cause::chain(&error), "A message was not sent, and is tried again");
                 wait()
             }
         }
@@ -106,7 +106,7 @@ impl Sender {
         if !changes.outbox.is_empty()
             && let Err(error) = self.0.store.apply(&changes).await
         {
-            tracing::warn!(error = %error, "Nobody is told that a message could not be shown");
+            tracing::warn!(error = crate::cause::chain(&error), "Nobody is told that a message could not be shown");
         }
     }
 }

@@ -73,7 +73,7 @@ impl Sender {
         let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
         changes.timers.extend(twins.timer(self.0.clock.now()));
         if let Err(error) = self.0.store.apply(&changes).await {
-            tracing::warn!(error = %error, "A message that may be there twice is not looked for");
+            tracing::warn!(error = crate::cause::chain(&error), "A message that may be there twice is not looked for");
         }
     }
 
@@ -93,7 +93,7 @@ impl Sender {
         let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
         changes.outbox.push(record.redrawn(self.0.clock.now()));
         if let Err(error) = self.0.store.apply(&changes).await {
-            tracing::warn!(error = %error, "A card that may be out of date is not drawn again");
+            tracing::warn!(error = crate::cause::chain(&error), "A card that may be out of date is not drawn again");
         }
     }
 

@@ -51,7 +51,11 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
             let record = match json::read_record(&record) {
                 Ok(record) => record,
                 Err(error) => {
-                    tracing::error!(error = %error, action = name, "A stored action cannot be read and is passed over");
+                    tracing::error!(
+                        error = crate::cause::chain(&error),
+                        action = name,
+                        "A stored action cannot be read and is passed over"
+                    );
                     continue;
                 }
             };

@@ -125,7 +125,7 @@ fn serve(connection: &Connection, files: Option<&Files>, mut waiting: mpsc::Rece
 
 fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Committed {
     transact(connection, batch).map_err(|error| {
-        tracing::error!(operations = batch.len(), "Cannot write to the store: {error}");
+        tracing::error!(operations = batch.len(), "Cannot write to the store: {}", crate::cause::chain(&error));
         if !connection.is_autocommit() {
             let _ = connection.execute_batch("ROLLBACK"); // what failed may have rolled back already
         }

@@ -14,6 +14,7 @@ mod process;
 mod processes;
 mod redis_down;
 mod script;
+mod slow_clients;
 mod standing_still;
 mod undelivered;
 mod store_lost;

@@ -77,6 +77,20 @@ fn serve_tells_all_that_is_missing_and_ends_as_check_does() {
 }
 
 #[test]
+fn a_wrong_setting_does_not_hide_what_is_missing() {
+    let mut serve = Command::new(COUNTERSIGN);
+    serve.arg("serve").env_clear().envs([("PORT", "0"), ("COUNTERSIGN__SERVER__LOG", "inf")]);
+    let output = serve.env("COUNTERSIGN__STORE__KIND", "redis").output().unwrap();
+    let said = said(&output);
+    for told in
+        ["server.log: found `inf`", "SLACK_BOT_TOKEN is not set", "SLACK_SIGNING_SECRET", "REDIS_URL is not set"]
+    {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn no_flag_is_ignored_silently() {
     let says = |flags: &[&str]| {
         let output = Command::new(COUNTERSIGN).args(flags).env_clear().output().unwrap();

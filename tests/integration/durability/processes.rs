@@ -169,6 +169,11 @@ impl Page {
         serde_json::from_str::<Value>(&text).unwrap()["messages"].take()
     }
 
+    /// How many messages a thread has.
+    pub(super) async fn says_in_thread(&self, root: &str) -> usize {
+        self.thread(root).await.as_array().map_or(0, Vec::len)
+    }
+
     /// The message with this button, once it is there.
     pub(super) async fn message_with(&self, root: &str, action_id: &str) -> Value {
         let has = |message: &Value| message.to_string().contains(&format!(r#""action_id":"{action_id}""#));

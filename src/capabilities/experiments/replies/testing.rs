@@ -304,7 +304,7 @@ pub fn report(mut reply: Reply, test: &Test, tally: &Tally) -> Reply {
             bytes,
         }),
         Err(error) => {
-            tracing::error!(error = %error, "Cannot draw a chart");
+            tracing::error!(error = format!("{error:#}"), "Cannot draw a chart");
             reply
         }
     }

@@ -207,7 +207,7 @@ impl Portions for TestBalance {
             true => match self.enrolled(&test).await {
                 Ok(already) => already,
                 Err(error) => {
-                    tracing::warn!(error = %error, "Cannot read back who is enrolled");
+                    tracing::warn!(error = crate::cause::chain(&error), "Cannot read back who is enrolled");
                     let late = record.intent_at.is_some_and(|began| self.1.now() > began + LONGEST);
                     return match late {
                         true => Portion::Ended(Outcome::Unknown { summary: words::not_read_back(&test, &tally) }),

@@ -1,0 +1,115 @@
+//! `server.log`: what may be written there.
+
+use super::nearest::nearest;
+
+/// The levels.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// The modules of the program that log; `tests/integration/deploy.rs` compares them with `src/`.
+pub const MODULES: &[&str] = &[
+    "app",
+    "assistant",
+    "capabilities",
+    "cause",
+    "clock",
+    "config",
+    "conversation",
+    "exchanges",
+    "glossary",
+    "graph",
+    "ids",
+    "model",
+    "playground",
+    "reply",
+    "sandbox",
+    "services",
+    "slack",
+    "status_line",
+    "store",
+];
+
+/// Libraries that log something of use.
+const LIBRARIES: &[&str] =
+    &["axum", "h2", "hyper", "hyper_util", "redis", "reqwest", "rustls", "tokio", "tokio_util", "tower", "yup_oauth2"];
+
+/// What is wrong with each directive of it.
+pub(super) fn problems(log: &str) -> Vec<String> {
+    let right = "right would be a level such as info, or levels by module such as info,countersign::slack=debug";
+    if log.trim().is_empty() {
+        return vec![format!("found nothing; {right}")];
+    }
+    log.split(',').map(str::trim).filter_map(wrong).map(|wrong| format!("{wrong}; {right}")).collect()
+}
+
+fn wrong(directive: &str) -> Option<String> {
+    let (target, level) = match directive.rsplit_once('=') {
+        Some((target, level)) => (Some(target.trim()), level.trim()),
+        None if is_level(directive) => return None,
+        None if is_known(directive) => return Some(format!("found `{directive}` without a level")),
+        None => (None, directive),
+    };
+    if !is_level(level) {
+        return Some(format!("found `{directive}`, and `{level}` is no level{}", did_you_mean(level, &LEVELS)));
+    }
+    let target = target?;
+    match target.split("::").next().unwrap_or_default() {
+        "slack_morphism" => {
+            Some(format!("found `{directive}`, but the Slack library is never logged: it writes secrets"))
+        }
+        library if LIBRARIES.contains(&library) && matches!(level.to_ascii_lowercase().as_str(), "debug" | "trace") => {
+            Some(format!(
+                "found `{directive}`, but what libraries write below info is never logged: it may hold secrets"
+            ))
+        }
+        _ if is_known(target) => None,
+        _ => {
+            let known: Vec<String> = MODULES.iter().map(|module| format!("countersign::{module}")).collect();
+            let known: Vec<&str> = known.iter().map(String::as_str).chain(LIBRARIES.iter().copied()).collect();
+            let meant = did_you_mean(target, &[known.as_slice(), &["countersign"]].concat());
+            Some(format!("found `{directive}`, and there is no module `{target}`{meant}"))
+        }
+    }
+}
+
+fn is_level(word: &str) -> bool {
+    LEVELS.contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// Whether a module is one of ours, or of a library that logs.
+fn is_known(target: &str) -> bool {
+    let mut path = target.split("::");
+    match path.next() {
+        Some("countersign") => path.next().is_none_or(|module| MODULES.contains(&module)),
+        Some(library) => LIBRARIES.contains(&library),
+        None => false,
+    }
+}
+
+fn did_you_mean(found: &str, known: &[&str]) -> String {
+    nearest(found, known.iter().copied()).map(|near| format!(" (did you mean {near}?)")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_directive_is_looked_at() {
+        for fine in
+            ["info", "INFO", "off", "info,countersign=debug", "warn, countersign::slack::sink=trace ,hyper=info"]
+        {
+            assert_eq!(problems(fine), Vec::<String>::new(), "{fine}");
+        }
+        let told = |log: &str| problems(log).join(" | ");
+        assert!(told("inf").contains("did you mean info?"), "{}", told("inf"));
+        assert!(told("countersign=tarce").contains("did you mean trace?"));
+        assert!(told("info,counterSign::slak=debug").contains("did you mean countersign::slack?"));
+        assert!(told("5").contains("`5` is no level"));
+        assert!(told("countersign").contains("without a level"));
+        assert!(told("info,slack_morphism=debug").contains("never logged"));
+        assert!(told("info,h2=trace").contains("never logged"));
+        assert!(told("").contains("found nothing") && told("info,").contains("is no level"));
+        assert!(told("[advance{fence=1}]=debug").contains("there is no module"));
+        assert_eq!(problems("a=b,c=d").len(), 2);
+    }
+}

@@ -1,0 +1,12 @@
+//! The name that somebody may have meant.
+
+/// How like another name a wrong one must be, from 0 to 1, to be taken for it.
+const LIKE: f64 = 0.6;
+
+/// The known name that is most like this one, whatever the case, if any is like it at all.
+pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&known.to_lowercase(), &name);
+    let known = known.map(|known| (likeness(known), known)).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    known.filter(|(likeness, _)| *likeness >= LIKE).map(|(_, known)| known)
+}

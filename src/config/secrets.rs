@@ -1,0 +1,165 @@
+//! Secrets: where they come from, and how one in the wrong place shows. None is ever told, only how it begins.
+
+use std::collections::HashMap;
+
+use url::Url;
+
+use super::Problem;
+
+/// Secrets: where they belong, and their names in the environment, which alone may hold them.
+pub(super) const SECRETS: &[(&str, &str)] = &[
+    ("slack.bot_token", "SLACK_BOT_TOKEN"),
+    ("slack.app_token", "SLACK_APP_TOKEN"),
+    ("slack.signing_secret", "SLACK_SIGNING_SECRET"),
+    ("store.redis_url", "REDIS_URL"),
+    ("model.api_key", "ANTHROPIC_API_KEY"),
+    ("upgrade.auth_token", "UPGRADE_AUTH_TOKEN"),
+    ("approvals.digest_keys", "COUNTERSIGN_DIGEST_KEYS"),
+];
+
+/// How secrets begin, what they are then, and the one place where they are right, if there is one here.
+const KINDS: &[(&str, &str, &str)] = &[
+    ("xoxb-", "a Slack bot token", "SLACK_BOT_TOKEN"),
+    ("xapp-", "a Slack app-level token", "SLACK_APP_TOKEN"),
+    ("xoxp-", "a Slack user token", ""),
+    ("xoxe", "a Slack token that is rotated", ""),
+    ("xox", "a Slack token of another kind", ""),
+    ("sk-ant-", "a key of Anthropic", "ANTHROPIC_API_KEY"),
+    ("redis://", "the address of a Redis server", "REDIS_URL"),
+    ("rediss://", "the address of a Redis server", "REDIS_URL"),
+    ("http://", "an address", ""),
+    ("https://", "an address", ""),
+    ("{", "a key file, not a key", ""),
+    ("-----BEGIN", "a certificate or key file, not a key", ""),
+];
+
+/// What is wrong with those that are set.
+pub(super) fn problems(environment: &HashMap<String, String>) -> Vec<Problem> {
+    let set = SECRETS.iter().filter_map(|(_, name)| Some((*name, environment.get(*name)?.trim())));
+    set.filter_map(|(name, value)| wrong(name, value).map(|what| Problem { key: name.to_owned(), what })).collect()
+}
+
+fn wrong(name: &str, value: &str) -> Option<String> {
+    let right = match name {
+        "SLACK_BOT_TOKEN" => "the bot token (xoxb-…), on the app's page under OAuth & Permissions",
+        "SLACK_APP_TOKEN" => "the app-level token (xapp-…), on the app's page under Basic Information",
+        "SLACK_SIGNING_SECRET" => "the signing secret, on the app's page under Basic Information",
+        "REDIS_URL" => "an address such as redis://user:password@host:6379/0",
+        "ANTHROPIC_API_KEY" => "a key of the language model's provider",
+        "COUNTERSIGN_DIGEST_KEYS" => "keys of at least 32 bytes each, in hexadecimal or base64, with commas between them",
+        _ => "a token of the platform",
+    };
+    let kind = KINDS.iter().find(|(begins, ..)| value.starts_with(begins));
+    let begins = match name {
+        "SLACK_BOT_TOKEN" => "xoxb-",
+        "SLACK_APP_TOKEN" => "xapp-",
+        _ => "",
+    };
+    if value.is_empty() {
+        return Some(format!("it is set, but empty; right would be {right}, or not to set it"));
+    }
+    if value.starts_with(['"', '\'']) || value.ends_with(['"', '\'']) {
+        return Some("it is in quotation marks; right would be the same without them".to_owned());
+    }
+    match kind {
+        Some((begins, what, place)) if *place != name => {
+            return Some(format!("it begins with {begins}, as {what} does; right would be {right}"));
+        }
+        _ => {}
+    }
+    if value.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Some("it has a line break or a blank in the middle; right would be one word".to_owned());
+    }
+    if !value.starts_with(begins) {
+        return Some(format!("it does not begin with {begins}; right would be {right}"));
+    }
+    (name == "REDIS_URL" && !is_redis(value))
+        .then(|| format!("this is no address of a Redis server; right would be {right}"))
+}
+
+fn is_redis(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| match url.scheme() {
+        "redis" | "rediss" | "valkey" | "valkeys" => url.has_host(),
+        "unix" | "redis+unix" | "valkey+unix" => true,
+        _ => false,
+    })
+}
+
+/// What is wrong with the address of a service, which has no secrets in it.
+pub(super) fn wrong_address(address: &str) -> Option<String> {
+    let url = match Url::parse(address) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => url,
+        _ => {
+            let right = "right would be an address that begins with http:// or https://";
+            let found = if address.contains('@') { "something else".to_owned() } else { format!("`{address}`") };
+            return Some(format!("found {found}; {right}"));
+        }
+    };
+    if !url.username().is_empty() || url.password().is_some() {
+        return Some("found an address with a name or a password in it; right would be one without".to_owned());
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Some(format!("found `{address}`; right would be an address with a host in it"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        let plain = address.split(['?', '#']).next().unwrap_or_default();
+        let what = "found an address with a query or a fragment behind it";
+        return Some(format!("{what}; right would be `{plain}`"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_in_the_wrong_place_is_told_without_it() {
+        let every = [
+            ("SLACK_BOT_TOKEN", "xapp-1-hidden"),
+            ("SLACK_BOT_TOKEN", "hidden"),
+            ("SLACK_BOT_TOKEN", "\"xoxb-hidden\""),
+            ("SLACK_BOT_TOKEN", ""),
+            ("SLACK_APP_TOKEN", "xoxb-hidden"),
+            ("SLACK_SIGNING_SECRET", "xoxb-hidden"),
+            ("SLACK_SIGNING_SECRET", "sk-ant-hidden"),
+            ("SLACK_SIGNING_SECRET", "   "),
+            ("REDIS_URL", "http://hidden"),
+            ("REDIS_URL", "hidden:6379"),
+            ("REDIS_URL", "redis://"),
+            ("ANTHROPIC_API_KEY", "xoxb-hidden"),
+            ("UPGRADE_AUTH_TOKEN", "Bearer hidden"),
+            ("UPGRADE_AUTH_TOKEN", "{ \"private_key\": \"hidden\" }"),
+        ];
+        for (name, value) in every {
+            let told = wrong(name, value.trim());
+            assert!(told.as_ref().is_some_and(|told| !told.contains("hidden")), "{name} {value}: {told:?}");
+        }
+        let fine = [
+            ("SLACK_BOT_TOKEN", "xoxb-1"),
+            ("SLACK_APP_TOKEN", "xapp-1"),
+            ("SLACK_SIGNING_SECRET", "8f742231b10e8888abcd99yyyzzz85a5"),
+            ("REDIS_URL", "rediss://:secret@127.0.0.1:6379/0"),
+            ("ANTHROPIC_API_KEY", "sk-ant-1"),
+            ("ANTHROPIC_API_KEY", "a gateway's".split(' ').next().unwrap()),
+            ("UPGRADE_AUTH_TOKEN", "eyJhbGciOi.J9"),
+        ];
+        for (name, value) in fine {
+            assert_eq!(wrong(name, value), None, "{name} {value}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_where_a_service_is_and_nothing_else() {
+        let every = ["upgrade.example.com", "ftp://host", "http://", "https://u:hidden@host/api", "u:hidden@host"];
+        for address in
+            every.into_iter().chain(["https://host/api?debug=1", "https://host/api#top", "", "https://host?"])
+        {
+            let told = wrong_address(address);
+            assert!(told.as_ref().is_some_and(|told| !told.contains("hidden")), "{address}: {told:?}");
+        }
+        for address in ["http://127.0.0.1:3030/api", "https://api.example.com", "https://host/"] {
+            assert_eq!(wrong_address(address), None, "{address}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Variables of the environment that look like settings and are none.
+
+use std::collections::HashMap;
+
+use config::Config as Tree;
+
+use super::{Problem, nearest::nearest};
+
+/// Keys that the default settings only show in a comment; `tests/integration/deploy.rs` compares.
+pub const OPTIONAL: &[&str] =
+    &["slack.mode", "server.connections", "store.kind", "record.keep", "upgrade.service_account", "upgrade.token_uri"];
+
+/// What each variable with our prefix is told that the settings would not read.
+pub(super) fn unknown(environment: &HashMap<String, String>, defaults: &Tree, sections: &[&str]) -> Vec<Problem> {
+    let known = known(defaults, sections);
+    let ours = |name: &&String| name.to_ascii_uppercase().starts_with("COUNTERSIGN_");
+    let unread = |name: &&String| !name.starts_with("COUNTERSIGN__") && !is_of_kubernetes(name);
+    let mut names: Vec<&String> = environment.keys().filter(ours).filter(unread).collect();
+    names.sort();
+    let told = names.into_iter().map(|name| {
+        let plain = |name: &str| name.to_ascii_uppercase().replace("__", "_");
+        let same = known.iter().map(String::as_str).find(|known| plain(known) == plain(name));
+        let near = same.or_else(|| nearest(name, known.iter().map(String::as_str)));
+        let right = near.unwrap_or("COUNTERSIGN__SECTION__KEY, such as COUNTERSIGN__WORKERS__LEASE");
+        Problem { key: name.clone(), what: format!("no setting is read from this variable; right would be {right}") }
+    });
+    told.collect()
+}
+
+fn known(defaults: &Tree, sections: &[&str]) -> Vec<String> {
+    let of = |section: &&str| {
+        let keys: Vec<_> = defaults.get_table(section).unwrap_or_default().into_keys().collect();
+        keys.into_iter().map(|key| format!("{section}.{key}")).collect::<Vec<_>>()
+    };
+    let keys = sections.iter().flat_map(of).chain(OPTIONAL.iter().map(|key| (*key).to_owned()));
+    keys.map(|key| format!("COUNTERSIGN__{}", key.to_uppercase().replace('.', "__"))).collect()
+}
+
+/// Whether Kubernetes sets it, in every container, for a service that is called `countersign`.
+fn is_of_kubernetes(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix("COUNTERSIGN_") else { return false };
+    rest == "PORT" || rest.starts_with("SERVICE_HOST") || rest.starts_with("SERVICE_PORT") || {
+        let mut parts = rest.split('_');
+        let number = |part: Option<&str>| part.is_some_and(|part| part.parse::<u16>().is_ok());
+        parts.next() == Some("PORT") && number(parts.next()) && matches!(parts.next(), Some("TCP" | "UDP" | "SCTP"))
+    }
+}

@@ -1,0 +1,75 @@
+//! Clients that keep a server waiting: they connect and say nothing, or begin a request and do not go on.
+
+use std::{io, net::SocketAddr};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+/// How a client keeps the server waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slow {
+    /// It says nothing.
+    Silent,
+    /// It sends the head of a request, byte by byte, and never ends it.
+    Head,
+    /// It sends a head that promises a body, and that byte by byte.
+    Body,
+    /// It asks for `/healthz`, reads the answer, and stays.
+    Idle,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub struct SlowClient {
+    stream: TcpStream,
+    how: Slow,
+}
+
+impl SlowClient {
+    /// Connects, and does what comes before the waiting.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not take the connection, or closes it.
+    pub async fn connect(address: SocketAddr, how: Slow) -> io::Result<Self> {
+        let mut stream = TcpStream::connect(address).await?;
+        let begins = match how {
+            Slow::Silent => "",
+            Slow::Head => "POST /slack/events HTTP/1.1\r\nhost: bot\r\nx-slow: ",
+            Slow::Body => {
+                "POST /slack/events HTTP/1.1\r\nhost: bot\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n"
+            }
+            Slow::Idle => "GET /healthz HTTP/1.1\r\nhost: bot\r\n\r\n",
+        };
+        stream.write_all(begins.as_bytes()).await?;
+        if how == Slow::Idle {
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"ok\n") {
+                if stream.read_buf(&mut answer).await? == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+        }
+        Ok(Self { stream, how })
+    }
+
+    /// Sends one byte more of what it never ends.
+    ///
+    /// # Errors
+    ///
+    /// If the server has closed the connection.
+    pub async fn drips(&mut self) -> io::Result<()> {
+        match self.how {
+            Slow::Silent | Slow::Idle => Ok(()),
+            Slow::Head | Slow::Body => self.stream.write_all(b"x").await,
+        }
+    }
+
+    /// Waits until the server has closed the connection.
+    pub async fn closed(&mut self) {
+        let mut rest = [0; 512];
+        while self.stream.read(&mut rest).await.is_ok_and(|read| read > 0) {}
+    }
+}
