@@ -152,13 +152,13 @@ pub struct Marked {
 }
 
 impl Marked {
-    /// Whether it tells of this visit.
+    /// Whether it tells of this visit. That no experiment took it up is an answer, too.
     pub fn is_of(&self, user: &str, mark: &Mark) -> bool {
         let named = mark.data.assigned_condition.as_ref().and_then(|given| given.experiment_id);
         self.user_id.as_deref() == Some(user)
             && self.site.as_deref() == Some(&mark.data.site)
             && self.target.as_deref() == Some(&mark.data.target)
-            && named.is_none_or(|named| self.experiment_id == Some(named))
+            && named.zip(self.experiment_id).is_none_or(|(named, own)| named == own)
     }
 }
 

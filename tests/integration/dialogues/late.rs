@@ -38,7 +38,7 @@ async fn given_up<'a>(bot: &'a TestBot, asked: &str, button: &str) -> Thread<'a>
 async fn time_passes(bot: &TestBot) {
     for _ in 0..45 {
         bot.clock.advance(Duration::from_secs(2));
-        bot.settled().await;
+        bot.rests().await;
     }
 }
 
@@ -87,7 +87,7 @@ async fn looking_goes_on_after_a_restart() {
     bot.upgrade.delays_next(Duration::from_secs(40), request);
     let root = given_up(&bot, asked, button).await.root.clone();
     bot.clock.advance(Duration::from_secs(10));
-    bot.settled().await;
+    bot.rests().await;
     bot.restart().await;
     time_passes(&bot).await;
     let mut thread = Thread::new(&bot, "experiments", root);

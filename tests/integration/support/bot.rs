@@ -231,6 +231,20 @@ impl TestBot {
         }
     }
 
+    /// Waits until nothing is being done. A thread may wait for a moment that has not come.
+    pub(crate) async fn rests(&self) {
+        let store = self.store();
+        let deadline = tokio::time::Instant::now() + BOUND;
+        loop {
+            let (threads, backlog) = (store.threads(100).await.unwrap(), store.backlog().await.unwrap());
+            if threads.iter().all(|thread| !thread.busy) && (backlog.desk, backlog.outbox) == (0, 0) {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "it does not come to rest: {backlog:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// Waits until Slack was told that a message, or an edit of it, arrived.
     pub(crate) async fn delivered(&self, ts: &MessageTs) {
         eventually("an acknowledged delivery", || {

@@ -307,7 +307,7 @@ impl TestConsistency {
             let sight = sights.iter().find(|sight| sight.phase == phase && sight.visitor == visitor);
             let code = sight.and_then(|sight| sight.got.as_deref());
             match simulated::mark(&self.0, &test.place, &who.user, code).await {
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => return Err(Trouble::Open),
                 Err(error) => return Err(error.into()),
             }

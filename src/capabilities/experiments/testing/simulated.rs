@@ -8,7 +8,7 @@ use crate::services::upgrade::{
     client::UpgradeClient,
     error::Error,
     experiment::{ExperimentId, View},
-    participants::{Introduction, Mark, MarkData, MarkedCondition},
+    participants::{Introduction, Mark, MarkData, Marked, MarkedCondition},
 };
 
 /// How many simulated participants share a group, where the group draws the lot.
@@ -57,7 +57,7 @@ pub enum Visit {
     NothingGiven,
     /// It did not happen.
     Failed(Error),
-    /// The last request left and no answer came.
+    /// The last request left, and no answer says that it enrolled.
     Silent,
 }
 
@@ -106,7 +106,8 @@ pub fn member(kind: &str, group: &str) -> Introduction {
 pub async fn visit_as(client: &UpgradeClient, place: &Place, user: &str, introduction: &Introduction) -> Visit {
     match ask(client, place, user, introduction).await {
         Ok(Some(received)) => match mark(client, place, user, Some(&received.code)).await {
-            Ok(()) => Visit::Enrolled(received),
+            Ok(marked) if marked.experiment_id == Some(place.experiment) => Visit::Enrolled(received),
+            Ok(_) => Visit::Silent, // it was recorded, and no experiment says that it enrolled
             Err(Error::NoAnswer { .. } | Error::Unclear { .. }) => Visit::Silent,
             Err(error) => Visit::Failed(error),
         },
@@ -145,15 +146,14 @@ pub async fn ask(
 /// # Errors
 ///
 /// If it did not happen, or ([`Error::NoAnswer`], [`Error::Unclear`]) may not have.
-pub async fn mark(client: &UpgradeClient, place: &Place, user: &str, code: Option<&str>) -> Result<(), Error> {
+pub async fn mark(client: &UpgradeClient, place: &Place, user: &str, code: Option<&str>) -> Result<Marked, Error> {
     let given =
         |code: &str| MarkedCondition { condition_code: Some(code.to_owned()), experiment_id: Some(place.experiment) };
     let assigned_condition = code.map(given);
     let status = if code.is_some() { "condition applied" } else { "no condition assigned" };
     let data = MarkData { site: place.site.clone(), target: place.target.clone(), assigned_condition };
     let mark = Mark { data, status: status.to_owned() };
-    again(|error| matches!(error, Error::Unavailable { .. }), || client.mark(user, &mark)).await?;
-    Ok(())
+    again(|error| matches!(error, Error::Unavailable { .. }), || client.mark(user, &mark)).await
 }
 
 /// Makes a call, and makes it again while its error may pass by itself.
