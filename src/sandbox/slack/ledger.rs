@@ -6,7 +6,10 @@ use std::{
     collections::VecDeque,
     io::Write as _,
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
+    sync::{
+        Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use serde::Serialize;
@@ -14,7 +17,7 @@ use serde_json::Value;
 
 use crate::clock::Timestamp;
 
-/// How many entries of a kind are kept in memory; older ones remain in the file.
+/// How many entries of a kind are kept in memory unless it is said otherwise; older ones remain in the file.
 const KEPT: usize = 50_000;
 
 /// A call that the app made.
@@ -80,8 +83,10 @@ pub struct Recorded {
 }
 
 /// The book itself.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ledger {
+    /// How many entries of a kind are kept.
+    kept: AtomicUsize,
     recorded: Mutex<Recorded>,
     /// Shared by calls that are being answered; whoever reads waits for them.
     answering: RwLock<()>,
@@ -99,7 +104,24 @@ impl Ledger {
             Some(path) => Some(Mutex::new(std::fs::OpenOptions::new().create(true).append(true).open(path)?)),
             None => None,
         };
-        Ok(Self { recorded: Mutex::default(), answering: RwLock::default(), file })
+        let kept = AtomicUsize::new(KEPT);
+        Ok(Self { kept, recorded: Mutex::default(), answering: RwLock::default(), file })
+    }
+
+    /// From now on so many entries of a kind are kept in memory.
+    pub fn keeps(&self, entries: usize) {
+        self.kept.store(entries, Ordering::Relaxed);
+    }
+
+    /// The calls and deliveries in which a text occurs, such as the timestamp of a thread.
+    pub fn about(&self, text: &str) -> Recorded {
+        let recorded = self.written();
+        let named = |what: &Value| what.to_string().contains(text);
+        Recorded {
+            calls: recorded.calls.iter().filter(|call| named(&call.body) || named(&call.answer)).cloned().collect(),
+            deliveries: recorded.deliveries.iter().filter(|attempt| named(&attempt.payload)).cloned().collect(),
+            complaints: Vec::new(),
+        }
     }
 
     /// A copy of everything so far.
@@ -148,7 +170,7 @@ impl Ledger {
         self.write("call", &call);
         let mut recorded = self.recorded();
         recorded.calls.push_back(call);
-        if recorded.calls.len() > KEPT {
+        while recorded.calls.len() > self.kept.load(Ordering::Relaxed) {
             recorded.calls.pop_front();
         }
     }
@@ -157,7 +179,7 @@ impl Ledger {
         self.write("delivery", &attempt);
         let mut recorded = self.recorded();
         recorded.deliveries.push_back(attempt);
-        if recorded.deliveries.len() > KEPT {
+        while recorded.deliveries.len() > self.kept.load(Ordering::Relaxed) {
             recorded.deliveries.pop_front();
         }
     }

@@ -247,6 +247,23 @@ impl SandboxSlack {
         all.filter(|m| m.ephemeral_to.as_ref() == Some(&user) && !m.deleted).cloned().collect()
     }
 
+    /// Everything that the app has standing in a thread, also what only one person sees.
+    pub fn said_in(&self, channel: &str, root: &MessageTs) -> Vec<Message> {
+        let world = self.server.world();
+        let Some(channel) = world.channel(channel) else { return Vec::new() };
+        world.thread_entries(&channel.id, root).filter(|message| message.by_app && !message.deleted).cloned().collect()
+    }
+
+    /// Drops a thread with all that was said in it, and the windows that are closed: for runs that are longer than the
+    /// memory. The app is told nothing.
+    pub fn forgets(&self, channel: &str, root: &MessageTs) {
+        let mut world = self.server.world();
+        if let Some(channel) = world.channel(channel).map(|channel| channel.id.clone()) {
+            world.forget_thread(&channel, root);
+        }
+        world.views.retain(|_, view| view.open);
+    }
+
     /// Changes from now on, as the page is told.
     pub fn subscribe(&self) -> broadcast::Receiver<Change> {
         self.server.changes.subscribe()

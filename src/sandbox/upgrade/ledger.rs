@@ -53,6 +53,11 @@ impl Ledger {
         self.entries.lock().expect("nobody panics with the lock").push(entry);
     }
 
+    /// Everything since this was last asked, which is then forgotten.
+    pub(crate) fn take(&self) -> Vec<Entry> {
+        std::mem::take(&mut *self.entries.lock().expect("nobody panics with the lock"))
+    }
+
     /// Everything so far.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         self.entries.lock().expect("nobody panics with the lock").clone()

@@ -208,6 +208,16 @@ impl SandboxUpgrade {
         self.ledger().into_iter().filter(|entry| entry.effect).collect()
     }
 
+    /// Every request since this was last asked, which the ledger then forgets: for runs that are longer than the memory.
+    pub fn takes_ledger(&self) -> Vec<Entry> {
+        self.shared.ledger.take()
+    }
+
+    /// Drops an experiment, as if somebody else had deleted it.
+    pub fn forgets(&self, id: &str) {
+        self.shared.change(|world| world.experiments.retain(|experiment| experiment.row.id != id));
+    }
+
     /// The next change is made, but the connection closes without an answer.
     pub fn loses_next_answer(&self) {
         self.will(Fault { kind: Kind::Lose, when: When::AfterEffect, only: None });

@@ -53,6 +53,11 @@ impl RedisServer {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
+    /// The number of its process; nothing after [`Self::kill`].
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
     /// Kills it without a word (SIGKILL).
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {

@@ -316,6 +316,15 @@ impl World {
         self.messages.entry(message.channel.clone()).or_default().insert(message.ts.clone(), message);
     }
 
+    /// Drops a thread, its root included.
+    pub(super) fn forget_thread(&mut self, channel: &ChannelId, root: &MessageTs) {
+        let replies = self.threads.remove(&(channel.clone(), root.clone())).unwrap_or_default();
+        let Some(messages) = self.messages.get_mut(channel) else { return };
+        for ts in replies.iter().chain([root]) {
+            messages.remove(ts);
+        }
+    }
+
     /// Makes the index of threads, after the world was loaded.
     pub(super) fn index(&mut self) {
         let messages: Vec<Message> =

@@ -1,0 +1,8 @@
+//! What this shares with the tests beside the harness: ports and a Redis server.
+
+#![allow(dead_code, reason = "the tests use more of it")]
+
+#[path = "../../tests/integration/support/ports.rs"]
+pub(crate) mod ports;
+#[path = "../../tests/integration/support/redis.rs"]
+pub(crate) mod redis;
