@@ -1,6 +1,6 @@
 //! Health, readiness and metrics over HTTP.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{Json, Router, extract::State, http::StatusCode, routing::get};
 use serde_json::{Value, json};

@@ -46,7 +46,9 @@ fn wrong(name: &str, value: &str) -> Option<String> {
         "SLACK_SIGNING_SECRET" => "the signing secret, on the app's page under Basic Information",
         "REDIS_URL" => "an address such as redis://user:password@host:6379/0",
         "ANTHROPIC_API_KEY" => "a key of the language model's provider",
-        "COUNTERSIGN_DIGEST_KEYS" => "keys of at least 32 bytes each, in hexadecimal or base64, with commas between them",
+        "COUNTERSIGN_DIGEST_KEYS" => {
+            "keys of at least 32 bytes each, in hexadecimal or base64, with commas between them"
+        }
         _ => "a token of the platform",
     };
     let kind = KINDS.iter().find(|(begins, ..)| value.starts_with(begins));

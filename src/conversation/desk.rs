@@ -186,7 +186,11 @@ impl Desk {
         if entry.attempts + 1 >= ATTEMPTS {
             return self.give_up(entry, &error.to_string()).await;
         }
-        tracing::warn!(attempts = entry.attempts, error = crate::cause::chain(&error), "A desk entry will be handled again");
+        tracing::warn!(
+            attempts = entry.attempts,
+            error = crate::cause::chain(&error),
+            "A desk entry will be handled again"
+        );
         let wait = Duration::from_secs(1).saturating_mul(1 << entry.attempts.min(6)).min(LONGEST_WAIT);
         if let Err(error) = self.0.store.retry_desk(entry, wait).await {
             tracing::warn!(error = crate::cause::chain(&error), "A desk entry waits until its claim is over");

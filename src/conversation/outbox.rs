@@ -224,7 +224,10 @@ impl Sender {
             Ok(_) if matches!(sent, Sent::Delivered(_)) => self.put_right(claimed).await,
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "Cannot record that a message was sent; it will be looked for");
+                tracing::warn!(
+                    error = crate::cause::chain(&error),
+                    "Cannot record that a message was sent; it will be looked for"
+                );
             }
         }
     }

@@ -85,7 +85,10 @@ impl Presence {
             Err(error) => {
                 self.shown().remove(thread);
                 if !matches!(error, Error::Gone { .. }) {
-                    tracing::info!(error = crate::cause::chain(&error), "This workspace has no status under threads; a message says it instead");
+                    tracing::info!(
+                        error = crate::cause::chain(&error),
+                        "This workspace has no status under threads; a message says it instead"
+                    );
                     self.0.native.store(false, Ordering::Relaxed);
                 }
                 false
@@ -123,7 +126,10 @@ impl Presence {
             Entry::Occupied(line) => line.remove().after,
         };
         if let Err(error) = self.0.slack.set_thread_status(&thread.channel, &thread.root, "").await {
-            tracing::debug!(error = crate::cause::chain(&error), "A status under a thread was not taken away; it vanishes by itself");
+            tracing::debug!(
+                error = crate::cause::chain(&error),
+                "A status under a thread was not taken away; it vanishes by itself"
+            );
         }
         self.session(thread, status).await;
     }

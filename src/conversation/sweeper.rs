@@ -122,7 +122,9 @@ impl Sweeper {
                 metrics::gauge!("countersign_dead_letters", "kind" => "message").set(messages as f64);
                 metrics::gauge!("countersign_dead_letters", "kind" => "desk_entry").set(entries as f64);
             }
-            Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot count what could not be delivered"),
+            Err(error) => {
+                tracing::warn!(error = crate::cause::chain(&error), "Cannot count what could not be delivered")
+            }
         }
     }
 

@@ -90,7 +90,10 @@ impl<S: State> Engine<S> {
             match self.store.letters(&session.lease, session.heard()).await {
                 Ok(_) => permit.renew(moment),
                 Err(Error::Fenced(_)) => return,
-                Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot ask the store whether a thread is still ours"),
+                Err(error) => tracing::warn!(
+                    error = crate::cause::chain(&error),
+                    "Cannot ask the store whether a thread is still ours"
+                ),
             }
         }
     }

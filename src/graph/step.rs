@@ -5,7 +5,7 @@ use std::pin::pin;
 use serde_json::json;
 
 use super::{
-    action::Status,
+    action::{ActionRecord, Status},
     checkpoint::Cursor,
     engine::{Engine, Held},
     node::{Context, Next, NodeError, State, Step},

@@ -54,7 +54,9 @@ impl<S: State> Engine<S> {
             match self.store.letters(&lease, heard).await {
                 Ok(letters) if letters.iter().any(|letter| matches!(letter.mail, Mail::Stop { .. })) => return letters,
                 Ok(_) => {}
-                Err(error) => tracing::debug!(thread.id = %lease.thread, error = crate::cause::chain(&error), "Cannot listen for a stop"),
+                Err(error) => {
+                    tracing::debug!(thread.id = %lease.thread, error = crate::cause::chain(&error), "Cannot listen for a stop")
+                }
             }
         }
     }

@@ -18,9 +18,9 @@ use crate::{
         action::{ActionRecord, Label, Status},
         keyring::{Keyring, Proof, RowSeal},
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Destination,
-            Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store,
-            Then, ThreadSummary, TimerChange, Version,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry,
+            Destination, Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq,
+            StepRecord, Store, Then, ThreadSummary, TimerChange, Unreadable, Version,
         },
     },
     ids::{ActionId, ApprovalId, CommitId, Partition, Slot, ThreadId, WorkerId},
@@ -231,7 +231,7 @@ impl Store for SealedStore {
             desk.entry = match self.disclosed(DESK, &desk.entry) {
                 Ok(Some(entry)) => entry,
                 Ok(None) if (self.scope.harmless)(&desk.entry) => continue,
-                // It cannot be read then, and is dropped.
+                // It cannot be read then, and is set aside.
                 refused => {
                     tracing::error!(desk.seq = desk.seq, proof = ?refused.err(), "A desk entry is not one of ours");
                     Value::Null
@@ -245,6 +245,18 @@ impl Store for SealedStore {
         self.inner.finish_desk(partition, seq).await
     }
 
+    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
+        self.inner.retry_desk(entry, wait).await
+    }
+
+    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
+        self.inner.fail_desk(entry, reason, at).await
+    }
+
+    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
+        self.inner.set_aside_desk(partition, seq, why).await
+    }
+
     async fn claim_outbox(
         &self,
         worker: &WorkerId,
@@ -256,8 +268,28 @@ impl Store for SealedStore {
         self.inner.claim_outbox(worker, ttl, now, limit, only).await
     }
 
-    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
-        self.inner.finish_outbox(thread, seq, sent).await
+    async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
+        self.inner.holds_outbox(claimed).await
+    }
+
+    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
+        self.inner.finish_outbox(claimed, sent).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+        self.inner.dead_letters(limit).await
+    }
+
+    async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
+        self.inner.send_again(id, now).await
+    }
+
+    async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {
+        self.inner.unreadable(limit).await
+    }
+
+    async fn probe(&self) -> Result<(), Error> {
+        self.inner.probe().await
     }
 
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {

@@ -115,7 +115,8 @@ pub struct Parts {
 impl Approvals {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, clock, slack, groups, people, names, links, actions, policy_for, keys, times, tasks } = parts;
+        let Parts { store, clock, slack, groups, people, names, links, actions, policy_for, keys, times, tasks } =
+            parts;
         Self { store, clock, slack, actions, times, policy_for, keys, groups, people, names, tasks, links }
     }
 
@@ -132,7 +133,10 @@ impl Approvals {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Answer::Refused(replies::not_known())),
             Err(error @ (Error::Corrupt { .. } | Error::Newer { .. })) => {
-                tracing::error!(error = crate::cause::chain(&error), "The record of a card cannot be read, so a press on it does nothing");
+                tracing::error!(
+                    error = crate::cause::chain(&error),
+                    "The record of a card cannot be read, so a press on it does nothing"
+                );
                 return Ok(Answer::Refused(replies::not_readable()));
             }
             Err(error) => return Err(error),

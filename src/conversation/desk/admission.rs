@@ -34,6 +34,7 @@ fn wanted(entry: &Entry) -> Option<Wanted<'_>> {
         Entry::Wanted(wanted) => (&wanted.by, Right::Ask, None),
         Entry::Command(command) => (&command.by, Right::Ask, None),
         Entry::Notebook { thread, by, .. } => (by, Right::Ask, Some(thread)),
+        Entry::SendAgain(wish) => (&wish.by, Right::Ask, None),
         Entry::Stop(stop) => (&stop.by, Right::Take, Some(&stop.thread)),
         Entry::Rated(rated) => (&rated.by, Right::Take, Some(&rated.thread)),
         Entry::Click(_)
@@ -43,6 +44,7 @@ fn wanted(entry: &Entry) -> Option<Wanted<'_>> {
         | Entry::Remind { .. }
         | Entry::Escalate { .. }
         | Entry::Tell { .. }
+        | Entry::Twins(_)
         | Entry::Home { .. }
         | Entry::Prompts { .. } => return None,
     };

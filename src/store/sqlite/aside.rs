@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    graph::store::{Error, Sent, Unreadable},
+    graph::store::{Error, Unreadable},
     store::aside::{Found, Place},
 };
 
@@ -40,7 +40,7 @@ pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Time
         Place::Message(thread, seq) => {
             let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
             keep(MESSAGE, key(row.id, *seq))?;
-            outbox::finish(connection, thread, *seq, &Sent::Dropped, clock)?;
+            outbox::take_away(connection, thread, *seq, clock)?;
         }
         Place::Desk(partition, seq) => {
             keep(DESK, int(*seq))?;

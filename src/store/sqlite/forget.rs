@@ -3,8 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{
-    aside,
-    dead_letters,
+    aside, dead_letters,
     keys::{int, json, key},
     thread_row::ThreadRow,
 };

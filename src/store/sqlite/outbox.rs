@@ -213,6 +213,18 @@ pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) 
     Ok(is_ours && row.sending == claimed.seq && row.sending_until > clock)
 }
 
+/// Takes a message away, whoever has claimed it.
+pub(super) fn take_away(connection: &Connection, thread: &ThreadId, seq: Seq, clock: Timestamp) -> Result<(), Error> {
+    let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
+    let attempts: Option<u32> = connection
+        .prepare_cached("SELECT attempts FROM outbox WHERE id = ?1")?
+        .query_row([key(row.id, seq)], |row| row.get(0))
+        .optional()?;
+    let Some(attempts) = attempts else { return Ok(()) };
+    let claim = Claim { thread: thread.clone(), seq, attempts: attempts.saturating_sub(1) };
+    finish(connection, &claim, &Sent::Dropped, clock).map(drop)
+}
+
 /// Records what became of a message. A second report about the same one changes nothing. `false`: it is not ours any
 /// more.
 pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, clock: Timestamp) -> Result<bool, Error> {

@@ -6,16 +6,8 @@
 use rusqlite::Connection;
 
 /// Every migration, oldest first.
-const MIGRATIONS: &[&str] = &[
-    FIRST,
-    BYTES_FOR_A_TIME,
-    REGISTERS,
-    LABELS_OF_ACTIONS,
-    FILES_OF_THREADS,
-    WHAT_IS_SHOWN,
-    DEAD_LETTERS,
-    SET_ASIDE,
-];
+const MIGRATIONS: &[&str] =
+    &[FIRST, BYTES_FOR_A_TIME, REGISTERS, LABELS_OF_ACTIONS, FILES_OF_THREADS, WHAT_IS_SHOWN, DEAD_LETTERS, SET_ASIDE];
 
 /// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
 /// `mailbox`, `steps`, `outbox` and `audit` is the thread and a position in it, see [`super::keys`].

@@ -166,8 +166,7 @@ async fn changed_behind_the_back(kept: Kept, approved_before: bool) {
 async fn approve_without_a_bot(kept: &Kept, bot: &TestBot, records: impl Iterator<Item = &ActionRecord>) {
     let (store, clock) = (kept.open(bot).await, Arc::new(bot.clock.clone()));
     for record in records {
-        let desk =
-            racer::approvals_under(store.clone(), clock.clone(), record.policy.clone(), keys(bot)).await;
+        let desk = racer::approvals_under(store.clone(), clock.clone(), record.policy.clone(), keys(bot)).await;
         let click = Click { by: "U2".into(), ..racer::click(record) };
         assert!(matches!(desk.on_click(&click, 0).await.unwrap(), Answer::Counted(_)));
     }

@@ -16,5 +16,5 @@ mod redis_down;
 mod script;
 mod slow_clients;
 mod standing_still;
-mod undelivered;
 mod store_lost;
+mod undelivered;
