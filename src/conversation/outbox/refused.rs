@@ -94,7 +94,7 @@ impl Sender {
             let of_card = |record: &&ActionRecord| Some(&record.slot) == claimed.outgoing.slot.as_ref();
             let concerned = actions.iter().find(of_card).or(actions.first());
             changes.outbox.extend(concerned.map(|record| Outgoing {
-                slot: Some(Slot::new(format!("{TELLS}direct"))),
+                slot: Some(Slot::new(format!("{TELLS}direct:{}", record.requested_by))),
                 nonce: Nonce::fresh(),
                 progress: false,
                 not_before: now,
