@@ -48,7 +48,8 @@
 //! 1. *A delivery that was acknowledged is never lost; one that comes twice is handled once.* [`slack::sink`] acknowledges
 //!    after [`graph::store::Store::ingest`] has stored the delivery under all its keys.
 //! 2. *Nothing in the outside world changes without a recorded decision of a person entitled to make it.* Nodes can only
-//!    propose; [`graph::action::Status::may_become`] has no way to `Intent` but through `Approved`. What a standing
+//!    propose; [`graph::action::Status::may_become`] has no way to `Intent` but through `Approved`. Who decides is a full
+//!    member of the workspace when it counts ([`conversation::people`]). What a standing
 //!    approval covers carries the decision of those who granted it ([`graph::standing`]).
 //! 3. *What runs is what was shown.* Card, record and request carry one [`graph::digest::Digest`], computed again before
 //!    execution; the state that was shown is read again as well.

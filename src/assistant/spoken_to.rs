@@ -12,6 +12,15 @@ use crate::{
     model::rules::{self, Meaning, situation::Asked},
 };
 
+/// More words than these are no answer, even to who is alone with the bot.
+const MOST_WORDS: usize = 8;
+
+/// Numbers that are written out.
+const NUMBERS: &[&str] = &[
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "twenty", "fifty",
+    "hundred", "thousand",
+];
+
 /// How many people are remembered who wrote in the thread: more than one is company.
 const SPEAKERS: usize = 3;
 
@@ -217,6 +226,11 @@ impl AgentState {
             return false;
         }
         let asks = text.trim_end().ends_with('?');
+        // Nobody else is there to be answered: what cannot be the answer is asked for once more.
+        if asked_of == Some(by) && self.waits_for_an_answer() && !asks && words.len() <= MOST_WORDS && !is_talk(&words)
+        {
+            return true;
+        }
         let waits = !open.is_empty() || self.draft.is_some() || !self.offered.is_empty();
         match rules::meaning(&view::heard(self, by, text, open)) {
             Meaning::Request | Meaning::Agreement => true,
@@ -284,7 +298,7 @@ fn fits(asked: &Asked, text: &str, words: &[String]) -> bool {
         "conditions" => (text.contains([',', '/']) || has(&["and", "vs", "versus"]) || most(3)) && most(14),
         "decision_points" => (text.contains('/') || has(&["site", "target"])) && most(14),
         "start_on" | "end_on" => (digits || has(DAYS)) && most(8),
-        "limit" | "users" | "count" | "number" => digits && most(5),
+        "limit" | "users" | "count" | "number" => (digits || has(NUMBERS)) && most(5),
         "unit" => has(&["individual", "group", "person", "user", "student", "class", "school", "teacher"]) && most(5),
         "context" => most(2) || options(0.7),
         "name" | "new_name" => most(8),

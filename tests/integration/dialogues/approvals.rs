@@ -197,7 +197,7 @@ async fn a_typed_yes_answers_the_one_open_card() {
     ");
     assert_eq!(bot.upgrade.effects().len(), 1);
 
-    thread.says("bo", "yes").await;
+    thread.says("bo", "@countersign yes").await;
     assert_snapshot!(thread.heard(), @"
     I have no open question here. If you mean a card, please press its button.
     [List experiments] [What can you do?]
@@ -233,11 +233,11 @@ async fn a_typed_no_turns_it_down() {
 async fn an_ok_is_told_that_the_card_waits() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
-    thread.says("bo", "ok").await;
+    thread.says("bo", "@countersign ok").await;
     assert_snapshot!(thread.heard(), @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
-    thread.says("ana", "delete Lesson Video Hints").await;
+    thread.says("ana", "@countersign delete Lesson Video Hints").await;
     thread.heard();
-    thread.says("bo", "👍").await;
+    thread.says("bo", "@countersign 👍").await;
     assert_snapshot!(thread.heard(), @"
     That decides nothing yet. Several cards are open, so please press a button on the one you mean:
     • PERMANENTLY DELETE “Lesson Video Hints”?
@@ -271,7 +271,7 @@ async fn with_two_cards_open_a_button_has_to_be_pressed() {
     ");
     assert!(bot.upgrade.effects().is_empty());
 
-    thread.says("ana", "what is pending?").await;
+    thread.says("ana", "@countersign what is pending?").await;
     assert_snapshot!(thread.heard(), @"
     Waiting in this thread:
     • Stop “Lesson Video Hints”?
@@ -289,7 +289,7 @@ async fn with_two_cards_open_a_button_has_to_be_pressed() {
 async fn a_question_while_a_card_is_open_is_answered() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
-    thread.says("cy", "what is a decision point?").await;
+    thread.says("cy", "@countersign what is a decision point?").await;
     assert!(thread.heard().starts_with("A *decision point*"));
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1);
@@ -401,7 +401,7 @@ fn without_seconds(told: &str) -> String {
 async fn never_mind_withdraws_ones_own_card() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot).await;
-    thread.says("bo", "never mind").await;
+    thread.says("bo", "@countersign never mind").await;
     assert_snapshot!(thread.heard(), @"That decides nothing yet. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
     thread.says("ana", "Never mind.").await;
     assert_snapshot!(thread.heard(), @"
@@ -418,7 +418,7 @@ async fn never_mind_withdraws_ones_own_card() {
     ---
     @ana *Start “Math Hints”* was withdrawn, so nothing was changed.
     ");
-    thread.says("ana", "never mind").await;
+    thread.says("ana", "@countersign never mind").await;
     assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
     assert_eq!(bot.upgrade.effects().len(), 0);
     bot.finish().await;
@@ -475,7 +475,7 @@ async fn the_same_request_twice_is_one_card() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     thread.heard();
-    thread.says("bo", "please start the Math Hints experiment").await;
+    thread.says("bo", "@countersign please start the Math Hints experiment").await;
     assert_snapshot!(thread.heard(), @"A card for exactly this is open already: *Start “Math Hints”?* Press *Start experiment* or *Don't start* on it.");
     bot.finish().await;
 }

@@ -126,7 +126,7 @@ async fn what_waits_and_what_was_done() {
     assert_snapshot!(bo.types("/countersign runs").await, @"No change has been asked for here yet, and none by you elsewhere.");
     assert_snapshot!(bo.types("/countersign mine").await, @"You have not asked for a change yet.");
     let thread = ana.says("start Math Hints").await;
-    thread.says("ana", "stop Lesson Video Hints").await;
+    thread.says("ana", "@countersign stop Lesson Video Hints").await;
     thread.clicks("bo", "Start experiment").await;
     assert_snapshot!(bo.types("/countersign pending").await, @"
     Waiting for a decision:
@@ -260,7 +260,7 @@ async fn in_a_thread_a_mention_does_what_a_command_does_elsewhere() {
     thread.says("bo", "@countersign cancel").await;
     assert_snapshot!(thread.told("bo"), @"Nothing that you asked for is waiting in this thread.");
     assert_eq!(thread.heard(), "", "nothing changed");
-    thread.says("ana", "stop Lesson Video Hints").await;
+    thread.says("ana", "@countersign stop Lesson Video Hints").await;
     thread.heard();
     thread.says("ana", "@countersign cancel!").await;
     assert_snapshot!(thread.told("ana"), @"
@@ -335,8 +335,13 @@ async fn it_listens_in_its_own_threads_and_nowhere_else() {
     elsewhere.says("ana", "@countersign is UpGrade running?").await;
     assert!(elsewhere.heard().contains("6.5.0"), "a mention opens it");
     assert_eq!(elsewhere.messages().len(), 1, "what was said before was for somebody else");
+    elsewhere.says("ana", "list experiments").await;
+    assert!(elsewhere.heard().contains("6 experiments"), "who is alone with it needs no mention any more");
     elsewhere.says("bo", "list experiments").await;
-    assert!(elsewhere.heard().contains("6 experiments"), "no mention is needed any more");
+    elsewhere.says("ana", "list experiments").await;
+    assert_eq!(elsewhere.heard(), "", "several people talk with each other");
+    elsewhere.says("bo", "@countersign list experiments").await;
+    assert!(elsewhere.heard().contains("6 experiments"));
     bot.finish().await;
 }
 

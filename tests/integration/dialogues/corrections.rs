@@ -76,7 +76,7 @@ async fn another_target_takes_the_place_of_the_card() {
 async fn somebody_else_cannot_take_the_card_back() {
     let bot = TestBot::start().await;
     let mut thread = card(&bot, "delete Math Hints").await;
-    thread.says("bo", "no, Running Test instead").await;
+    thread.says("bo", "@countersign no, Running Test instead").await;
     assert!(thread.heard().contains("The card that was open before stays open: "));
     assert_eq!(open_cards(&thread).len(), 2);
     bot.finish().await;
@@ -95,7 +95,7 @@ async fn whoever_asked_takes_the_card_back_in_their_words() {
         assert_eq!(open_cards(&thread), [""; 0], "{words}: {heard}");
     }
     let mut thread = card(&bot, "start Math Hints").await;
-    for (who, words) in [("ana", "don't start Running Test"), ("bo", "actually don't")] {
+    for (who, words) in [("ana", "don't start Running Test"), ("bo", "@countersign actually don't")] {
         thread.says(who, words).await;
         let heard = thread.heard();
         assert!(heard.contains("A card is open: Start “Math Hints”?"), "{who}: {heard}");
@@ -113,13 +113,13 @@ async fn a_yes_to_somebody_else_approves_nothing() {
     for word in ["yes", "no"] {
         thread.says("ana", word).await;
         assert_eq!(thread.heard(), "");
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(thread.told("ana"), @"I don't take this as an answer to the card, since it follows somebody else's message. Please press *Start experiment* or *Don't start* on the card.");
-        }
     }
+    let told = "I don't take this as an answer to the card, since it follows somebody else's message. Please press *Start \
+                experiment* or *Don't start* on the card.";
+    assert_eq!(thread.told("ana"), told, "once is enough");
     assert!(bot.upgrade.effects().is_empty());
 
-    thread.says("cy", "looks good, but wait").await;
+    thread.says("cy", "@countersign looks good, but wait").await;
     insta::assert_snapshot!(thread.heard(), @"
     I'm not sure what you would like, so I did nothing.
     The card is still open as it is: *Start “Math Hints”?* Its buttons decide.
@@ -147,6 +147,8 @@ async fn an_unclear_answer_is_told_what_is_open() {
     let mut thread = card(&bot, "start Math Hints").await;
     for words in ["yes if Cy agrees", "yes please, on Monday", "yes I saw it", "sounds good, but wait"] {
         thread.says("ana", words).await;
+        assert_eq!(thread.heard(), "", "{words}: said to nobody in particular");
+        thread.says("ana", &format!("@countersign {words}")).await;
         let heard = thread.heard();
         assert!(heard.contains("Start “Math Hints”?") && heard.contains("open"), "{words}: {heard}");
         assert_eq!(open_cards(&thread).len(), 1, "{words}: {heard}");

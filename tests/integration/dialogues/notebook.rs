@@ -204,7 +204,7 @@ async fn words_that_decided_are_forgotten_with_all_others() {
         let typed = bot.user("ana").says("start Math Hints").await;
         typed.says("bo", "Go ahead!").await;
         let turned_down = bot.user("ana").says("pause Math Hints").await;
-        turned_down.clicks("bo", "Don't pause").await;
+        turned_down.clicks("bo", "reject").await;
         let view = bot.slack.look(|world| world.stacks[&"U2".into()].last().cloned()).expect("it asks why");
         bot.slack.submits("bo", &view, serde_json::json!({ "reason": "teachers asked for it" })).await.unwrap();
         bot.settled().await;

@@ -219,21 +219,21 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     let decided = audit.iter().rev().find(|entry| json!(entry.event.kind) == "decided").unwrap();
     assert_eq!(decided.event.detail["standing"]["id"], under.id.as_str());
 
-    thread.says("cy", "enrol 40 users in Math Hints").await;
+    thread.says("cy", "@countersign enrol 40 users in Math Hints").await;
     assert!(newest(&bot).await.under.is_none(), "20 are left, so a person is asked");
     assert_eq!(marked(&bot), 40);
     thread.heard();
     thread.clicks("cy", "Don't").await;
     thread.heard();
 
-    thread.says("cy", "list standing approvals").await;
+    thread.says("cy", "@countersign list standing approvals").await;
     let listed = thread.heard();
     assert_snapshot!(without_id(&listed), @"
     What may be done without asking each time, in the conversation where it was granted:
     • `sa-‹id›`  up to 60 simulated users in “Math Hints” until ‹day›; 40 of 60 used
     [End sa-‹id›]
     ");
-    thread.says("cy", &format!("revoke standing approval {}", id_in(&listed))).await;
+    thread.says("cy", &format!("@countersign revoke standing approval {}", id_in(&listed))).await;
     assert_snapshot!(without_id(&thread.heard()), @"
     *End the standing approval sa-‹id›?*
     *Allows*  up to 60 simulated users in “Math Hints” until ‹day›
@@ -247,7 +247,7 @@ async fn what_a_standing_approval_covers_runs_at_once_until_it_is_used_up() {
     ");
     thread.clicks("cy", "End it").await;
     thread.heard();
-    thread.says("ana", "enrol 10 users in Math Hints").await;
+    thread.says("ana", "@countersign enrol 10 users in Math Hints").await;
     assert_eq!(marked(&bot), 40, "it is revoked, so a person is asked");
     thread.clicks("ana", "Don't").await;
     bot.finish().await;
@@ -296,7 +296,7 @@ async fn a_standing_approval_is_told_in_its_channel_and_to_those_who_made_it() {
     There is no standing approval “Math Hints” here.
     None can be used here at the moment.
     ");
-    outside.says("bo", "list standing approvals").await;
+    outside.says("bo", "@countersign list standing approvals").await;
     assert_snapshot!(outside.heard(), @"
     There are no standing approvals here: I ask about every change.
     You have another one in another conversation. `/countersign standing` shows them to you alone.
@@ -370,7 +370,7 @@ async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     thread.heard();
 
     // Who granted it approved what others ask for, not what they ask for themselves.
-    thread.says("bo", "test the balance of Lesson Video Hints with 30 users").await;
+    thread.says("bo", "@countersign test the balance of Lesson Video Hints with 30 users").await;
     bot.settled().await;
     assert_eq!(marked(&bot), 0);
     assert_snapshot!(without_run(&without_id(&thread.heard())), @"
@@ -388,7 +388,7 @@ async fn nobody_allows_themselves_what_another_person_has_to_approve() {
     ");
     thread.clicks("bo", "Don't").await;
     thread.heard();
-    thread.says("ana", "test the balance of Lesson Video Hints with 30 users").await;
+    thread.says("ana", "@countersign test the balance of Lesson Video Hints with 30 users").await;
     bot.settled().await;
     assert_eq!(marked(&bot), 30, "bo may approve it, and has");
     bot.finish().await;

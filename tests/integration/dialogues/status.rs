@@ -276,7 +276,7 @@ async fn what_was_done_in_a_thread_is_told_with_who_approved_it() {
         thread.clicks(by, label).await;
     }
     thread.heard();
-    thread.says("cy", "What have we accomplished?").await;
+    thread.says("cy", "@countersign What have we accomplished?").await;
     assert_snapshot!(thread.heard(), @"
     3 changes in this thread:
     • ✅ Started “Math Hints”: it is enrolling now. · ‹time› · asked by @ana, approved by @bo
@@ -321,7 +321,7 @@ async fn not_wishing_and_wondering_change_nothing() {
     assert_snapshot!(thread.heard(), @"All right, nothing was started.");
     thread.says("ana", "start it").await;
     thread.heard();
-    thread.says("bo", "wait, don't start it").await;
+    thread.says("bo", "@countersign wait, don't start it").await;
     assert_snapshot!(thread.heard(), @"All right, nothing was started. A card is open: Start “Math Hints”? Press **Start experiment** or **Don't start** on it, or type just “yes” or “no” in this thread.");
     assert!(bot.upgrade.effects().is_empty());
     bot.finish().await;

@@ -292,8 +292,10 @@ async fn what_is_said_meanwhile_neither_loses_nor_mixes_the_steps() {
     let root = {
         let mut thread = bot.user("ana").says("start Math Hints and then show it in short").await;
         thread.heard();
-        thread.says("bo", "show Running Test in short").await;
-        thread.says("bo", "list the paused experiments, then pause Lesson Video Hints and show it in short").await;
+        thread.says("bo", "@countersign show Running Test in short").await;
+        thread
+            .says("bo", "@countersign list the paused experiments, then pause Lesson Video Hints and show it in short")
+            .await;
         assert_snapshot!(thread.heard(), @"
         *Running Test* is enrollmentComplete (paused) in `assign-prog`, comparing control 50%, variant 50%. 24 people are enrolled.
         [Resume] [In detail]

@@ -28,7 +28,7 @@ async fn a_run_ends_while_it_waits_for_an_answer() {
     assert!(began.elapsed() < Duration::from_secs(4), "within a step: {:?}", began.elapsed());
     assert_snapshot!(thread.heard(), @"Stopped, as @bo asked. What was not begun is not done.");
     bot.upgrade.is_well();
-    thread.says("ana", "is UpGrade running?").await;
+    thread.says("ana", "@countersign is UpGrade running?").await;
     assert!(thread.heard().contains("UpGrade is running"), "and it goes on with what is said next");
     bot.finish().await;
 }
@@ -81,6 +81,8 @@ async fn where_nothing_is_done_there_is_nothing_to_stop() {
     let mut thread = bot.user("ana").says("is UpGrade running?").await;
     thread.heard();
     thread.says("ana", "stop").await;
+    assert_eq!(thread.heard(), "", "nobody said it to the bot");
+    thread.says("ana", "@countersign stop").await;
     assert_snapshot!(thread.heard(), @"Nothing is being done here, so there is nothing to stop.");
     let root = bot.slack.says("bo", "experiments", "lunch?", None).unwrap();
     let others = Thread::new(&bot, "experiments", root);

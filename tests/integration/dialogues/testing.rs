@@ -205,7 +205,7 @@ async fn a_test_is_stopped_by_a_typed_word_and_the_record_says_by_whose() {
     let enrolled = marks(&bot).len();
     let heard = thread.heard();
     assert!(heard.contains(&format!("⏹ Stopped by @ana after {enrolled} of 1000 users.")), "{heard}");
-    thread.says("cy", "stop").await;
+    thread.says("cy", "@countersign stop").await;
     assert_eq!(thread.heard(), "Nothing is being done here, so there is nothing to stop.");
 
     let (team, channel) =

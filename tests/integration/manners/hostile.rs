@@ -52,8 +52,8 @@ async fn hostile_names_and_people_call_nobody_and_lead_nowhere() {
     thread.says("ana", "list all experiments in detail").await;
     bot.user("ana").types("/upgrade list").await;
     for name in names.iter().filter(|name| name.len() < 300) {
-        thread.says("bo", &format!("show “{name}”")).await;
-        thread.says("bo", &format!("start “{name}”")).await;
+        thread.says("bo", &format!("@countersign show “{name}”")).await;
+        thread.says("bo", &format!("@countersign start “{name}”")).await;
     }
     for name in names.iter().take(12) {
         bot.user("cy").types(&format!("/upgrade list {}", name.replace('\n', " "))).await;

@@ -46,14 +46,14 @@ async fn a_busy_day(agent: bool) -> TestBot {
     bot.user("bo").writes("is UpGrade running?").await;
     let private = bot.slack.founds_private_channel("ana", "lab", &["bo"]);
     let inside = bot.user("ana").says_in(private.as_str(), "@countersign is UpGrade running?").await;
-    inside.says("bo", "list experiments").await;
+    inside.says("bo", "@countersign list experiments").await;
     thread.says("ana", "@countersign notebook").await;
     bot.user("ana").types("/upgrade status").await;
     bot.user("ana").types("/countersign pending").await;
     bot.user("ana").opens_home().await;
     // Somebody who may not decide, told in private.
     let other = bot.user("ana").says("stop Math Hints").await;
-    other.says("cy", "hello").await;
+    other.says("cy", "@countersign hello").await;
     bot.settled().await;
     // Who is named by the policy is told a moment after the card was shown.
     let tells = || bot.slack.recorded().calls.iter().any(|call| call.method == "conversations.open");
