@@ -12,7 +12,7 @@ use std::{
 /// # Errors
 ///
 /// What the system says.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))?; // before there is anything in it
     file.write_all(bytes)

@@ -20,19 +20,19 @@ type Answer = Result<String, String>;
 
 /// Looks at the store, not more often than is worth it.
 #[derive(Clone, Debug)]
-pub struct Readiness {
+pub(super) struct Readiness {
     store: Arc<dyn Store>,
     last: Arc<Mutex<Option<(Instant, Answer)>>>,
 }
 
 impl Readiness {
     /// Of this store.
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
         Self { store, last: Arc::default() }
     }
 
     /// How the store is, or what is wrong.
-    pub async fn look(&self) -> Answer {
+    pub(super) async fn look(&self) -> Answer {
         let mut last = self.last.lock().await;
         if let Some((at, answer)) = &*last
             && at.elapsed() < GOOD_FOR

@@ -119,7 +119,7 @@ fn after(kind: AuditKind) -> Option<AuditKind> {
         Settled => Rated,
         Rated => Exported,
         Exported => Forgotten,
-        Forgotten => return None,
+        Forgotten | Unreadable => return None, // the latter is never recorded
     })
 }
 

@@ -182,7 +182,15 @@ impl Page {
         find().await.unwrap()
     }
 
-    pub(super) async fn presses(&self, name: &str, message: &Value, action_id: &str) {
+    /// Presses a button; whether the app answered.
+    pub(super) async fn tries_to_press(&self, name: &str, message: &Value, action_id: &str) -> bool {
+        let ts = &message["ts"];
+        let act = json!({ "as": name, "channel": "experiments", "message_ts": ts, "action_id": action_id });
+        let sent = self.client.post(format!("{}/workspace/action", self.slack)).json(&act).send().await.unwrap();
+        sent.json::<Value>().await.unwrap()["ok"] == true
+    }
+
+    async fn presses(&self, name: &str, message: &Value, action_id: &str) {
         let ts = &message["ts"];
         let act = json!({ "as": name, "channel": "experiments", "message_ts": ts, "action_id": action_id });
         self.does("action", act).await;
