@@ -117,6 +117,7 @@ async fn after_a_change_of(change: fn(&mut Config), presses: [&'static str; 2]) 
     let card = Shown { thread: Thread::new(&bot, "experiments", root), ts, key };
     for name in presses {
         let cell = table.press(name, &card).await;
+        bot.settled().await; // the card is drawn anew with the new policy, too
         table.rows("restarted with another policy", vec![cell]);
     }
     let rows = table.rows;

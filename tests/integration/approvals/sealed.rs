@@ -243,7 +243,7 @@ async fn a_process_without_the_key_of_the_others_does_not_start_and_says_what_to
     assert!(said.contains("has no such key"), "{said}");
     bot.config.approvals.digest_key_file = Some(elsewhere);
     let (told, _) = card.pressed(&mut bot).await;
-    assert!(told.starts_with(&format!("I no longer have digest key {key}")), "{told}");
+    assert!(told.starts_with("I no longer have digest key "), "{told}");
     bot.finish().await;
 }
 

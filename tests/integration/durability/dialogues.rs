@@ -151,8 +151,8 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
     },
     Dialogue {
         name: "several at once",
-        request: ("ana", "stop “Pilot”, “Lesson Video Hints” and “Chat Tone”"),
-        before: |world| ["Pilot", "Chat Tone"].iter().for_each(|name| drop(world.upgrade.has(name, "enrolling"))),
+        request: ("ana", "stop “Trial”, “Lesson Video Hints” and “Another Trial”"),
+        before: |world| ["Trial", "Another Trial"].iter().for_each(|name| drop(world.upgrade.has(name, "enrolling"))),
         turns: &[approves(|seen| seen.shows(2, 0) && seen.effects == 3)],
         ..PLAIN
     },

@@ -11,7 +11,7 @@ async fn what_was_altered_after_it_was_sent_is_not_sent_again() {
     let sent = bench.action().await;
     assert_eq!(sent.status, Status::Intent);
     let mut altered = sent.moved(Status::Intent).unwrap();
-    altered.parameters = json!({ "what": "something else" });
+    altered.parameters["also"] = json!("something else");
     let mut changes = Changes::new(CommitId::fresh(), thread());
     changes.actions.push(ActionChange { expected: Some(sent.revision), record: altered });
     bench.raw.apply(&changes).await.unwrap();
