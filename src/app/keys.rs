@@ -123,7 +123,7 @@ fn make(path: &Path) -> std::io::Result<bool> {
     let key = hex::encode(rand::random::<[u8; BYTES]>());
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;
-        write!(file, "{HEAD}{key}\n")?;
+        writeln!(file, "{HEAD}{key}")?;
         file.sync_all()?;
         match fs::hard_link(&made, path) {
             Ok(()) => Ok(true),
