@@ -26,7 +26,7 @@
 //! | [`permit`], [`wire`], [`this_machine`] | leaves too: until when a change may leave, connections that hold to it and to the longest answer, requests of this machine only | [`permit::Permit`] |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
-//! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes | [`graph::store`] |
+//! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes; seals around both | [`graph::store`] |
 //! | [`slack`] | the wire: what comes in is verified and parsed, what goes out is escaped and sent | [`slack::sink`] |
 //! | [`services`] | one client for each other outside system | [`services::upgrade`] |
 //! | [`model`] | language models, and `rules`, which is none | [`model::Model`] |
@@ -52,7 +52,8 @@
 //!    member of the workspace when it counts ([`conversation::people`]). What a standing
 //!    approval covers carries the decision of those who granted it ([`graph::standing`]).
 //! 3. *What runs is what was shown.* Card, record and request carry one [`graph::digest::Digest`], computed again before
-//!    execution; the state that was shown is read again as well.
+//!    execution; the state that was shown is read again as well. Digests and seals need a key that is not in the store
+//!    ([`graph::keyring`], [`store::sealed`]), so who can write there can make no other change run, and no decision.
 //! 4. *An approved action is never sent twice without evidence that the first did not happen.* `Intent` is written before
 //!    the request leaves; afterwards only the action's own [`graph::action::Recovery`] may decide: it is looked up until it
 //!    is quiet, and what hurts twice is then put before a person. No byte of a change leaves once another process may look

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use secrecy::ExposeSecret as _;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     capabilities::standing::book,
@@ -36,6 +36,9 @@ const HEAD: &str = "# Countersign signs what is on its cards with the first of t
 
 /// The register that names the newest key.
 const REGISTER: &str = "digest key";
+
+/// How often the newest key is noted when others note theirs at the same moment.
+const TRIES: usize = 10;
 
 /// How many bytes a key has that is made here.
 const BYTES: usize = 32;
@@ -120,7 +123,7 @@ fn make(path: &Path) -> std::io::Result<bool> {
     let key = hex::encode(rand::random::<[u8; BYTES]>());
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;
-        write!(file, "{HEAD}{key}\n")?;
+        writeln!(file, "{HEAD}{key}")?;
         file.sync_all()?;
         match fs::hard_link(&made, path) {
             Ok(()) => Ok(true),
@@ -152,36 +155,43 @@ pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyh
 
 /// Whether the keys are those that the store was used with last; the newest is noted there.
 async fn agree(store: &dyn Store, keys: &Keys, config: &Config) -> anyhow::Result<()> {
-    let noted = store.register(REGISTER).await.context("the store does not tell which digest key it is used with")?;
-    let named: Option<KeyId> = serde_json::from_value(noted.value.get("newest").cloned().unwrap_or(Value::Null)).ok();
     let newest = keys.ring.newest();
-    match named {
-        Some(named) if named == *newest => return Ok(()),
-        Some(named) if !keys.ring.has(&named) => {
-            let here =
-                keys.file.as_ref().map_or("COUNTERSIGN_DIGEST_KEYS".to_owned(), |file| file.display().to_string());
-            if config.store_kind() == StoreKind::Redis && !config.approvals.new_digest_key {
-                if let (true, Some(file)) = (keys.is_new, &keys.file) {
-                    fs::remove_file(file).ok(); // nothing was signed with it
+    for _ in 0..TRIES {
+        let noted =
+            store.register(REGISTER).await.context("the store does not tell which digest key it is used with")?;
+        let named: Option<KeyId> = serde_json::from_value(noted.value["newest"].clone()).ok();
+        match named {
+            Some(named) if named == *newest => return Ok(()),
+            Some(named) if !keys.ring.has(&named) => {
+                if config.store_kind() == StoreKind::Redis && !config.approvals.new_digest_key {
+                    return Err(lacks(&named, keys, config));
                 }
-                bail!(
-                    "this store is used with digest key {named}, and {here} has no such key. Copy the key file of the \
-                     process that has it to {} here, or set COUNTERSIGN_DIGEST_KEYS in all of them. If that key is lost, \
-                     start once with approvals.new_digest_key = true: open cards then have to be asked for again",
-                    file_of(config).display(),
-                );
+                tracing::error!(key = %named, found = %newest, "The digest key of earlier cards is gone; they will not run");
             }
-            tracing::error!(key = %named, found = %newest, "The digest key of earlier cards is gone; what they ask for will not run");
+            Some(named) => tracing::info!(key = %named, newest = %newest, "A new digest key signs from now on"),
+            None => {}
         }
-        Some(named) => tracing::info!(key = %named, newest = %newest, "A new digest key signs from now on"),
-        None => {}
+        let note = json!({ "newest": newest });
+        if store.set_register(REGISTER, noted.revision, &note).await.context("the digest key is not noted")? {
+            return Ok(());
+        } // another process was faster: what it noted is compared
     }
-    // If another process was faster, what it noted was compared as well: with this or with the key before.
-    store
-        .set_register(REGISTER, noted.revision, &json!({ "newest": newest }))
-        .await
-        .context("the digest key is not noted")?;
-    Ok(())
+    bail!("other processes note other digest keys all the time; give all of them the same keys")
+}
+
+/// That others on the same store use a key which is not here. A key that was made just now is taken away again: nothing was
+/// signed with it.
+fn lacks(named: &KeyId, keys: &Keys, config: &Config) -> anyhow::Error {
+    let here = keys.file.as_ref().map_or("COUNTERSIGN_DIGEST_KEYS".to_owned(), |file| file.display().to_string());
+    if let (true, Some(file)) = (keys.is_new, &keys.file) {
+        fs::remove_file(file).ok();
+    }
+    anyhow::anyhow!(
+        "this store is used with digest key {named}, and {here} has no such key. Copy the key file of the process that has \
+         it to {} here, or set COUNTERSIGN_DIGEST_KEYS in all of them. If that key is lost, start once with \
+         approvals.new_digest_key = true: open cards then have to be asked for again",
+        file_of(config).display(),
+    )
 }
 
 /// Which key is used, for `countersign check`. None is made.

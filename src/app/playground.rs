@@ -69,6 +69,8 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     config.slack.agent_view = true;
     config.store.kind = Some(crate::config::StoreKind::Sqlite);
     config.store.path = data.join(STORE_FILE);
+    config.approvals.digest_key_file = None; // beside the store
+    config.approvals.digest_keys = None;
 
     let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
     let traces =

@@ -144,7 +144,9 @@ impl<S: State> Engine<S> {
                 session.checkpoint.cursor = Cursor::At { node: target.to_owned(), attempt: 0, ended: None };
                 target
             }
-            Next::Ask(ask) => return self.keep_question(session, (node, began), extra, *ask, usage).await,
+            Next::Ask(ask) => {
+                return Box::pin(self.keep_question(session, (node, began), extra, *ask, usage)).await;
+            }
             Next::End => {
                 if session.checkpoint.voice.said == 0 {
                     extra.outbox.push(outgoing(session.checkpoint.voice.slot(), now, Outbound::Remove));

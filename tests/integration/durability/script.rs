@@ -147,6 +147,8 @@ impl World {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
+        let key = self.folder().join("countersign.key").display().to_string();
+        settings.insert("COUNTERSIGN__APPROVALS__DIGEST_KEY_FILE".to_owned(), key);
         match &self.kept {
             Kept::Sqlite(path) => {
                 settings.insert("COUNTERSIGN__STORE__KIND".to_owned(), "sqlite".to_owned());
