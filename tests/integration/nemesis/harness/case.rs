@@ -49,8 +49,9 @@ impl To {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Approve,
-    /// Any other button.
-    Other,
+    Reject,
+    /// A button that decides nothing: it opens a form, or looks again.
+    Look,
     Yes,
     No,
 }

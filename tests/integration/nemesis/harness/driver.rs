@@ -229,7 +229,7 @@ impl Driver {
             }
             Some(Stands::Unknown) => {
                 self.counts("outcomes said to be unknown");
-                self.presses(case, card, change, who, Verb::Other, "check").await;
+                self.presses(case, card, change, who, Verb::Look, "check").await;
                 self.closes_soon(case, card).await;
                 false
             }
@@ -339,11 +339,12 @@ impl Driver {
     /// Takes the request back: by word and, if that is not understood, by the button.
     async fn withdraws(&self, case: &Shared, card: &MessageTs, change: &Change) {
         self.counts("withdrawals");
-        let (root, asker) = (locked(case).root.clone(), locked(case).asker);
+        let root = locked(case).root.clone();
+        let asker = locked(case).asker;
         locked(case).notes.push((SystemClock.now(), format!("{} says: never mind", asker.name)));
         self.slack.says(asker.name, CHANNEL, "@countersign never mind", Some(&root)).expect("the thread is there");
         if !self.closes_soon(case, card).await {
-            self.presses(case, card, change, asker, Verb::Other, "reject").await;
+            self.presses(case, card, change, asker, Verb::Reject, "reject").await;
         }
     }
 
@@ -352,7 +353,7 @@ impl Driver {
         let asker = locked(case).asker;
         let _alone = self.forms[asker.name].lock().await;
         self.counts("edits");
-        self.presses(case, card, change, asker, Verb::Other, "edit").await;
+        self.presses(case, card, change, asker, Verb::Look, "edit").await;
         let user = self.slack.user(asker.name);
         let mut view = None;
         for _ in 0..50 {

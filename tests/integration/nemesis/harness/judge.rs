@@ -175,7 +175,7 @@ fn twins(case: &Case, said: &[Said]) -> Vec<String> {
 
 /// Whether somebody who pressed, and saw no warning sign, learnt nothing from it.
 fn unanswered(press: &Press, said: &[Said]) -> Option<String> {
-    if !matches!(press.verb, Verb::Approve | Verb::Other) {
+    if !matches!(press.verb, Verb::Approve | Verb::Reject) {
         return None;
     }
     let card = said.iter().find(|said| said.ts == press.card)?;
