@@ -9,7 +9,7 @@ mod check_approvers;
 mod check_messages;
 mod check_scopes;
 pub mod evaluate;
-pub mod http;
+mod http;
 pub mod keys;
 pub mod notebook;
 pub mod parts;

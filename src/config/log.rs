@@ -19,6 +19,7 @@ pub const MODULES: &[&str] = &[
     "graph",
     "ids",
     "model",
+    "permit",
     "playground",
     "reply",
     "sandbox",
@@ -26,6 +27,8 @@ pub const MODULES: &[&str] = &[
     "slack",
     "status_line",
     "store",
+    "this_machine",
+    "wire",
 ];
 
 /// Libraries that log something of use.

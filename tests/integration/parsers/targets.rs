@@ -157,11 +157,12 @@ fn entered_values() -> Target {
         ("/group", Input::Flag(Some(false))),
     ];
     let form = Form { fields: fields.into_iter().map(|(place, input)| Field::new(place, place, input)).collect() };
+    let us = us();
     let parameters = json!({ "name": "Foo", "conditions": [{ "weight": 50 }] });
     let seeds = vec![serde_json::to_vec(&corpus::submission()).expect("it is JSON")];
     target("values of a modal", seeds, move |input| {
         let Ok(payload) = serde_json::from_slice::<Value>(input) else { return false };
-        let Ok(Inbound::Interaction(sent)) = interaction::read(&payload) else { return false };
+        let Ok(Inbound::Interaction(sent)) = interaction::read(&payload, &us) else { return false };
         let Interacted::ViewSubmission { view } = sent.kind else { return false };
         let entered = form::read(&form, &view);
         let filled = form.fill(&parameters, &entered);
@@ -231,7 +232,7 @@ fn runtime() -> Runtime {
 }
 
 fn us() -> Identity {
-    Identity { user: "U0BOT".into() }
+    Identity::of("U0BOT".into(), "T1".into())
 }
 
 /// The machine's clock, by which the signature's age is checked.
