@@ -188,8 +188,10 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
         ..PLAIN
     },
     Dialogue {
+        // Said to the bot: a bare yes to a card that was posted, but is not known to be since the bot died right then, is
+        // taken for talk among people, and whoever said it is told to press the button.
         name: "typed consent",
-        turns: &[says("bo", "yes", |seen| seen.shows(2, 0) && seen.effects == 1)],
+        turns: &[says("bo", "@countersign yes", |seen| seen.shows(2, 0) && seen.effects == 1)],
         ..PLAIN
     },
     Dialogue {
