@@ -254,8 +254,8 @@ impl SandboxSlack {
         world.thread_entries(&channel.id, root).filter(|message| message.by_app && !message.deleted).cloned().collect()
     }
 
-    /// Drops a thread with all that was said in it, and the windows that are closed: for runs that are longer than the
-    /// memory. The app is told nothing.
+    /// Drops a thread with all that was said in it, direct messages with links into it, and the windows that are closed:
+    /// for runs that are longer than the memory. The app is told nothing.
     pub fn forgets(&self, channel: &str, root: &MessageTs) {
         let mut world = self.server.world();
         if let Some(channel) = world.channel(channel).map(|channel| channel.id.clone()) {

@@ -316,8 +316,14 @@ impl World {
         self.messages.entry(message.channel.clone()).or_default().insert(message.ts.clone(), message);
     }
 
-    /// Drops a thread, its root included.
+    /// Drops a thread, its root included, and direct messages with links into it.
     pub(super) fn forget_thread(&mut self, channel: &ChannelId, root: &MessageTs) {
+        for direct in self.channels.iter().filter(|channel| channel.is_im()) {
+            if let Some(messages) = self.messages.get_mut(&direct.id) {
+                let names = |message: &Message| json!(message.blocks).to_string().contains(root.as_str());
+                messages.retain(|_, message| !names(message));
+            }
+        }
         let replies = self.threads.remove(&(channel.clone(), root.clone())).unwrap_or_default();
         let Some(messages) = self.messages.get_mut(channel) else { return };
         for ts in replies.iter().chain([root]) {

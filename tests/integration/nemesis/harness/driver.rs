@@ -35,6 +35,17 @@ const LOOK: Duration = Duration::from_millis(60);
 /// How long somebody waits before they press again after a warning sign.
 const AGAIN: Duration = Duration::from_millis(300);
 
+/// How long words have to stand alone until they are the whole answer.
+const WORDS: Duration = Duration::from_secs(3);
+/// How often somebody asks who is answered in words only.
+const TRIES: usize = 6;
+
+/// What came of a request.
+enum Answer {
+    Card(MessageTs),
+    Words,
+}
+
 /// A case, as the driver, the ledger and the judge share it.
 pub(crate) type Shared = Arc<Mutex<Case>>;
 
@@ -141,12 +152,39 @@ impl Driver {
             To::Cancelled => "cancel",
             To::Deleted | To::Other => "delete",
         };
-        self.asks(case, &change, &format!("@countersign {verb} {}", change.experiment));
-        if dice.random_bool(0.1) {
-            self.inquires(case, dice);
+        for _ in 0..TRIES {
+            let asked = self.asks(case, &change, &format!("@countersign {verb} {}", change.experiment));
+            if dice.random_bool(0.1) {
+                self.inquires(case, dice);
+            }
+            match self.answer(case, &change, &asked).await {
+                Some(Answer::Card(card)) => return self.decides(case, card, change, dice).await,
+                Some(Answer::Words) => sleep(LOOK * 10).await,
+                None => return false,
+            }
         }
-        let Some(card) = self.card(case, &change).await else { return false };
-        self.decides(case, card, change, dice).await
+        self.counts("requests given up after many answers in words");
+        false
+    }
+
+    /// Waits for the card of a change, or for words in its place: that the platform does not answer, for instance.
+    async fn answer(&self, case: &Shared, change: &Change, asked: &MessageTs) -> Option<Answer> {
+        let answers: Vec<&str> = locked(case).lines.iter().map(|line| line.expects).collect();
+        let mut words_since: Option<Instant> = None;
+        let find = |said: &[Said]| {
+            let open = |card: &Card| card.change == *change && card.stands == Stands::Open;
+            if let Some(card) = said.iter().rev().find(|said| said.card.as_ref().is_some_and(open)) {
+                return Some(Answer::Card(card.ts.clone()));
+            }
+            let other = |said: &&Said| {
+                let own = said.words.contains("”: done") || answers.iter().any(|answer| said.words.contains(answer));
+                said.card.is_none() && said.ts > *asked && !own
+            };
+            // A card may follow the words, or be posted in their place.
+            let since = said.iter().find(other).map(|_| *words_since.get_or_insert_with(Instant::now))?;
+            (since.elapsed() > WORDS).then_some(Answer::Words)
+        };
+        self.until(case, &format!("an answer to a request ({:?} {})", change.to, change.experiment), find).await
     }
 
     /// Decides about a card in one of the ways in which people do, and waits for the outcome.
@@ -156,6 +194,7 @@ impl Driver {
         let may: Vec<&'static Person> = PEOPLE.iter().filter(|p| entitled(p, asker, &change)).collect();
         let who = may[dice.random_range(0..may.len())];
         let not: Vec<&'static Person> = PEOPLE.iter().filter(|p| !entitled(p, asker, &change)).collect();
+        let wanted = change.clone();
         let (mut card, mut change) = (card, change);
         match dice.random_range(0..100) {
             0..45 => self.approves(case, &card, &change, who).await,
@@ -194,9 +233,12 @@ impl Driver {
                 let other = Change { experiment: format!("{} bis", change.experiment), to: change.to };
                 self.experiment(&other.experiment, case);
                 self.counts("corrections");
-                self.asks(case, &other, &format!("@countersign no, {} instead", other.experiment));
-                let Some(newer) = self.card(case, &other).await else { return false };
-                (card, change) = (newer, other);
+                let asked = self.asks(case, &other, &format!("@countersign no, {} instead", other.experiment));
+                match self.answer(case, &other, &asked).await {
+                    Some(Answer::Card(newer)) => (card, change) = (newer, other),
+                    Some(Answer::Words) => {} // the card that was there stays open
+                    None => return false,
+                }
                 self.approves(case, &card, &change, who).await;
             }
             96..100 if change.to == To::Started => {
@@ -208,7 +250,7 @@ impl Driver {
             }
             _ => self.approves(case, &card, &change, who).await,
         }
-        self.outcome(case, &card, &change, who).await
+        self.outcome(case, &card, &change, who).await && change == wanted
     }
 
     /// Waits until it is said what became of a card. Says whether it was done.
@@ -241,7 +283,7 @@ impl Driver {
         }
     }
 
-    fn asks(&self, case: &Shared, change: &Change, words: &str) {
+    fn asks(&self, case: &Shared, change: &Change, words: &str) -> MessageTs {
         self.counts("requests");
         let (root, asker) = {
             let mut case = locked(case);
@@ -253,8 +295,9 @@ impl Driver {
         let mut case = locked(case);
         case.notes.push((SystemClock.now(), format!("{} says {ts}: {words}", asker.name)));
         if thread.is_none() {
-            case.root = ts;
+            case.root = ts.clone();
         }
+        ts
     }
 
     /// Asks something that changes nothing.

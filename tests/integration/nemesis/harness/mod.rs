@@ -331,14 +331,8 @@ async fn storms(sky: Sky, seed: u64, over: CancellationToken) {
             }
             sleep(Duration::from_millis(100)).await;
         }
-        let seed = dice.random();
-        tokio::select! {
-            () = sky.storm(seed) => {}
-            () = over.cancelled() => {
-                sky.calm_down().await;
-                return;
-            }
-        }
+        // To its end, also when the run is over: what was stopped or killed has to be there again for the last threads.
+        sky.storm(dice.random()).await;
     }
 }
 
