@@ -230,11 +230,11 @@ fn json(value: &Value) -> Json {
         ValueKind::Boolean(value) => Json::from(*value),
         ValueKind::I64(value) => Json::from(*value),
         ValueKind::U64(value) => Json::from(*value),
-        ValueKind::Float(value) => Json::from(*value),
+        ValueKind::Float(value) if value.is_finite() => Json::from(*value),
         ValueKind::String(value) => Json::from(value.as_str()),
         ValueKind::Table(table) => table.iter().map(|(key, value)| (key.clone(), json(value))).collect(),
         ValueKind::Array(values) => values.iter().map(json).collect(),
-        _ => Json::String(value.to_string()), // numbers too large for any setting
+        _ => Json::String(value.to_string()), // `inf` was a word, and other numbers are too large for any setting
     }
 }
 

@@ -234,3 +234,85 @@ impl Drop for Busy<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use secrecy::SecretString;
+    use tokio::{sync::Notify, time::timeout};
+
+    use super::*;
+    use crate::{
+        clock::ManualClock,
+        conversation::{links::Links, names::Names, outbox, presence::Presence},
+        graph::store::{Delivery, Destination, Mail},
+        slack::client::SlackClient,
+        store::sqlite::SqliteStore,
+    };
+
+    const BOUND: Duration = Duration::from_secs(30);
+
+    /// Panics the first time.
+    #[derive(Default)]
+    struct Clumsy {
+        calls: AtomicU32,
+        called: Notify,
+    }
+
+    #[async_trait]
+    impl Advance for Clumsy {
+        async fn advance(&self, _: Acquired) -> Result<(), Error> {
+            let earlier = self.calls.fetch_add(1, Ordering::SeqCst);
+            self.called.notify_one();
+            assert!(earlier > 0, "it is clumsy");
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_leaves_no_thread_busy() {
+        let (folder, clock) = (tempfile::tempdir().unwrap(), ManualClock::default());
+        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+        let store = SqliteStore::open(folder.path().join("threads.sqlite"), shared.clone()).unwrap();
+        let (store, lease) = (Arc::new(store) as Arc<dyn Store>, Duration::from_secs(10));
+        let slack = SlackClient::new("http://127.0.0.1:9/api", &SecretString::from("xoxb-1"), lease).unwrap();
+        let sender = Sender::new(outbox::Parts {
+            store: store.clone(),
+            presence: Presence::new(slack.clone(), false, false),
+            links: Links::new(store.clone(), None),
+            names: Names::new(slack.clone(), shared.clone()),
+            slack,
+            clock: shared.clone(),
+            name: WorkerId::new("w"),
+            seats: 1,
+            rate_limits: false,
+            tasks: TaskTracker::new(),
+        });
+        let engine = Arc::new(Clumsy::default());
+        let workers = Workers::new(Parts {
+            store: store.clone(),
+            engine: engine.clone(),
+            sender,
+            clock: shared,
+            name: WorkerId::new("w"),
+            lease,
+            threads: 1,
+            stop: CancellationToken::new(),
+        });
+        let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
+        let mail =
+            Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.1".into(), addressed: true, wish: None };
+        let to = Destination::Mailbox { thread: thread.clone(), addressed: true, mail };
+        store.ingest(&Delivery { to, dedup: Vec::new(), at: clock.now() }).await.unwrap();
+
+        workers.wake(thread.clone());
+        timeout(BOUND, engine.called.notified()).await.unwrap();
+        timeout(BOUND, workers.drained()).await.unwrap();
+        assert!(workers.0.busy.lock().unwrap().is_empty(), "nobody works on it");
+        clock.advance(lease * 2);
+        workers.wake(thread);
+        timeout(BOUND, engine.called.notified()).await.expect("it is taken up again after its lease");
+        timeout(BOUND, workers.drained()).await.unwrap();
+    }
+}

@@ -589,14 +589,9 @@ async fn a_panic_counts_as_a_failed_attempt_and_is_told_in_the_end() {
     let bench = Bench::new();
     bench.hears("panic").await;
     let told = async || {
-        let claimed = bench.store.claim_outbox(
-            &WorkerId::new("s"),
-            Duration::from_secs(30),
-            bench.clock.now(),
-            10,
-            Some(&thread()),
-        );
-        format!("{:?}", claimed.await.unwrap())
+        let (sender, ttl) = (WorkerId::new("s"), Duration::from_secs(30));
+        let claimed = bench.store.claim_outbox(&sender, ttl, bench.clock.now(), 10, Some(&thread())).await;
+        format!("{:?}", claimed.unwrap())
     };
     assert!(!told().await.contains("went wrong"), "it is tried again first");
     for attempt in 1..Settings::default().attempts {
