@@ -153,7 +153,7 @@ async fn never_mind_drops_it() {
     thread.heard();
     thread.says("ana", "never mind").await;
     assert_snapshot!(thread.heard(), @"All right, I let that go. Nothing was changed.");
-    thread.says("ana", "assign-prog").await;
+    thread.says("ana", "@countersign assign-prog").await;
     assert_snapshot!(thread.heard(), @"
     I'm not sure what you would like. Here are a few things you can say:
     • _list experiments_

@@ -70,9 +70,11 @@ async fn a_workspace_without_it_has_an_edited_message() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agents_session_is_stopped_by_slacks_button() {
     let bot = bot(true, |scopes| scopes.push("assistant:write".to_owned())).await;
+    bot.upgrade.is_slow(Duration::from_millis(200)); // so that there is a line when the card comes
     let mut thread = bot.user("ana").says("start Math Hints").await;
     let sessions = || told(&bot, "agents.sessions.setStatus", "status");
     eventually("a card that waits", || sessions().last().is_some_and(|status| status == "suspended")).await;
+    bot.upgrade.is_well();
     thread.clicks("bo", "Start experiment").await;
     eventually("an answer", || sessions().last().is_some_and(|status| status == "active")).await;
     thread.heard();

@@ -222,7 +222,7 @@ async fn a_model_that_comes_back_is_used_in_the_next_turn() {
     model.is_down(false);
     model.will_call("analyze_user_request", analysis("direct_answer"));
     model.will_say("You are welcome!");
-    thread.says("ana", "thanks, that was quick").await;
+    thread.says("ana", "@countersign thanks, that was quick").await;
     assert_snapshot!(thread.heard(), @"You are welcome!");
     finish(bot, model).await;
 }

@@ -70,7 +70,7 @@ async fn an_agents_day(bot: &TestBot, thread: &Thread<'_>) {
     bot.slack.opens_talk("ana");
     eventually("what can be asked", || bot.slack.look(|world| !world.prompts.is_empty())).await;
     bot.upgrade.is_slow(Duration::from_secs(4));
-    bot.slack.says("ana", "experiments", "list experiments", Some(&thread.root)).unwrap();
+    bot.slack.says("ana", "experiments", "@countersign list experiments", Some(&thread.root)).unwrap();
     let session = format!("{}/{}", bot.slack.messages("experiments")[0].channel, thread.root);
     let works = || bot.slack.look(|world| world.sessions.get(&session).is_some_and(|status| status == "processing"));
     eventually("a session that works", works).await;
