@@ -214,8 +214,8 @@ pub struct Reply {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<RunId>,
     /// Buttons that send what could not be delivered once more.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resends: Vec<Resend>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub resends: Box<[Resend]>,
     /// Files that follow it in the thread. They are stored apart from it, by whoever sends it on.
     #[serde(skip)]
     pub files: Vec<Attachment>,
@@ -262,7 +262,8 @@ impl Reply {
 
     /// Adds a button that sends something once more.
     pub fn resend(mut self, label: impl Into<String>, key: impl Into<String>) -> Self {
-        self.resends.push(Resend { label: label.into(), key: key.into() });
+        let one_more = Resend { label: label.into(), key: key.into() };
+        self.resends = self.resends.into_iter().chain([one_more]).collect();
         self
     }
 

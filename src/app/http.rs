@@ -14,11 +14,11 @@ use crate::{
 };
 
 /// Whether the way in is open.
-pub type Health = watch::Receiver<SocketHealth>;
+pub(super) type Health = watch::Receiver<SocketHealth>;
 
 /// `/healthz`: the process runs. `/readyz`: the store keeps what is written, Slack answers, and all tasks run; scopes that turned out to be missing are named there,
 /// and the bot is ready all the same for everything else. `/metrics`: for Prometheus.
-pub fn router(parts: Parts) -> Router {
+pub(super) fn router(parts: Parts) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/metrics", get(async || telemetry::metrics()))
@@ -28,7 +28,7 @@ pub fn router(parts: Parts) -> Router {
 
 /// What readiness goes by.
 #[derive(Clone)]
-pub struct Parts {
+pub(super) struct Parts {
     /// Where threads are.
     pub store: Readiness,
     /// How Socket Mode stands, if that is how events come in.

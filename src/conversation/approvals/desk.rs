@@ -156,7 +156,6 @@ impl Approvals {
         }
         if self.is_copy(&record, click).await? {
             self.refused(&record, &click.by, "copied").await?;
-            self.take_twin_away(&record, click).await;
             return Ok(Answer::Refused(replies::copied()));
         }
         match click.pressed {
@@ -447,20 +446,6 @@ impl Approvals {
             (Some(posted), Some(message)) => posted.ts != *message || Some(&posted.channel) != click.channel.as_ref(),
             _ => false,
         })
-    }
-
-    /// A second message of ours with the same card, in the same conversation, was posted by mistake.
-    async fn take_twin_away(&self, record: &ActionRecord, click: &Click) {
-        let (Some(channel), Some(message)) = (&click.channel, &click.message) else { return };
-        if *channel != record.thread.channel {
-            return;
-        }
-        // Of a copy that somebody else made, Slack says that it is not ours.
-        if let Err(error) = self.slack.delete_message(channel, message).await
-            && !error.is_final()
-        {
-            tracing::warn!(error = crate::cause::chain(&error), "A card that is there twice was not taken away");
-        }
     }
 
     /// Keeps a click that did not count in the record.

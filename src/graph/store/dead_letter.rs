@@ -31,7 +31,7 @@ pub struct DeadLetter {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Undelivered {
     /// A message to a thread or to a person.
-    Message(Outgoing),
+    Message(Box<Outgoing>),
     /// An entry of the desk, in the words of `conversation`.
     Desk(Value),
 }

@@ -19,7 +19,7 @@ struct Note {
 }
 
 impl Note {
-    fn new(why: &str) -> String {
+    fn written(why: &str) -> String {
         json::write(&Self { why: why.to_owned(), at: SystemClock.now() })
     }
 }
@@ -27,7 +27,7 @@ impl Note {
 /// Keeps something that cannot be read out of the way of everything else.
 pub(super) async fn set(store: &RedisStore, place: &Place, why: &str) -> Result<(), Error> {
     store.found.note(place, why);
-    let (name, note) = (place.to_string(), Note::new(why));
+    let (name, note) = (place.to_string(), Note::written(why));
     let script = &store.scripts.set_aside;
     let (call, seq, thread) = match place {
         Place::Letter(thread, seq) | Place::Message(thread, seq) => {
@@ -44,7 +44,7 @@ pub(super) async fn set(store: &RedisStore, place: &Place, why: &str) -> Result<
 pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &Place, why: &str) {
     if store.found.note(place, why) {
         let notes = Shelf::SetAsideNotes.of(thread.partition());
-        let noted = cmd("HSETNX").arg(notes).arg(place.to_string()).arg(Note::new(why)).to_owned();
+        let noted = cmd("HSETNX").arg(notes).arg(place.to_string()).arg(Note::written(why)).to_owned();
         if let Err(error) = store.link.command::<i64>(&noted).await {
             tracing::debug!(%error, "What could not be read is not noted");
         }

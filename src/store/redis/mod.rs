@@ -127,7 +127,7 @@ impl RedisStore {
 #[async_trait]
 impl Store for RedisStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        self.kept(ingest::ingest(self, delivery)).await
+        Box::pin(self.kept(ingest::ingest(self, delivery))).await
     }
 
     async fn acquire(

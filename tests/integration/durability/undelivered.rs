@@ -184,7 +184,12 @@ async fn a_post_that_arrives_late_is_taken_away_again() {
     let told = || bot.slack.ephemerals("bo").len();
     thread.press("bo", BUTTON).await; // on the newer one, which arrived last
     eventually("an answer", || told() == 1).await;
-    eventually("one card", || cards(&thread).len() == 1).await;
+    eventually("one card", || {
+        bot.clock.advance(Duration::from_secs(2));
+        cards(&thread).len() == 1
+    })
+    .await;
+    bot.settled().await;
     assert!(!is_running(&bot));
     thread.clicks("bo", BUTTON).await;
     assert!(is_running(&bot));

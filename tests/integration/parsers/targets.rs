@@ -232,7 +232,7 @@ fn runtime() -> Runtime {
 }
 
 fn us() -> Identity {
-    Identity::of("U0BOT".into(), "T1".into())
+    Identity::of("U0BOT").within(Some("T1".into()), None)
 }
 
 /// The machine's clock, by which the signature's age is checked.

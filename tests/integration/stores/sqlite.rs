@@ -16,6 +16,10 @@ use tempfile::TempDir;
 
 use super::fixture::*;
 
+/// Makes of the newest schema the one from before what is shown, and what could not be delivered, was kept.
+const BEFORE_DEAD_LETTERS: &str =
+    "DROP TABLE dead_letters; ALTER TABLE desk DROP COLUMN attempts; ALTER TABLE slots DROP COLUMN card;";
+
 /// A fresh file.
 pub(crate) struct Sqlite {
     store: Arc<dyn Store>,
@@ -145,9 +149,10 @@ async fn a_file_from_before_there_were_labels_gets_them() {
     let Sqlite { store, clock, path, dir } = f;
     drop(store);
     let file = rusqlite::Connection::open(&path).unwrap();
-    file.execute_batch("DROP TABLE action_labels; DROP TABLE files; DROP TABLE shown_files").unwrap();
     file.execute_batch(WITHOUT_SET_ASIDE).unwrap();
-    file.pragma_update(None, "user_version", 3).unwrap();
+    file.execute_batch(BEFORE_DEAD_LETTERS).unwrap();
+    file.execute_batch("DROP TABLE action_labels; DROP TABLE files; DROP TABLE shown_files; PRAGMA user_version = 3")
+        .unwrap();
     drop(file);
     let f = Sqlite::open(dir, clock);
     for record in &records {
@@ -173,9 +178,9 @@ async fn a_chart_from_before_files_had_threads_goes_with_its_thread() {
     let Sqlite { store, clock, path, dir } = f;
     drop(store);
     let file = rusqlite::Connection::open(&path).unwrap();
-    file.execute_batch("DROP TABLE files; DROP TABLE shown_files").unwrap();
     file.execute_batch(WITHOUT_SET_ASIDE).unwrap();
-    file.pragma_update(None, "user_version", 4).unwrap();
+    file.execute_batch(BEFORE_DEAD_LETTERS).unwrap();
+    file.execute_batch("DROP TABLE files; DROP TABLE shown_files; PRAGMA user_version = 4").unwrap();
     drop(file);
 
     let f = Sqlite::open(dir, clock);

@@ -306,6 +306,8 @@ impl Sky {
                 PlatformKind::Fail(_) => "error page",
                 PlatformKind::Answer { .. } => "untrue answer",
                 PlatformKind::Hang => "hangs",
+                PlatformKind::Flood { .. } => "endless answer",
+                PlatformKind::Late { .. } => "late effect",
             };
             let fault = PlatformFault { kind, when, only: only.map(str::to_owned) };
             self.weather.strikes(&format!("platform {name} {when:?}"), &format!("{fault:?}"));
