@@ -67,10 +67,12 @@ impl<S: State> Engine<S> {
         match record.status {
             Status::Approved => match self.refusal(&*kind, &record).await {
                 Some(refused) => self.close(session, &record, Attempt { node, began }, refused).await,
-                None => self.send(session, &*kind, record, Attempt { node, began }).await,
+                None => Box::pin(self.send(session, &*kind, record, Attempt { node, began })).await,
             },
             Status::Intent => match kind.portions() {
-                Some(portions) => self.take_over_portions(session, portions, record, Attempt { node, began }).await,
+                Some(portions) => {
+                    Box::pin(self.take_over_portions(session, portions, record, Attempt { node, began })).await
+                }
                 None => self.settle(session, &*kind, record, Attempt { node, began }).await,
             },
             _ => {
