@@ -21,7 +21,7 @@ const LISTED: usize = 10;
 /// The messages among the dead letters, each with its thread.
 pub fn messages(letters: &[DeadLetter]) -> impl Iterator<Item = (&DeadLetter, &ThreadId, &Outgoing)> {
     letters.iter().filter_map(|letter| match (&letter.thread, &letter.what) {
-        (Some(thread), Undelivered::Message(outgoing)) => Some((letter, thread, outgoing)),
+        (Some(thread), Undelivered::Message(outgoing)) => Some((letter, thread, &**outgoing)),
         _ => None,
     })
 }

@@ -27,6 +27,7 @@ pub struct Outgoing {
 /// What can be said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
+#[expect(clippy::large_enum_variant, reason = "few exist at a time, and each is written out at once")]
 pub enum Outbound {
     /// The line that tells what is being done.
     Status {

@@ -91,13 +91,13 @@ fn read(partition: Partition, name: &str, text: &str) -> Result<DeadLetter, Erro
     let thread = thread_of(name);
     let what = match (&stored.entry, &stored.body) {
         (Some(entry), _) => Undelivered::Desk(json::read("an unhandled desk entry", entry)?),
-        (None, Some(body)) => Undelivered::Message(Outgoing {
+        (None, Some(body)) => Undelivered::Message(Box::new(Outgoing {
             slot: stored.slot.map(Slot::new),
             nonce: Nonce::new(stored.nonce),
             progress: stored.progress,
             not_before: Timestamp(stored.not_before),
             body: json::read("an undelivered message", body)?,
-        }),
+        })),
         (None, None) => return Err(json::corrupt(format!("the dead letter `{name}`"))),
     };
     let id = format!("{} {name}", partition.number());

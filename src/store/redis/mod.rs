@@ -127,7 +127,7 @@ impl RedisStore {
 #[async_trait]
 impl Store for RedisStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
-        Box::pin(self.kept(ingest::ingest(self, delivery))).await
+        self.kept(ingest::ingest(self, delivery)).await
     }
 
     async fn acquire(
@@ -137,7 +137,7 @@ impl Store for RedisStore {
         now: Timestamp,
         only: Option<&ThreadId>,
     ) -> Result<Option<Acquired>, Error> {
-        self.kept(lease::acquire(self, worker, ttl, now, only)).await
+        Box::pin(self.kept(lease::acquire(self, worker, ttl, now, only))).await
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {

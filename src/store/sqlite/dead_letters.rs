@@ -48,7 +48,7 @@ impl StoredLetter {
     pub(super) fn read(self) -> Result<DeadLetter, Error> {
         let thread = self.thread()?;
         let what = match thread {
-            Some(_) => Undelivered::Message(parse(&self.entry, "an undelivered message")?),
+            Some(_) => Undelivered::Message(Box::new(parse(&self.entry, "an undelivered message")?)),
             None => Undelivered::Desk(parse(&self.entry, "an unhandled desk entry")?),
         };
         let Self { id, at, attempts, reason, .. } = self;

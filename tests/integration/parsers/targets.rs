@@ -43,11 +43,14 @@ use super::corpus;
 
 const SECRET: &str = "shh";
 
+/// A parser, given the bytes that it is to read.
+type Parser = Box<dyn Fn(&[u8])>;
+
 /// A parser with good inputs.
 pub(crate) struct Target {
     pub(crate) name: &'static str,
     pub(crate) seeds: Vec<Vec<u8>>,
-    pub(crate) run: Box<dyn Fn(&[u8])>,
+    pub(crate) run: Parser,
     /// How many inputs it accepted so far.
     pub(crate) accepted: Box<dyn Fn() -> u64>,
 }

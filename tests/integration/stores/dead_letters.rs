@@ -42,7 +42,7 @@ pub(crate) async fn a_failed_message_is_kept_and_can_be_sent_again(f: impl Fixtu
             (letter.thread.as_ref(), letter.reason.as_str(), letter.attempts),
             (Some(&thread(1)), "invalid_blocks", 1)
         );
-        assert_eq!(letter.what, Undelivered::Message(first.outgoing.clone()));
+        assert_eq!(letter.what, Undelivered::Message(Box::new(first.outgoing.clone())));
         let second = f.claim_one().await.unwrap();
         assert_eq!(spoken(&second), "two", "the next one does not wait for it");
         f.store().finish_outbox(&second, &Sent::Delivered(None)).await.unwrap();

@@ -275,7 +275,7 @@ async fn drain(store: &Arc<dyn Store>) -> Vec<String> {
             store.claim_outbox(&sender(), Duration::from_secs(60), SystemClock.now(), 10, None).await.unwrap();
         let [message] = claimed.as_slice() else { return said };
         said.push(spoken(message));
-        store.finish_outbox(&message, &Sent::Delivered(None)).await.unwrap();
+        store.finish_outbox(message, &Sent::Delivered(None)).await.unwrap();
     }
 }
 

@@ -12,9 +12,9 @@ use countersign::{
     graph::{
         action::{ActionRecord, Label, Status},
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, Delivery, DeskEntry, Durability, Error,
-            Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
-            ThreadSummary, Version,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry, Durability,
+            Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
+            ThreadSummary, Unreadable, Version,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -114,6 +114,18 @@ impl Store for RacedStore {
         self.inner.finish_desk(partition, seq).await
     }
 
+    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
+        self.inner.retry_desk(entry, wait).await
+    }
+
+    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
+        self.inner.fail_desk(entry, reason, at).await
+    }
+
+    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
+        self.inner.set_aside_desk(partition, seq, why).await
+    }
+
     async fn claim_outbox(
         &self,
         worker: &WorkerId,
@@ -125,8 +137,28 @@ impl Store for RacedStore {
         self.inner.claim_outbox(worker, ttl, now, limit, only).await
     }
 
-    async fn finish_outbox(&self, thread: &ThreadId, seq: Seq, sent: &Sent) -> Result<(), Error> {
-        self.inner.finish_outbox(thread, seq, sent).await
+    async fn holds_outbox(&self, claimed: &Claimed) -> Result<bool, Error> {
+        self.inner.holds_outbox(claimed).await
+    }
+
+    async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
+        self.inner.finish_outbox(claimed, sent).await
+    }
+
+    async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
+        self.inner.dead_letters(limit).await
+    }
+
+    async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
+        self.inner.send_again(id, now).await
+    }
+
+    async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {
+        self.inner.unreadable(limit).await
+    }
+
+    async fn probe(&self) -> Result<(), Error> {
+        self.inner.probe().await
     }
 
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {

@@ -237,7 +237,7 @@ async fn pass_on(mut client: TcpStream, shared: Arc<Shared>) {
             Some(Act::Say { raw, done }) => {
                 if done && side == Side::Request {
                     server.write_all(&request[..n]).await.ok();
-                    server.read(&mut answer).await.ok(); // it is done once it is answered
+                    let _answered = server.read(&mut answer).await; // it is done once it is answered
                 }
                 client.write_all(&raw).await.ok();
                 client.shutdown().await.ok();
