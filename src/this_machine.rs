@@ -13,6 +13,7 @@ use axum::{
     middleware::{self, Next},
     response::{IntoResponse, Response},
 };
+use url::{Host, Url};
 
 /// The same routes, for this machine only.
 pub fn only(routes: Router) -> Router {
@@ -23,6 +24,16 @@ async fn guard(request: Request, next: Next) -> Response {
     match is_from_here(request.headers()) {
         true => next.run(request).await,
         false => (StatusCode::FORBIDDEN, "this is for this machine and its own page only").into_response(),
+    }
+}
+
+/// Whether an address leads to this machine.
+pub fn is_named_by(address: &Url) -> bool {
+    match address.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 

@@ -53,7 +53,8 @@ use crate::{
     },
     slack::{
         Identity,
-        client::{Account, SlackClient},
+        account::Account,
+        client::SlackClient,
         client_error, ingress_http,
         ingress_socket::{self, SocketIngress},
         refusal::Refusal,

@@ -14,7 +14,7 @@ use crate::{
         action::{Approver, Policy, Scope},
         engine::Matter,
     },
-    slack::{client::UserGroup, client_error::Error},
+    slack::{account::UserGroup, client_error::Error},
 };
 
 /// How many pairs of contexts are remarked on.

@@ -21,11 +21,7 @@ use crate::{
     graph::admission::Admission,
     ids::{ThreadId, UserId},
     reply::Reply,
-    slack::{
-        Identity,
-        client::{self, SlackClient},
-        client_error::Error,
-    },
+    slack::{Identity, account, client::SlackClient, client_error::Error},
 };
 
 /// How old an answer may be on which a decision rests.
@@ -234,7 +230,7 @@ impl People {
     }
 
     /// What an account is besides that of a full member.
-    fn kind_of(&self, person: &client::Person) -> Option<Outside> {
+    fn kind_of(&self, person: &account::Person) -> Option<Outside> {
         let us = &self.0.us;
         let in_team = us.team.as_ref().map(|team| person.teams.contains(team));
         let in_enterprise = us.enterprise.as_ref().map(|ours| person.enterprise.as_ref() == Some(ours));

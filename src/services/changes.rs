@@ -31,9 +31,10 @@ use tokio::time::{Instant, timeout};
 use tower_service::Service;
 use url::Url;
 
-use super::http::{Answer, Lost, is_here, note, request_id, seen};
+use super::http::{Answer, Lost, note, request_id, seen};
 use crate::{
     permit::Permit,
+    this_machine,
     wire::{
         BoxError,
         capped::TooLong,
@@ -77,7 +78,7 @@ impl Changes {
     ///
     /// If the service wants TLS and the TLS library finds no certificates to trust.
     pub fn to(base: &Url, timeout: Duration, longest: usize) -> io::Result<Self> {
-        let proxies = (!is_here(base)).then(Matcher::from_system);
+        let proxies = (!this_machine::is_named_by(base)).then(Matcher::from_system);
         Self::through(proxies, base, timeout, longest)
     }
 

@@ -33,9 +33,9 @@ use yup_oauth2::{
     error::AuthErrorCode,
 };
 
-use super::http::is_here;
 use crate::{
     clock::{Clock, Timestamp},
+    this_machine,
     wire::capped::{Capping, TooLong},
 };
 
@@ -295,7 +295,7 @@ fn understand(text: &[u8], token_uri: Option<Url>) -> Result<(ServiceAccountKey,
     let named = || json["token_uri"].as_str().and_then(|uri| Url::parse(uri).ok());
     let endpoint = token_uri.or_else(named).filter(|uri| matches!(uri.scheme(), "https" | "http"));
     let endpoint = endpoint.ok_or("its `token_uri` is no address")?;
-    if endpoint.scheme() == "http" && !is_here(&endpoint) {
+    if endpoint.scheme() == "http" && !this_machine::is_named_by(&endpoint) {
         return Err("its `token_uri` begins with http://; tokens are fetched over https:// only".to_owned());
     }
     let text = |field: &str| json[field].as_str().map(str::to_owned);

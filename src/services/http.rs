@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use backon::ExponentialBuilder;
 use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap, redirect, retry};
-use url::{Host, Url};
+use url::Url;
 
 use crate::{
-    exchanges,
+    exchanges, this_machine,
     wire::capped::{TooLong, size},
 };
 
@@ -76,17 +76,7 @@ pub fn client(base: &Url, timeout: Duration) -> Result<Client, reqwest::Error> {
         .connect_timeout(timeout / 2) // below the whole time, so that a dead host is recognised as *not sent*
         .redirect(redirect::Policy::none())
         .retry(retry::never());
-    if is_here(base) { builder.no_proxy() } else { builder }.build()
-}
-
-/// Whether a service is on this machine, where no proxy leads.
-pub(super) fn is_here(base: &Url) -> bool {
-    match base.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
+    if this_machine::is_named_by(base) { builder.no_proxy() } else { builder }.build()
 }
 
 /// The most that is read of an answer where nothing else is said, in bytes.

@@ -7,6 +7,7 @@
 use url::Url;
 
 use super::client_error::Error;
+use crate::this_machine;
 
 /// Where all of Slack is.
 const SLACK: &str = "slack.com";
@@ -57,7 +58,9 @@ impl Hosts {
         let Some(api) = &self.api else { return false };
         let over_tls = api.scheme() == "https";
         let named = api.domain().filter(|_| over_tls && api.port().is_none() && url.port().is_none());
-        let same = url.host() == api.host() && url.port_or_known_default() == api.port_or_known_default();
+        // A stand-in on this machine may have a proxy before it: then its own port is another one.
+        let same_port = url.port_or_known_default() == api.port_or_known_default() || this_machine::is_named_by(api);
+        let same = url.host() == api.host() && same_port;
         url.scheme() == if over_tls { secure } else { plain } && (same || named.is_some_and(below))
     }
 }
@@ -102,11 +105,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stand_in_is_used_where_it_is_and_nowhere_else() {
+    fn a_stand_in_is_used_on_its_machine_and_nowhere_else() {
         let hosts = Hosts::with_api("http://127.0.0.1:4711/api");
         assert!(hosts.check("http://127.0.0.1:4711/response/x").is_ok());
+        assert!(hosts.check("http://127.0.0.1:4712/behind/a/proxy").is_ok());
         assert!(hosts.is_socket("ws://127.0.0.1:4711/link"));
-        for address in ["http://127.0.0.1:4712/x", "https://127.0.0.1:4711/x", "http://localhost:4711/x"] {
+        for address in ["https://127.0.0.1:4711/x", "http://localhost:4711/x", "http://10.0.0.1:4711/x"] {
             assert!(hosts.check(address).is_err(), "{address}");
         }
     }

@@ -9,6 +9,7 @@
 //! The design we did not take: the typed events of the Slack library. Its models lose what they do not know (a click
 //! whose `team` is null, a message with an unknown block), and its Socket Mode loop acknowledges what it lost.
 
+pub mod account;
 pub mod agent;
 pub mod blocks;
 pub mod client;

@@ -14,14 +14,16 @@ use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, debug, info_span, warn};
-use url::{Host, Url};
 
 use super::{
     AnthropicModel, Settings,
     answer::{Answer, Broken, Fault},
     request,
 };
-use crate::model::{Error, Model, Request, Response};
+use crate::{
+    model::{Error, Model, Request, Response},
+    this_machine,
+};
 
 /// Which edition of the API we speak.
 const VERSION: &str = "2023-06-01";
@@ -64,7 +66,7 @@ impl AnthropicModel {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder =
             Client::builder().connect_timeout(timeout / 4).redirect(redirect::Policy::none()).retry(retry::never()); // it would not know how long to wait
-        let client = if is_here(&base_url) { builder.no_proxy() } else { builder }
+        let client = if this_machine::is_named_by(&base_url) { builder.no_proxy() } else { builder }
             .build()
             .map_err(|error| Error::Unavailable { reason: error.without_url().to_string() })?;
         let mut key = header::HeaderValue::from_str(api_key.expose_secret().trim()).map_err(|_| Error::Auth)?;
@@ -186,16 +188,6 @@ impl fmt::Debug for AnthropicModel {
     /// Only the name: the address may carry a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnthropicModel").field("model", &self.model).finish_non_exhaustive()
-    }
-}
-
-/// Whether a server is on this machine, where no proxy leads.
-fn is_here(base: &Url) -> bool {
-    match base.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
     }
 }
 

@@ -8,15 +8,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use backon::Retryable as _;
 use reqwest::{Client, Method};
-use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
     UpgradeConfig,
-    answer::{Kind, says_nothing, unanswered, understand, unreadable, validation_problems},
+    answer::{Kind, says_nothing, unreadable, validation_problems},
+    calls::As,
     context::Contexts,
     error::Error,
     experiment::{Condition, Experiment, ExperimentId, Named, View},
@@ -26,27 +25,18 @@ use super::{
     status::Status,
     version::Version,
 };
-use crate::{
-    clock::SystemClock,
-    permit::{self, Permit},
-    services::{
-        changes::Changes,
-        http::{self, Lost},
-        shared_read::SharedRead,
-    },
-    status_line,
-};
+use crate::services::{changes::Changes, http, shared_read::SharedRead};
 
 /// Talks to one UpGrade server.
 #[derive(Debug)]
 pub struct UpgradeClient {
-    client: Client,
-    changes: Changes,
-    longest: usize,
-    base: String,
-    sign_in: SignIn,
-    timeout: std::time::Duration,
-    version: Mutex<Option<Version>>,
+    pub(super) client: Client,
+    pub(super) changes: Changes,
+    pub(super) longest: usize,
+    pub(super) base: String,
+    pub(super) sign_in: SignIn,
+    pub(super) timeout: std::time::Duration,
+    pub(super) version: Mutex<Option<Version>>,
     all: SharedRead<Result<Arc<[View]>, Error>>,
 }
 
@@ -57,17 +47,6 @@ pub struct Health {
     pub name: String,
     /// Its version.
     pub version: String,
-}
-
-/// For whom a call is made.
-#[derive(Clone, Copy)]
-enum As<'a> {
-    /// For nobody: no credentials.
-    Anyone,
-    /// For those who run experiments.
-    Admin,
-    /// For a participant.
-    User(&'a str),
 }
 
 impl UpgradeClient {
@@ -402,107 +381,6 @@ impl UpgradeClient {
             answer => answer,
         }
     }
-
-    /// Asks, and asks again if the platform cannot be reached or has trouble of its own; the status line says so.
-    async fn read<T: DeserializeOwned>(
-        &self,
-        method: Method,
-        path: &str,
-        who: As<'_>,
-        body: Option<&Value>,
-    ) -> Result<T, Error> {
-        let attempt = || self.send(Kind::Read, method.clone(), path, who, body);
-        let mut asked = 1;
-        let answer = attempt.retry(http::waits()).when(may_pass).notify(|_, _| {
-            asked += 1;
-            status_line::say(format!("UpGrade does not answer. Asking again ({asked} of {})…", http::AGAIN + 1));
-        });
-        answer.await
-    }
-
-    /// Sends a change, once.
-    async fn write(&self, method: Method, path: &str, who: As<'_>, body: Option<&Value>) -> Result<Value, Error> {
-        self.send(Kind::Write, method, path, who, body).await
-    }
-
-    /// One attempt, signed in where that is needed.
-    async fn send<T: DeserializeOwned>(
-        &self,
-        kind: Kind,
-        method: Method,
-        path: &str,
-        who: As<'_>,
-        body: Option<&Value>,
-    ) -> Result<T, Error> {
-        let call = |token| self.call(kind, method.clone(), path, who, token, body);
-        if !matches!(who, As::Admin) {
-            return call(None).await;
-        }
-        let signed = async {
-            let token = self.sign_in.token().await?;
-            match call(token.clone()).await {
-                // The next call has the new token. This one is not sent again: a refusal is no evidence that nothing
-                // happened, and the read before it was signed with the same token.
-                Err(Error::Auth) if kind == Kind::Write => {
-                    if let Err(error) = self.sign_in.instead_of(token.as_ref()).await {
-                        tracing::warn!(%error, "Cannot replace a token that was refused");
-                    }
-                    Err(Error::Auth)
-                }
-                Err(Error::Auth) => match self.sign_in.instead_of(token.as_ref()).await? {
-                    None => Err(Error::Auth),
-                    other => call(other).await,
-                },
-                result => result,
-            }
-        };
-        let late = |_| Err(unanswered(kind, Lost::NoAnswer { reason: "no answer in time".into(), timed_out: true }));
-        let whole = self.timeout() + std::time::Duration::from_millis(100); // a call that is late says so itself
-        tokio::time::timeout(whole, signed).await.unwrap_or_else(late)
-    }
-
-    /// One request.
-    async fn call<T: DeserializeOwned>(
-        &self,
-        kind: Kind,
-        method: Method,
-        path: &str,
-        who: As<'_>,
-        token: Option<SecretString>,
-        body: Option<&Value>,
-    ) -> Result<T, Error> {
-        let mut request = self.client.request(method, format!("{}{path}", self.base));
-        if let As::User(user) = who {
-            request = request.header("User-Id", user);
-        }
-        if let Some(token) = token {
-            request = request.bearer_auth(token.expose_secret());
-        }
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        let answer = match kind {
-            Kind::Read => http::send(request, self.longest).await,
-            Kind::Write => {
-                // Outside of an action nobody takes over, and the permit is good for one call.
-                let for_one_call = || Permit::new(Arc::new(SystemClock), self.timeout());
-                self.changes.send(request, &permit::current().unwrap_or_else(for_one_call)).await
-            }
-        };
-        let result = match answer {
-            Ok(answer) => understand(kind, answer),
-            Err(lost) => Err(unanswered(kind, lost)),
-        };
-        if let Err(Error::Unavailable { .. } | Error::NoAnswer { .. }) = &result {
-            *self.version.lock().expect("nothing panics while it is held") = None;
-        }
-        result
-    }
-}
-
-/// Whether a read that failed like this may succeed a moment later.
-fn may_pass(error: &Error) -> bool {
-    matches!(error, Error::Unavailable { .. } | Error::Faulted { .. })
 }
 
 /// What is wrong with an answer about another experiment than the one that was named.

@@ -7,6 +7,7 @@
 //! done are therefore not here but with the actions that ask a person.
 
 pub mod answer;
+mod calls;
 pub mod client;
 pub mod context;
 pub mod error;
