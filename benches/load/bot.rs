@@ -64,6 +64,7 @@ impl Bot {
             .env("UPGRADE_API_URL", around.upgrade_url)
             .env("PORT", address.port().to_string())
             .env("COUNTERSIGN__STORE__PATH", around.folder.join("threads.sqlite"))
+            .env("COUNTERSIGN__APPROVALS__DIGEST_KEY_FILE", around.folder.join("countersign.key"))
             .env("COUNTERSIGN__SERVER__LOG", "warn")
             // All dialogues are in one channel here: at Slack's one message a second it would measure nothing else.
             .env("COUNTERSIGN__SLACK__RATE_LIMITS", "false")

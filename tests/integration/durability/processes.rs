@@ -106,6 +106,7 @@ async fn settings(
     let mut settings: HashMap<_, _> = lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let mut set = |name: &str, value: String| settings.insert(name.to_owned(), value);
     set("PORT", port.to_string());
+    set("COUNTERSIGN__APPROVALS__DIGEST_KEY_FILE", folder.path().join("countersign.key").display().to_string());
     match redis {
         Some(url) => set("REDIS_URL", url),
         None => set("COUNTERSIGN__STORE__PATH", folder.path().join("new/threads.sqlite").display().to_string()),
@@ -124,7 +125,18 @@ fn check(settings: &HashMap<String, String>) {
         said.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
         names,
-        ["ok slack", "ok scopes", "ok events", "ok store", "ok model", "ok upgrade", "ok actions", "ok approvers"],
+        [
+            "ok slack",
+            "ok scopes",
+            "ok events",
+            "ok store",
+            "ok digest",
+            "ok messages",
+            "ok model",
+            "ok upgrade",
+            "ok actions",
+            "ok approvers"
+        ],
         "{said}"
     );
     assert!(output.status.success(), "{said}");

@@ -127,7 +127,7 @@ async fn a_thread_that_a_newer_program_saved_waits_for_it() {
     bot.clock.advance(Duration::from_secs(61));
     eventually("the answer", || thread.messages().len() > before).await;
     bot.settled().await;
-    thread.press("bo", "Start experiment").await;
+    thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.upgrade.effects().len(), 1, "the card of before still counts");
     bot.finish().await;
 }

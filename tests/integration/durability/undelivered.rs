@@ -278,7 +278,8 @@ async fn an_entry_that_fails_each_time_is_kept_and_not_tried_for_ever() {
     })
     .await;
     bot.settled().await;
-    assert_eq!(count_letters(&bot).await, 2);
+    assert_eq!(count_letters(&bot).await, 1);
+    assert_eq!(bot.store().unreadable(10).await.unwrap().len(), 1, "what means nothing waits for a newer program");
     assert_eq!(bot.slack.ledger().calls("conversations.replies").len(), 60);
     bot.finish().await;
 }

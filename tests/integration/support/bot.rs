@@ -109,6 +109,7 @@ impl TestBot {
         config.slack.rate_limits = false;
         config.store.kind = Some(StoreKind::Sqlite);
         config.store.path = folder.path().join("threads.sqlite");
+        config.approvals.digest_key_file = Some(folder.path().join("countersign.key"));
         config.workers.sweep_every = Duration::from_millis(50);
         config.workers.lease = Duration::from_secs(2);
         // Without a real model nothing takes long; a status line would come and go by chance.

@@ -216,3 +216,8 @@ pub(crate) fn changed(entry: &Entry) -> Option<(String, To)> {
         _ => Some((entry.body["id"].as_str().unwrap_or(last).to_owned(), To::Other)),
     }
 }
+
+/// Whether a reply says that a change was made: by the answer of the platform, or by a look after it.
+pub(crate) fn tells_of_success(words: &str) -> bool {
+    words.contains("”: done") || words.contains("when I looked it was done")
+}

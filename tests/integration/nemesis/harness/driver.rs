@@ -21,7 +21,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    case::{Card, Case, Change, Effect, Line, PEOPLE, Person, Press, Said, Stands, To, Verb, changed},
+    case::{self, Card, Case, Change, Effect, Line, PEOPLE, Person, Press, Said, Stands, To, Verb, changed},
     weather::Weather,
 };
 
@@ -263,9 +263,10 @@ impl Driver {
         match self.until(case, &what, closed).await {
             Some(Stands::Done) => {
                 self.counts("changes said to be done");
-                let told = format!("{}*”: done", change.experiment);
+                let named = format!("{}*”", change.experiment);
+                let told = |words: &str| words.contains(&named) && case::tells_of_success(words);
                 let cards = |said: &[Said]| said.iter().filter(|s| is_done(s, &change.experiment)).count();
-                let tells = |said: &[Said]| said.iter().filter(|s| s.card.is_none() && s.words.contains(&told)).count();
+                let tells = |said: &[Said]| said.iter().filter(|s| s.card.is_none() && told(&s.words)).count();
                 let told = |said: &[Said]| (tells(said) >= cards(said)).then_some(());
                 self.until(case, &format!("word of the outcome of {card}"), told).await.is_some()
             }
@@ -416,9 +417,9 @@ impl Driver {
         let sent = self.slack.submits(asker.name, &view, json!({ "Status": "cancelled" })).await;
         locked(case).notes.push((SystemClock.now(), format!("{} sends the form: {sent:?}", asker.name)));
         match sent {
-            Ok(_) => self.card(case, &other).await.map(|card| (card, other)),
-            // It may have been taken all the same: the card that is open tells.
-            Err(_) => {
+            Ok(true) => self.card(case, &other).await.map(|card| (card, other)),
+            // It stays open, with what is wrong. It may have been taken all the same: the card that is open tells.
+            Ok(false) | Err(_) => {
                 self.slack.closes(asker.name, &view).ok();
                 self.closes_soon(case, card).await.then_some(())?;
                 self.card(case, &other).await.map(|card| (card, other))

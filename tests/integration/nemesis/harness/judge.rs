@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{Case, Change, Press, Said, Stands, Verb};
+use super::case::{self, Case, Change, Press, Said, Stands, Verb};
 
 /// Something that may not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,7 +165,7 @@ fn twins(case: &Case, said: &[Said]) -> Vec<String> {
         .count();
     for (words, times) in by_words {
         let asked = case.lines.iter().filter(|line| words.contains(line.expects)).count();
-        let most = if words.contains("”: done") { done } else { asked.max(failed) }.max(1);
+        let most = if case::tells_of_success(words) { done } else { asked.max(failed) }.max(1);
         if times > most {
             found.push(format!("these words stand there {times} times: {words}"));
         }

@@ -262,6 +262,8 @@ fn settings(options: &Options, slot: &Slot, wires: &[Wire], folder: &Path) -> Ha
         ("COUNTERSIGN__SLACK__RATE_LIMITS", "false".to_owned()),
         ("COUNTERSIGN__SLACK__NATIVE_STATUS", "false".to_owned()),
         ("COUNTERSIGN__UPGRADE__TIMEOUT", "1s".to_owned()),
+        ("COUNTERSIGN__UPGRADE__SETTLE_WITHIN", "6s".to_owned()),
+        ("COUNTERSIGN__APPROVALS__DIGEST_KEY_FILE", folder.join("countersign.key").display().to_string()),
         ("COUNTERSIGN__WORKERS__LEASE", "2s".to_owned()),
         ("COUNTERSIGN__WORKERS__SWEEP_EVERY", "100ms".to_owned()),
         ("COUNTERSIGN__WORKERS__STATUS_AFTER", "60s".to_owned()),
