@@ -37,8 +37,8 @@ use crate::support::redis::RedisServer;
 const AT_A_TIME: usize = 6;
 
 /// How many points of each further dialogue are drawn, and how many pairs of the first.
-const DRAWN_IN_SQLITE: usize = 12;
-const DRAWN_IN_REDIS: usize = 4;
+const DRAWN_IN_SQLITE: usize = 8;
+const DRAWN_IN_REDIS: usize = 3;
 
 /// Which dialogues are played at every point: the first, all of them, or the one of this name.
 const WHICH: &str = "CRASHES";

@@ -263,8 +263,7 @@ impl Driver {
         match self.until(case, &what, closed).await {
             Some(Stands::Done) => {
                 self.counts("changes said to be done");
-                let named = format!("{}*”", change.experiment);
-                let told = |words: &str| words.contains(&named) && case::tells_of_success(words);
+                let told = |words: &str| words.contains(&change.experiment) && case::tells_of_success(words);
                 let cards = |said: &[Said]| said.iter().filter(|s| is_done(s, &change.experiment)).count();
                 let tells = |said: &[Said]| said.iter().filter(|s| s.card.is_none() && told(&s.words)).count();
                 let told = |said: &[Said]| (tells(said) >= cards(said)).then_some(());
