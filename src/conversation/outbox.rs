@@ -10,7 +10,7 @@
 //! Before a message goes, [`super::pacing`] is asked whether Slack would take it now. If not, it goes back into the
 //! outbox, untried, and the sender turns to somebody else; the next sweep after its time takes it up.
 //!
-//! As many tasks run as there are seats. Whoever finds none puts the thread in a line ([`line`]), which is as long as it
+//! As many tasks run as there are seats. Whoever finds none puts the thread in a line ([`mod@line`]), which is as long as it
 //! may be and no longer: what does not fit is found by the next sweep.
 
 mod attempt;
