@@ -63,7 +63,7 @@ async fn an_answer_that_drips_ends_with_the_time() {
 #[tokio::test]
 async fn nothing_is_sent_to_addresses_that_are_not_slacks() {
     let (slack, general, client) = workspace(Duration::from_secs(20)).await;
-    let foreign = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let foreign = TcpListener::bind("127.0.0.2:0").await.unwrap(); // another address of this machine
     let address = format!("http://{}/x", foreign.local_addr().unwrap());
     let refused = || Err(Error::Refused { code: "foreign_url".into() });
     assert_eq!(client.respond(&address, Respond::Privately, &words()).await, refused());
