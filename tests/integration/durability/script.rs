@@ -231,8 +231,16 @@ impl World {
         let slack = self.slack.clone();
         match act {
             Act::Says(who, text) => {
-                slack.says(who, CHANNEL, text, Some(root)).unwrap();
-                tokio::spawn(async { true })
+                let said = slack.says(who, CHANNEL, text, Some(root)).unwrap();
+                let by = slack.user(who);
+                // Somebody who is told privately that it did not count says it again.
+                tokio::spawn(async move {
+                    let is_told = |message: &Message| message.ephemeral_to.as_ref() == Some(&by) && message.ts > said;
+                    while !slack.look(|world| world.messages.values().flat_map(|all| all.values()).any(is_told)) {
+                        tokio::time::sleep(LOOK).await;
+                    }
+                    false
+                })
             }
             Act::Presses(who, button, on) => {
                 let card = seen.newest_with(button, on);
