@@ -238,6 +238,12 @@ async fn on_call(State(slack): State<Slack>, Path(method): Path<String>, body: B
         "auth.test" => {
             json!({ "ok": true, "url": "https://bench.slack.com/", "team": "Bench", "team_id": "T1", "user_id": BOT, "bot_id": "B1" })
         }
+        "bots.info" => json!({ "ok": true, "bot": { "id": "B1", "app_id": "A1", "name": "countersign" } }),
+        // Everybody is a full member of the workspace.
+        "users.info" => json!({ "ok": true, "user": {
+            "id": "U1", "team_id": "T1", "name": "ana", "deleted": false, "is_bot": false, "is_restricted": false,
+            "is_ultra_restricted": false, "is_stranger": false, "profile": { "display_name": "ana" },
+        } }),
         "views.publish" => {
             let view: Value = serde_json::from_slice(&body).unwrap_or_default();
             slack.arrived(view["user_id"].as_str().unwrap_or_default());
