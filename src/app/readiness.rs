@@ -7,7 +7,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::graph::store::Store;
+use crate::{cause::chain, graph::store::Store};
 
 /// For how long an answer is good: whoever asks more often gets the same one.
 const GOOD_FOR: Duration = Duration::from_secs(1);
@@ -45,24 +45,10 @@ impl Readiness {
         };
         let answer = match timeout(LIMIT, look).await {
             Ok(Ok(durability)) => Ok(durability.name),
-            Ok(Err(error)) => Err(told(&error)),
+            Ok(Err(error)) => Err(chain(&error)),
             Err(_) => Err(format!("the store wrote nothing within {} s", LIMIT.as_secs())),
         };
         *last = Some((Instant::now(), answer.clone()));
         answer
     }
-}
-
-/// An error with its causes, each once.
-fn told(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !words.ends_with(&more) {
-            words = format!("{words}: {more}");
-        }
-        cause = error.source();
-    }
-    words
 }

@@ -98,7 +98,7 @@ impl Sweeper {
                 broken.extend(dropped.err());
             }
             if round.is_multiple_of(COUNTING_ROUNDS) {
-                self.count_dead_letters().await;
+                broken.extend(look("dead letters", self.count_dead_letters()).await.err());
             }
             self.rounds.ended(broken);
             round = round.wrapping_add(1);
