@@ -4,10 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# program → Debian package. Redis is one of the two stores; Chromium looks at the playground as a person would.
-declare -A packages=([redis-server]=redis-server [chromium]=chromium [chromedriver]=chromium-driver)
+# program → Debian package. Redis is one of the two stores; Chromium looks at the playground as a person would; faketime
+# brings the library by which the nemesis sets a process's clock.
+declare -A packages=([redis-server]=redis-server [chromium]=chromium [chromedriver]=chromium-driver [faketime]=faketime)
 missing=()
-for program in redis-server chromium chromedriver; do
+for program in redis-server chromium chromedriver faketime; do
   command -v "$program" >/dev/null || missing+=("${packages[$program]}")
 done
 if [ ${#missing[@]} -gt 0 ]; then

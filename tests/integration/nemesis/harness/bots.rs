@@ -15,7 +15,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::sleep;
 
-use super::weather::Weather;
+use super::{clocks::WallClock, weather::Weather};
 use crate::support::ports::free_port;
 
 /// How long a process may take to come up before that counts as its own fault.
@@ -33,6 +33,7 @@ pub(crate) struct Slot {
     pub(crate) port: u16,
     /// Where it writes its log.
     pub(crate) log: PathBuf,
+    clock: WallClock,
     settings: Mutex<HashMap<String, String>>,
     child: Mutex<Option<Child>>,
     ready: AtomicBool,
@@ -44,11 +45,15 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(index: usize, folder: &Path, weather: &Weather) -> Arc<Self> {
-        Arc::new(Self {
+    /// # Errors
+    ///
+    /// If its clock cannot be made.
+    pub(crate) fn new(index: usize, folder: &Path, weather: &Weather) -> anyhow::Result<Arc<Self>> {
+        Ok(Arc::new(Self {
             index,
             port: free_port(),
             log: folder.join(format!("bot-{index}.log")),
+            clock: WallClock::right(folder.join(format!("clock-{index}")))?,
             settings: Mutex::default(),
             child: Mutex::default(),
             ready: AtomicBool::new(false),
@@ -56,7 +61,7 @@ impl Slot {
             weather: weather.clone(),
             ended_by_itself: AtomicU64::new(0),
             killed: AtomicBool::new(false),
-        })
+        }))
     }
 
     /// Whether it has said that it is ready since it was started.
@@ -86,6 +91,13 @@ impl Slot {
             slot.signal(Some(pid), Signal::CONT);
             drop(fault);
         });
+    }
+
+    /// Sets its clock so many seconds fast or slow, for what runs here now and for what comes after it.
+    pub(crate) fn set_clock(&self, seconds: f64) {
+        if let Err(error) = self.clock.set(seconds) {
+            self.weather.note(&format!("the clock of bot {} cannot be set: {error}", self.index));
+        }
     }
 
     /// Sends a signal to what runs here; only if it is still that process, where one is named.
@@ -122,7 +134,14 @@ impl Slot {
         let settings = self.settings.lock().expect("nobody panics with the lock").clone();
         self.killed.store(false, Ordering::SeqCst);
         let mut command = Command::new(program);
-        command.arg("serve").env_clear().envs(settings).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        command
+            .arg("serve")
+            .env_clear()
+            .envs(settings)
+            .envs(self.clock.variables())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
         *child = Some(command.spawn()?);
         Ok(())
     }

@@ -29,8 +29,9 @@ use super::{
 /// Where everything happens.
 pub(crate) const CHANNEL: &str = "experiments";
 /// Longer than this, without any fault, nothing may take: a lease (2 s), the time that a request to the platform may be on
-/// its way (4 s), the longest pause that somebody who was refused during a storm makes (8 s), and a second.
-pub(crate) const STUCK: Duration = Duration::from_secs(15);
+/// its way (4 s), the longest pause that somebody who was refused during a storm makes (8 s), the
+/// longest jump of a clock (3 s), and a second.
+pub(crate) const STUCK: Duration = Duration::from_secs(18);
 /// How often somebody looks at the thread.
 const LOOK: Duration = Duration::from_millis(60);
 /// How long somebody waits before they press again after a warning sign.

@@ -1,7 +1,7 @@
 //! The nemesis: real processes of the bot, people who work with it, faults drawn from a seed, and a judge who looks only
 //! at what people saw in the workspace and what the platform received.
 //!
-//! Start at [`run`]. `driver` is the people, `storms` what goes wrong (through `wire`, `bots` and the stand-ins), `weather`
+//! Start at [`run`]. `driver` is the people, `storms` what goes wrong (through `wire`, `bots`, `clocks` and the stand-ins), `weather`
 //! keeps book of it, `case` is what is known about one thread, `judge` says what is wrong with it, `report` tells.
 //!
 //! A thread is judged when it is over and nothing has gone wrong for a while, and then forgotten everywhere outside the
@@ -9,6 +9,7 @@
 
 mod bots;
 pub(crate) mod case;
+mod clocks;
 mod driver;
 pub(crate) mod judge;
 mod report;
@@ -53,7 +54,7 @@ use crate::support::redis::RedisServer;
 pub(crate) use self::report::Report;
 
 /// How long it is calm between two storms: longer than [`STUCK`], so that in each calm what is stuck shows.
-const CALM: Duration = Duration::from_secs(17);
+const CALM: Duration = Duration::from_secs(20);
 /// How long the next storm waits for that at most.
 const CALM_AT_MOST: Duration = Duration::from_secs(60);
 /// How long the last threads may take once no new ones begin.
@@ -104,7 +105,7 @@ pub(crate) struct Options {
 ///
 /// # Errors
 ///
-/// If the stand-ins, Redis or the bot cannot be started.
+/// If the stand-ins, Redis or the bot cannot be started, or libfaketime is missing.
 pub(crate) async fn run(options: &Options, stop: CancellationToken) -> anyhow::Result<Report> {
     rustls::crypto::ring::default_provider().install_default().ok();
     std::fs::create_dir_all(&options.out).with_context(|| format!("cannot make {}", options.out.display()))?;
@@ -215,7 +216,7 @@ impl Setting {
         };
         let (mut wires, mut slots) = (Vec::new(), Vec::new());
         for index in 0..options.processes {
-            let slot = Slot::new(index, folder.path(), &weather);
+            let slot = Slot::new(index, folder.path(), &weather)?;
             let mut own = Vec::new();
             for (name, target) in [
                 ("slack", Some(port_of(slack.url())?)),

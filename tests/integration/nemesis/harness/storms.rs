@@ -30,6 +30,11 @@ use crate::support::redis::RedisServer;
 const STORM: Duration = Duration::from_secs(9);
 /// Longer than a lease and the time that a request may be on its way: others have taken over when the process wakes.
 const STALL: std::ops::Range<f64> = 6.5..8.0;
+/// How many seconds the only clock jumps at most.
+const JUMP_ALONE: f64 = 3.0;
+/// The same where clocks of several processes are compared: any two differ by less than half of the time that a change may
+/// be on its way (4 s here), as `docs/reliability.md` assumes.
+const JUMP_BESIDE_OTHERS: f64 = 0.95;
 
 /// What a storm may be made of, with how often it is drawn.
 const KINDS: &[(&str, u32)] = &[
@@ -37,6 +42,7 @@ const KINDS: &[(&str, u32)] = &[
     ("kills-at", 4),
     ("stalls", 3),
     ("stalls-at", 6),
+    ("clocks", 2),
     ("wires", 3),
     ("slack", 4),
     ("platform", 4),
@@ -97,6 +103,9 @@ impl Sky {
         for wire in self.wires.iter().flatten() {
             wire.clear();
         }
+        for slot in &self.slots {
+            slot.set_clock(0.0);
+        }
         self.slack.inject(SlackFault::Clear);
         self.upgrade.is_well();
         if self.redis.is_some() {
@@ -112,6 +121,7 @@ impl Sky {
             "kills-at" => self.at_bytes(dice, true).boxed(),
             "stalls" => self.stalls(dice).boxed(),
             "stalls-at" => self.at_bytes(dice, false).boxed(),
+            "clocks" => self.clocks(dice).boxed(),
             "wires" => self.wires(dice).boxed(),
             "slack" => self.slack(dice).boxed(),
             "platform" => self.platform(dice).boxed(),
@@ -187,6 +197,19 @@ impl Sky {
             }
         }
         sleep(STORM).await;
+    }
+
+    /// Wall clocks jump, there and back, and are right again at the end.
+    async fn clocks(&self, mut dice: StdRng) {
+        let most = if self.slots.len() > 1 { JUMP_BESIDE_OTHERS } else { JUMP_ALONE };
+        for _ in 0..dice.random_range(2..=5) {
+            let slot = self.slot(&mut dice);
+            let seconds = dice.random_range(-most..most);
+            self.weather.strikes("jump of a clock", &format!("bot {} to {seconds:+.1} s", slot.index));
+            slot.set_clock(seconds);
+            sleep(Duration::from_secs_f64(dice.random_range(0.5..3.0))).await;
+        }
+        self.slots.iter().for_each(|slot| slot.set_clock(0.0));
     }
 
     async fn wires(&self, mut dice: StdRng) {
