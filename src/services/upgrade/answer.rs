@@ -60,10 +60,7 @@ pub fn understand<T: DeserializeOwned>(kind: Kind, answer: Answer) -> Result<T, 
             StatusCode::TOO_MANY_REQUESTS => too_many(),
             _ if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => gateway(),
             _ => Error::Refused {
-                reason: format!(
-                    "a web page came instead of an answer (status {}); is the address right?",
-                    status.as_u16()
-                ),
+                reason: format!("a web page with status {}, not an answer; check the address", status.as_u16()),
             },
         });
     };
@@ -250,7 +247,7 @@ mod tests {
         let Err(Error::Refused { reason }) = meaning(Kind::Read, "6.5/006-unknown-route") else {
             panic!("a page is no answer")
         };
-        assert!(reason.contains("is the address right?"));
+        assert!(reason.contains("check the address"));
     }
 
     #[test]

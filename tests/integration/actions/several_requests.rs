@@ -123,8 +123,8 @@ async fn a_part_that_is_refused_is_said() {
         said.push(failure(bench.performs(&record).await));
     }
     assert_snapshot!(said.join("\n"), @"
-    “New” was created, but without its exclusion list. UpGrade said: a web page came instead of an answer (status 400); is the address right?. Ask me to update it with what is missing.
-    “Math Hints” was changed, but not its exclusion list. UpGrade said: a web page came instead of an answer (status 400); is the address right?. Ask me again for the rest.
+    “New” was created, but without its exclusion list. UpGrade said: a web page with status 400, not an answer; check the address. Ask me to update it with what is missing.
+    “Math Hints” was changed, but not its exclusion list. UpGrade said: a web page with status 400, not an answer; check the address. Ask me again for the rest.
     ");
 }
 

@@ -119,7 +119,7 @@ async fn a_change_that_was_refused_and_made_all_the_same_is_told_as_made() {
                 other => panic!("{name} {kind:?}: {other:?}"),
             };
             assert!(said.starts_with(&record.card.done), "{name} {kind:?}: {said}");
-            assert!(said.contains("but when I looked it was done"), "{name} {kind:?}: {said}");
+            assert!(said.contains("but I checked and it was done"), "{name} {kind:?}: {said}");
             assert_eq!(bench.changes(), 1, "{name} {kind:?}");
         }
     }
@@ -136,7 +136,7 @@ async fn that_nothing_changed_is_said_after_a_look() {
             let ledger = bench.upgrade.ledger();
             let refused = ledger.iter().rposition(|entry| entry.method != "GET").unwrap();
             assert!(before <= refused && refused + 1 < ledger.len(), "{name} {kind:?}: nobody looked");
-            assert!(said.contains("I looked: nothing was changed."), "{name} {kind:?}: {said}");
+            assert!(said.contains("I checked: nothing was changed."), "{name} {kind:?}: {said}");
             assert_eq!(bench.changes(), 0);
         }
     }
@@ -207,7 +207,7 @@ async fn each_of_several_is_looked_up_before_something_is_said_of_it() {
             (Performed::NoAnswer { .. }, When::BeforeEffect, 200) => {}
             (Performed::Ended(Outcome::Failed { summary, .. }), When::BeforeEffect, _) => {
                 assert_eq!(bench.changes(), 1, "{case}");
-                assert_snapshot!(summary.words(), @"1 of 2: archived “Two”. Not “One”: UpGrade said: No. I looked: it was not changed.");
+                assert_snapshot!(summary.words(), @"1 of 2: archived “Two”. Not “One”: UpGrade said: No. I checked: it was not changed.");
             }
             _ => panic!("{case}"),
         }

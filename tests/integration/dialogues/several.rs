@@ -93,11 +93,11 @@ async fn what_became_of_each_is_said() {
     One decision for all of them; I say what became of each.
     Left out: Chat Tone (it is cancelled (completed)).
     Approved by @ana · ‹time›
-    ❌ 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`. I looked: it was not changed.
+    ❌ 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page with status 400, not an answer; check the address`. I checked: it was not changed.
     Asked by @ana · digest `‹id›`
     [Try again]
     ---
-    @ana *Stop 2 experiments* did not work for all of them. 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page came instead of an answer (status 400); is the address right?`. I looked: it was not changed.
+    @ana *Stop 2 experiments* did not work for all of them. 1 of 2: stopped “*Lesson Video Hints*”. Not “*Pilot*”: UpGrade said: `a web page with status 400, not an answer; check the address`. I checked: it was not changed.
     ");
     bot.finish().await;
 }

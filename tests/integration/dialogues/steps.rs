@@ -174,11 +174,11 @@ async fn a_step_that_fails_is_the_end_of_it() {
     *Same points*  no other live experiment
     Step 1 of 2. When it is done: show it.
     Approved by @bo · ‹time›
-    ❌ UpGrade refused this: a web page came instead of an answer (status 400); is the address right. I looked: nothing was changed. Ask again with that corrected.
+    ❌ UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Ask again with that corrected.
     Asked by @ana · digest `‹id›`
     [Try again]
     ---
-    @ana, @bo *Start “Math Hints”* did not work. UpGrade refused this: a web page came instead of an answer (status 400); is the address right. I looked: nothing was changed. Ask again with that corrected.
+    @ana, @bo *Start “Math Hints”* did not work. UpGrade refused this: a web page with status 400, not an answer; check the address. I checked: nothing was changed. Ask again with that corrected.
     I did not go on to: show it.
     ");
     bot.finish().await;

@@ -60,7 +60,7 @@ pub fn not_done(error: &Error) -> Text {
 
 /// It was refused, and a look showed that everything is as it was.
 pub fn refused_and_looked(error: &Error) -> Text {
-    answered(error).plain(" I looked: nothing was changed. ").plain(advice(error))
+    answered(error).plain(" I checked: nothing was changed. ").plain(advice(error))
 }
 
 /// It was refused, and there is no way to look whether it was done all the same.
@@ -81,7 +81,7 @@ pub fn refused_in_part(error: &Error, evidence: Text) -> Text {
 
 /// It was refused, and a look showed that it was done; `summary` says what.
 pub fn done_all_the_same(summary: Text, error: &Error) -> Text {
-    summary.plain(format!(" UpGrade answered with an error ({}), but when I looked it was done.", why(error)))
+    summary.plain(format!(" UpGrade answered with an error ({}), but I checked and it was done.", why(error)))
 }
 
 /// What the platform answered, or that it did not: a sentence that claims nothing else.
@@ -198,7 +198,7 @@ fn why(error: &Error) -> String {
 /// What a look showed of one of several that was refused: unchanged, or nothing.
 pub fn one_refused(error: &Error, unchanged: bool) -> Text {
     part_failed(error).plain(match unchanged {
-        true => " I looked: it was not changed.",
+        true => " I checked: it was not changed.",
         false => " I can't tell whether it was changed; please look there.",
     })
 }
@@ -352,13 +352,13 @@ mod tests {
         UpGrade does not know the user student-9 yet. Initialise the user first.
         UpGrade does not know what was named: Experiment not found. Nothing was changed. Look at what there is and ask again.
         UpGrade does not accept my credentials. Nothing was changed. Whoever runs me has to renew the access token.
-        UpGrade did not accept this: name: isNotEmpty. I looked: nothing was changed. Ask again with that corrected.
-        UpGrade refused this: Condition not found: purple. I looked: nothing was changed. Ask again with that corrected.
-        UpGrade failed while it worked on this (an internal error). I looked: nothing was changed. Ask again, or tell whoever runs it.
+        UpGrade did not accept this: name: isNotEmpty. I checked: nothing was changed. Ask again with that corrected.
+        UpGrade refused this: Condition not found: purple. I checked: nothing was changed. Ask again with that corrected.
+        UpGrade failed while it worked on this (an internal error). I checked: nothing was changed. Ask again, or tell whoever runs it.
         UpGrade refused this: too many requests. UpGrade could not be read back (status 503). I can't tell whether it was done. Please look in UpGrade before asking again.
         Reading back, “New” is there, without its inclusion list. UpGrade failed while it worked on this (a database error). Ask me again for the rest.
         UpGrade refused this: too many requests. I can't look up whether it changed anything. Ask again with that corrected.
-        Started “Math Hints”. UpGrade answered with an error (too many requests), but when I looked it was done.
+        Started “Math Hints”. UpGrade answered with an error (too many requests), but I checked and it was done.
         UpGrade does not answer at the moment (Connection refused). Nothing was changed. Ask again in a minute, or tell whoever runs it.
         UpGrade answered something I cannot read: not JSON. Nothing was changed. Tell whoever runs it.
         Reading back, “New” is there, but not as it was asked for: conditions.
