@@ -427,7 +427,7 @@ impl SlackClient {
             tracing_span: no_span(),
             is_sensitive_url: false,
         };
-        let result = self.within(make(context)).await;
+        let result = self.within(make(context)).await.and_then(said_to_be_done);
         if let Err(Error::MissingScope { needed }) = &result {
             self.missing.note(needed, method);
         }
@@ -449,6 +449,12 @@ impl SlackClient {
             Err(_) => Err(Error::NoAnswer("timeout")),
         }
     }
+}
+
+/// An answer that says that the call was done. The library takes a success without JSON, such as a page of a proxy, for an
+/// empty answer.
+fn said_to_be_done(answer: Value) -> Result<Value, Error> {
+    if answer["ok"] == true { Ok(answer) } else { Err(Error::Decode) }
 }
 
 /// The messages of a page.

@@ -59,6 +59,7 @@ async fn what_is_no_clear_refusal_is_tried_again() {
         Fault::Page { method: POST.into(), status: 403, calls: 2 },
         Fault::Page { method: POST.into(), status: 302, calls: 2 },
         Fault::Page { method: POST.into(), status: 404, calls: 2 },
+        Fault::Page { method: POST.into(), status: 200, calls: 2 },
         Fault::Fail { method: POST.into(), error: "a_code_of_next_year".into(), calls: 2 },
     ];
     for fault in faults {
@@ -81,6 +82,7 @@ async fn what_is_no_clear_refusal_is_tried_again() {
 async fn a_decided_card_is_redrawn_until_it_is() {
     let faults = [
         Fault::Page { method: "chat.update".into(), status: 403, calls: 3 },
+        Fault::Page { method: "chat.update".into(), status: 200, calls: 3 },
         Fault::Fail { method: "chat.update".into(), error: "a_code_of_next_year".into(), calls: 3 },
         Fault::RefuseBlocks { method: "chat.update".into(), calls: 20 },
     ];

@@ -451,11 +451,15 @@ impl Driver {
         }
     }
 
-    /// Whether a card closes, or begins to run, in the next few seconds.
+    /// Whether a card closes, or begins to run, in the next few seconds; while there are faults, later.
     async fn closes_soon(&self, case: &Shared, card: &MessageTs) -> bool {
-        for _ in 0..60 {
+        let mut looks = 0;
+        while looks < 60 {
             if state(&self.said(case), card).is_some_and(|stands| stands != Stands::Open) {
                 return true;
+            }
+            if !self.weather.calm_for().is_zero() {
+                looks += 1;
             }
             sleep(LOOK).await;
         }
