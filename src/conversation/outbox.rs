@@ -201,11 +201,13 @@ impl Sender {
         claimed.into_iter().map(|message| Held { message, term }).collect()
     }
 
-    async fn send(&self, held: Held) {
+    async fn send(&self, mut held: Held) {
+        let drawn = self.draw(&mut held.message).await;
         let claimed = &held.message;
-        let sent = match self.turn(claimed) {
-            Turn::Go => self.send_now(&held).await,
-            Turn::Wait(until) => Sent::Deferred(until),
+        let sent = match (drawn, self.turn(claimed)) {
+            (Err(not_drawn), _) => not_drawn,
+            (Ok(()), Turn::Go) => self.send_now(&held).await,
+            (Ok(()), Turn::Wait(until)) => Sent::Deferred(until),
         };
         if let (Sent::Delivered(Some(_)), Outbound::Card { .. }, None) =
             (&sent, &claimed.outgoing.body, &claimed.posted)
@@ -229,6 +231,20 @@ impl Sender {
                     "Cannot record that a message was sent; it will be looked for"
                 );
             }
+        }
+    }
+
+    /// Puts the card of now in the place of a [`Outbound::Redraw`]. Whoever moves the action after this has a message behind
+    /// it in the outbox.
+    async fn draw(&self, claimed: &mut Claimed) -> Result<(), Sent> {
+        let Outbound::Redraw { action } = &claimed.outgoing.body else { return Ok(()) };
+        match self.0.store.action(&claimed.thread, action).await {
+            Ok(Some(record)) => {
+                claimed.outgoing.body = Outbound::Card { card: record.card.clone(), state: record.card_state() };
+                Ok(())
+            }
+            Ok(None) => Err(Sent::Dropped),
+            Err(error) => Err(self.later(claimed, &error)),
         }
     }
 

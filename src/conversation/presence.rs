@@ -99,7 +99,8 @@ impl Presence {
     /// Something was sent: the line is gone, and the session stands differently.
     pub async fn said(&self, thread: &ThreadId, body: &Outbound) {
         let status = match body {
-            Outbound::Status { .. } | Outbound::Direct { .. } => return, // not, or not in the thread
+            // Nothing was, or not in the thread; a card that is drawn again is sent as a card.
+            Outbound::Status { .. } | Outbound::Direct { .. } | Outbound::Redraw { .. } => return,
             Outbound::Card { state: CardState::Open { .. }, .. } => SessionStatus::Suspended,
             Outbound::Card { state: CardState::Running { .. }, .. } => SessionStatus::Processing,
             Outbound::Card { .. } | Outbound::Reply { .. } | Outbound::File { .. } | Outbound::Remove => {

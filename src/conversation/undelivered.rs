@@ -62,6 +62,7 @@ fn line(letter: &DeadLetter, outgoing: &Outgoing) -> Text {
         Outbound::File { name, .. } => Text::from("File ").code(name.clone()),
         body => Text::from(match kind(body) {
             "direct message" => "A direct message",
+            "card" => "A card",
             _ => "An answer",
         }),
     };

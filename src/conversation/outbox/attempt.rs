@@ -83,6 +83,7 @@ impl Sender {
                 let reply = self.with_link(claimed, card, reply).await?;
                 render::reply(self.0.names.in_reply(&reply).await.as_ref())
             }
+            Outbound::Redraw { .. } => return Ok(claimed.posted.clone()), // drawn as a card before it gets here
             Outbound::Remove => return Ok(self.remove(claimed).await?),
         };
         match self.put(held, &message).await {
@@ -253,7 +254,7 @@ fn may_be_words_alone(claimed: &Claimed, message: &Message) -> bool {
     let enough = match &claimed.outgoing.body {
         Outbound::Reply { .. } | Outbound::Direct { .. } => true,
         Outbound::Card { state, .. } => !matches!(state, CardState::Open { .. }),
-        Outbound::Status { .. } | Outbound::File { .. } | Outbound::Remove => false,
+        Outbound::Status { .. } | Outbound::File { .. } | Outbound::Redraw { .. } | Outbound::Remove => false,
     };
     enough && !message.blocks.is_empty()
 }

@@ -12,7 +12,7 @@ use crate::{
     graph::{
         action::ActionRecord,
         request::in_thread,
-        store::{ActionFilter, Changes, Claimed, Outbound, Outgoing, Sent},
+        store::{self, ActionFilter, Changes, Claimed, Outbound, Outgoing, Sent},
     },
     ids::{CommitId, Nonce, Slot},
     reply::{CardState, Reply, Text},
@@ -65,6 +65,12 @@ impl Sender {
                 wait()
             }
         }
+    }
+
+    /// When to try again after the store did not say what is to be sent.
+    pub(super) fn later(&self, claimed: &Claimed, error: &store::Error) -> Sent {
+        tracing::warn!(thread.id = %claimed.thread, error = crate::cause::chain(&error), "A card cannot be drawn again yet");
+        Sent::Retry(wait(self.0.clock.now(), claimed.attempts))
     }
 
     fn given_up(&self, claimed: &Claimed, reason: &str) -> Sent {
@@ -145,7 +151,7 @@ pub fn kind(body: &Outbound) -> &'static str {
     match body {
         Outbound::Status { .. } => "status",
         Outbound::Reply { .. } => "answer",
-        Outbound::Card { .. } => "card",
+        Outbound::Card { .. } | Outbound::Redraw { .. } => "card",
         Outbound::File { .. } => "file",
         Outbound::Direct { .. } => "direct message",
         Outbound::Remove => "removal",

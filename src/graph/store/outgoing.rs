@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Seq;
 use crate::{
     clock::Timestamp,
-    ids::{ApprovalId, ChannelId, MessageTs, Nonce, Slot, ThreadId, UserId},
+    ids::{ActionId, ApprovalId, ChannelId, MessageTs, Nonce, Slot, ThreadId, UserId},
     reply::{Card, CardState, Reply},
 };
 
@@ -45,6 +45,12 @@ pub enum Outbound {
         card: Card,
         /// How it stands.
         state: CardState,
+    },
+    /// The card of an action as its record has it when it is sent, in place of what its message says: whoever asks for
+    /// this may know an older state than others do.
+    Redraw {
+        /// Which.
+        action: ActionId,
     },
     /// A file.
     File {

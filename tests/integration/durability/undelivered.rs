@@ -6,8 +6,11 @@ use countersign::{
     app::check,
     clock::Clock as _,
     conversation::entry::Entry,
-    graph::store::{Delivery, Destination},
-    ids::Partition,
+    graph::{
+        action::Status,
+        store::{ActionFilter, Changes, Delivery, Destination, Outbound, Outgoing},
+    },
+    ids::{CommitId, Partition},
     sandbox::slack::{
         faults::{Fault, Loss},
         world::message::Message,
@@ -255,6 +258,30 @@ async fn what_was_sent_while_its_claim_ran_out_is_parted() {
     bot.settled().await;
     thread.clicks("bo", BUTTON).await;
     assert!(is_running(&bot) && cards(&thread).is_empty());
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_is_drawn_again_as_its_record_has_it_by_then() {
+    let bot = TestBot::start().await;
+    let thread = bot.user("ana").says("start the Math Hints experiment").await;
+    let filter = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: 1 };
+    let record = bot.store().actions(&filter).await.unwrap().pop().unwrap();
+    let mut redraw = Changes::new(CommitId::fresh(), record.thread.clone());
+    redraw.outbox.push(Outgoing {
+        body: Outbound::Redraw { action: record.id.clone() },
+        ..record.redrawn(bot.clock.now()) // the card with its buttons, as it is known here
+    });
+    thread.clicks("bo", BUTTON).await;
+    assert!(is_running(&bot));
+
+    bot.store().apply(&redraw).await.unwrap();
+    let drawn = || bot.slack.ledger().calls("chat.update").len();
+    let before = drawn();
+    in_time(&bot, "the card once more", || drawn() > before).await;
+    bot.settled().await;
+    assert!(cards(&thread).is_empty(), "no live button");
+    assert!(thread.messages().iter().any(|message| message.text.contains("✅ Started")), "{:#?}", thread.messages());
     bot.finish().await;
 }
 
