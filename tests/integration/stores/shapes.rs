@@ -119,7 +119,8 @@ fn saved_messages_are_read() {
             Outbound::Remove => 3,
             Outbound::File { .. } => 4,
             Outbound::Direct { .. } => 5,
+            Outbound::Redraw { .. } => 6,
         })
         .collect();
-    assert_eq!(kinds, (0..6).collect(), "every kind has its example");
+    assert_eq!(kinds, (0..7).collect(), "every kind has its example");
 }
