@@ -178,12 +178,13 @@ impl Driver {
             if let Some(card) = said.iter().rev().find(|said| said.card.as_ref().is_some_and(open)) {
                 return Some(Answer::Card(card.ts.clone()));
             }
-            let other = |said: &&Said| {
-                let own = said.words.contains("”: done") || answers.iter().any(|answer| said.words.contains(answer));
-                said.card.is_none() && said.ts > *asked && !own
-            };
+            // Words that would answer a question as well: as many of them answer the questions.
+            let asked_back = |said: &&Said| answers.iter().any(|answer| said.words.contains(answer));
+            let words = || said.iter().filter(|said| said.card.is_none() && !said.words.contains("”: done"));
+            let more = words().filter(asked_back).count() > answers.len();
+            let other = |said: &&Said| said.ts > *asked && (more || !asked_back(said));
             // A card may follow the words, or be posted in their place.
-            let since = said.iter().find(other).map(|_| *words_since.get_or_insert_with(Instant::now))?;
+            let since = words().find(other).map(|_| *words_since.get_or_insert_with(Instant::now))?;
             (since.elapsed() > WORDS).then_some(Answer::Words)
         };
         self.until(case, &format!("an answer to a request ({:?} {})", change.to, change.experiment), find).await
