@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use config::Config as Tree;
 
-use super::{Problem, nearest::nearest};
+use super::{Problem, nearest::nearest, secrets::SECRETS};
 
 /// Keys that the default settings only show in a comment; `tests/integration/deploy.rs` compares.
 pub const OPTIONAL: &[&str] =
@@ -14,7 +14,8 @@ pub const OPTIONAL: &[&str] =
 pub(super) fn unknown(environment: &HashMap<String, String>, defaults: &Tree, sections: &[&str]) -> Vec<Problem> {
     let known = known(defaults, sections);
     let ours = |name: &&String| name.to_ascii_uppercase().starts_with("COUNTERSIGN_");
-    let unread = |name: &&String| !name.starts_with("COUNTERSIGN__") && !is_of_kubernetes(name);
+    let is_secret = |name: &str| SECRETS.iter().any(|(_, secret)| *secret == name);
+    let unread = |name: &&String| !name.starts_with("COUNTERSIGN__") && !is_secret(name) && !is_of_kubernetes(name);
     let mut names: Vec<&String> = environment.keys().filter(ours).filter(unread).collect();
     names.sort();
     let told = names.into_iter().map(|name| {

@@ -408,7 +408,7 @@ impl Desk {
         }
         // What was said of it is taken back behind it; if it fails once more, that is said anew.
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        changes.outbox.push(undelivered::take_back(outgoing, parts.clock.now()));
+        changes.outbox.extend(undelivered::take_back(outgoing, parts.clock.now()));
         parts.store.apply(&changes).await?;
         parts.sender.flush(thread.clone());
         Ok(undelivered::sent_again())

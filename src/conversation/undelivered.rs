@@ -69,20 +69,20 @@ fn line(letter: &DeadLetter, outgoing: &Outgoing) -> Text {
     what.plain(" · since ").moment(letter.at).plain(" · ").code(letter.reason.clone())
 }
 
-/// What was said of a message that could not be shown is out of date.
-pub fn take_back(of: &Outgoing, at: Timestamp) -> Outgoing {
-    Outgoing {
-        slot: Some(refused::slot_of_notice(of)),
+/// What was said of a message that could not be shown, in its thread and directly, is out of date.
+pub fn take_back(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
+    [refused::slot_of_notice(of), refused::slot_of_direct_notice(of)].map(|slot| Outgoing {
+        slot: Some(slot),
         nonce: Nonce::fresh(),
         progress: false,
         not_before: at,
         body: Outbound::Remove,
-    }
+    })
 }
 
 /// It is on its way once more.
 pub fn sent_again() -> Reply {
-    Reply::text("I'm sending it again. If Slack refuses it once more, I'll say so in the thread.")
+    Reply::text("I'm sending it again. If Slack refuses it once more, I'll say so.")
 }
 
 /// It is delivered by now, or was dropped when its time was over.

@@ -101,6 +101,16 @@ impl Desk {
             Entry::Rated(rated) => (rated.response_url.as_ref(), Some(&rated.thread)),
             Entry::Here(here) => (None, Some(&here.thread)),
             Entry::Notebook { thread, .. } => (None, Some(thread)),
+            Entry::SendAgain(wish) => {
+                let answered = match &wish.response_url {
+                    Some(url) => self.respond(url, reply).await,
+                    None => false,
+                };
+                if let (false, Some(channel)) = (answered, &wish.channel) {
+                    self.tell(by, channel, wish.thread.as_ref(), reply).await;
+                }
+                return;
+            }
             Entry::Stop(stop) => (None, Some(&stop.thread)),
             Entry::New { trigger_id: Some(trigger), .. } => {
                 let window = modals::saying("Nothing was done", reply);

@@ -189,7 +189,18 @@ impl Sender {
     async fn find(&self, claimed: &Claimed) -> Result<Option<Posted>, Error> {
         let (channel, root) = self.place(claimed).await?;
         let Outgoing { nonce, not_before, .. } = &claimed.outgoing;
-        let found = self.0.slack.find_by_nonce(&channel, root, nonce, first_tried(*not_before)).await?;
+        let found = self.0.slack.find_by_nonce(&channel, root, nonce, first_tried(*not_before)).await;
+        let found = found.map_err(|error| match &error {
+            // Nothing of ours stands where nobody may write.
+            Error::Gone { code } | Error::Refused { code }
+                if code != "thread_not_found" && Error::is_about_place(code) =>
+            {
+                error
+            }
+            // What is refused is the look, not the message, which may stand there.
+            _ if error.is_final() => Error::NoAnswer("the thread cannot be read"),
+            _ => error,
+        })?;
         Ok(found.map(|ts| posted(claimed, channel, ts)))
     }
 

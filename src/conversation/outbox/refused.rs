@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use super::Sender;
 use crate::{
+    assistant::state,
     clock::Timestamp,
     graph::{
         action::ActionRecord,
         request::in_thread,
         store::{self, ActionFilter, Changes, Claimed, Outbound, Outgoing, Sent},
     },
-    ids::{CommitId, Nonce, Slot},
+    ids::{CommitId, Nonce, Slot, UserId},
     reply::{CardState, Reply, Text},
     slack::client_error::Error,
 };
@@ -87,6 +88,22 @@ impl Sender {
         Sent::Failed { reason: reason.to_owned(), at: self.0.clock.now() }
     }
 
+    /// Who is told directly that a message could not be shown, and the card that it leads to: whoever asked for the card, or
+    /// else whoever the thread last worked for.
+    async fn concerned(&self, claimed: &Claimed) -> Option<(UserId, Slot)> {
+        let thread = &claimed.thread;
+        let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
+        let actions = self.0.store.actions(&filter).await.unwrap_or_default();
+        let of_card = |record: &&ActionRecord| Some(&record.slot) == claimed.outgoing.slot.as_ref();
+        if let Some(record) = actions.iter().find(of_card) {
+            return Some((record.requested_by.clone(), record.slot.clone()));
+        }
+        let saved = self.0.store.load(thread).await.ok()?;
+        let last = state::checkpoint(saved).and_then(|before| before.state.turn.by);
+        let by = last.or_else(|| actions.first().map(|record| record.requested_by.clone()))?;
+        Some((by, slot_of_notice(&claimed.outgoing)))
+    }
+
     /// Tells those concerned that a message could not be shown: in its thread, and whoever asked for the change directly
     /// if the thread cannot be written to. Written before the message is given up, under a name of its own: told twice,
     /// it is one message.
@@ -95,16 +112,12 @@ impl Sender {
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         let reply = told(&claimed.outgoing, reason);
         if Error::is_about_place(reason) {
-            let filter = ActionFilter { thread: Some(thread.clone()), statuses: Vec::new(), limit: LOOKED_THROUGH };
-            let actions = self.0.store.actions(&filter).await.unwrap_or_default();
-            let of_card = |record: &&ActionRecord| Some(&record.slot) == claimed.outgoing.slot.as_ref();
-            let concerned = actions.iter().find(of_card).or(actions.first());
-            changes.outbox.extend(concerned.map(|record| Outgoing {
-                slot: Some(Slot::new(format!("{TELLS}direct:{}", record.requested_by))),
+            changes.outbox.extend(self.concerned(claimed).await.map(|(to, card)| Outgoing {
+                slot: Some(slot_of_direct_notice(&claimed.outgoing)),
                 nonce: Nonce::fresh(),
                 progress: false,
                 not_before: now,
-                body: Outbound::Direct { to: record.requested_by.clone(), card: record.slot.clone(), reply },
+                body: Outbound::Direct { to, card, reply },
             }));
         } else if !matches!(claimed.outgoing.body, Outbound::Direct { .. }) {
             changes.outbox.push(in_thread(slot_of_notice(&claimed.outgoing).as_str(), now, reply));
@@ -115,6 +128,11 @@ impl Sender {
             tracing::warn!(error = crate::cause::chain(&error), "Nobody is told that a message could not be shown");
         }
     }
+}
+
+/// The slot of the direct message that says that another could not be shown.
+pub fn slot_of_direct_notice(of: &Outgoing) -> Slot {
+    Slot::new(format!("{}:direct", slot_of_notice(of)))
 }
 
 /// The slot of the message that says that another could not be shown.
