@@ -9,6 +9,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::clock::Timestamp;
+
 /// Declares a string that names one kind of thing.
 macro_rules! string_id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -84,6 +86,16 @@ string_id! {
     /// When Slack says a message was posted; also its name within its channel. Opaque.
     MessageTs
 }
+
+impl MessageTs {
+    /// When it was sent, by Slack's clock; nothing if it is no number of seconds.
+    pub fn sent_at(&self) -> Option<Timestamp> {
+        let (seconds, fraction) = self.as_str().split_once('.')?;
+        let millis = seconds.parse::<i64>().ok()?.checked_mul(1000)?;
+        Some(Timestamp(millis.checked_add(fraction.get(..3)?.parse().ok()?)?))
+    }
+}
+
 string_id! {
     /// Something that must be handled once, such as `event:Ev123` or `message:C1:1700000000.000100`.
     DedupKey

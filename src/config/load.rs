@@ -29,6 +29,10 @@ const USUAL_NAMES: &[(&str, &str)] = &[
     ("PORT", "server.port"),
 ];
 
+/// The settings that are lists, wherever they stand.
+const LISTS: [&str; 8] =
+    ["approvers", "contexts", "escalate_to", "experiments", "outsiders", "redact", "redact_matching", "statuses"];
+
 /// The sections.
 const SECTIONS: [&str; 8] = ["slack", "server", "store", "workers", "approvals", "record", "model", "upgrade"];
 
@@ -135,21 +139,16 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tr
     if let Some(file) = file {
         builder = builder.add_source(File::from(file).format(FileFormat::Toml));
     }
-    let own: config::Map<String, String> = environment
-        .iter()
-        .filter(|(name, _)| name.starts_with("COUNTERSIGN__"))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    let variables = Environment::with_prefix("COUNTERSIGN")
-        .prefix_separator("__")
-        .separator("__")
-        .try_parsing(true)
-        .list_separator(",")
-        .with_list_parse_key("approvals.approvers")
-        .with_list_parse_key("record.redact")
-        .with_list_parse_key("record.redact_matching")
-        .source(Some(own));
-    builder = builder.add_source(variables);
+    let ours = environment.iter().filter(|(name, _)| name.starts_with("COUNTERSIGN__"));
+    let (lists, own): (Vec<_>, Vec<_>) = ours.partition(|(name, _)| is_list(name));
+    let own = own.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let variables = Environment::with_prefix("COUNTERSIGN").prefix_separator("__").separator("__").try_parsing(true);
+    builder = builder.add_source(variables.source(Some(own)));
+    for (name, value) in lists {
+        let key = name["COUNTERSIGN__".len()..].to_lowercase().replace("__", ".");
+        let items: Vec<&str> = value.split(',').map(str::trim).filter(|item| !item.is_empty()).collect();
+        builder = builder.set_override(key, items).map_err(|error| fatal(name, &error))?;
+    }
     for (name, key) in USUAL_NAMES {
         if let Some(value) = environment.get(*name) {
             let value = value.parse().map_or_else(|_| Value::from(value.as_str()), |number: i64| Value::from(number));
@@ -157,6 +156,12 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tr
         }
     }
     builder.build().map_err(|error| fatal(&file.map_or("settings".to_owned(), |f| f.display().to_string()), &error))
+}
+
+/// Whether a variable sets a list, by the last part of its name: its items have commas between them.
+fn is_list(name: &str) -> bool {
+    let key = name.rsplit("__").next().unwrap_or_default().to_lowercase();
+    LISTS.contains(&key.as_str())
 }
 
 fn unknown_sections(tree: &Tree) -> Vec<Problem> {
@@ -249,6 +254,9 @@ fn explain(found: &Value, cause: &str, default: Option<&Value>) -> String {
         nearest(unknown, known.split('`').skip(1).step_by(2)).map(|near| format!("; did you mean `{near}`?"))
     });
     match default {
+        Some(default) if matches!(default.kind, ValueKind::Array(_)) => {
+            format!("found `{found}` ({cause}); right would be a list such as `{}`", json(default))
+        }
         Some(default) => format!("found `{found}` ({cause}); right would be something like `{default}`"),
         None => format!("found `{found}` ({cause}){}", meant.unwrap_or_default()),
     }

@@ -68,6 +68,12 @@ const SEATS: usize = 64;
 /// How often an entry is handled before it is given up. With the waits below this is about an hour.
 const ATTEMPTS: u32 = 60;
 
+/// How often it is looked at before somebody is told that Slack does not say who they are: for about half a minute.
+const PATIENT: u32 = 5;
+
+/// How often it is handled for a private answer that does not arrive: for about five minutes.
+const TOLD_WITHIN: u32 = 10;
+
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
@@ -206,7 +212,7 @@ impl Desk {
         }
         metrics::counter!("countersign_unhandled_total").increment(1);
         match serde_json::from_value(entry.entry.clone()) {
-            Ok(Entry::Click(click)) => self.tell_clicker(&click, &undelivered::not_handled()).await,
+            Ok(Entry::Click(click)) => drop(self.tell_clicker(&click, &undelivered::not_handled()).await),
             Ok(Entry::Typed(Typed { by, thread, .. }) | Entry::Here(Here { by, thread, .. })) => {
                 self.tell(&by, &thread.channel, Some(&thread.root), &undelivered::not_handled()).await;
             }
@@ -251,7 +257,10 @@ impl Desk {
             Entry::Command(command) => {
                 let Answered { mut reply, spoke_in } = parts.commands.answer(command).await;
                 reply.choices.clear(); // a button would speak in a thread, and a private answer has none
-                self.respond(&command.response_url, &reply).await;
+                let arrived = self.answers(&command.response_url, &reply).await;
+                if arrived == Arrived::Later && desk.attempts < TOLD_WITHIN {
+                    return Err(later("a private answer did not arrive"));
+                }
                 spoke_in.into_iter().for_each(|thread| parts.sender.flush(thread));
                 Answer::Nothing
             }
@@ -317,6 +326,16 @@ impl Desk {
                 Answer::Nothing
             }
         };
+        let answer = match (answer, &entry) {
+            (Answer::Unanswered { .. }, _) if desk.attempts < PATIENT => {
+                return Err(later("Slack does not say who that was"));
+            }
+            (Answer::Unanswered { record, told }, Entry::Click(Click { by, .. }) | Entry::Typed(Typed { by, .. })) => {
+                parts.approvals.on_unanswered(&record, by).await?;
+                Answer::Refused(told)
+            }
+            (answer, _) => answer,
+        };
         // The tab is drawn as the press left it. For a private word the thread does not wait.
         if let Entry::Click(click) = &entry
             && click.is_in_home()
@@ -324,16 +343,19 @@ impl Desk {
             self.tell_at_home(click, answer.told()).await;
         }
         self.go_on(&answer);
-        match (&entry, answer.told()) {
+        let arrived = match (&entry, answer.told()) {
             (Entry::Click(click), Some(told)) if !click.is_in_home() => self.tell_clicker(click, told).await,
             (Entry::Typed(typed), Some(told)) => {
-                self.tell(&typed.by, &typed.thread.channel, Some(&typed.thread.root), told).await;
+                self.tell(&typed.by, &typed.thread.channel, Some(&typed.thread.root), told).await
             }
-            _ => {}
+            _ => Arrived::Yes,
+        };
+        if arrived == Arrived::Later && desk.attempts < TOLD_WITHIN {
+            return Err(later("a private answer did not arrive"));
         }
         match &answer {
             Answer::Counted(_) | Answer::Passed(_) => Ok(()),
-            Answer::Refused(_) | Answer::Redrawn { .. } | Answer::Nothing => {
+            Answer::Refused(_) | Answer::Redrawn { .. } | Answer::Unanswered { .. } | Answer::Nothing => {
                 parts.store.finish_desk(desk.partition, desk.seq).await
             }
         }
@@ -372,7 +394,7 @@ impl Desk {
                 self.0.workers.wake(thread.clone());
             }
             Answer::Passed(thread) => self.0.workers.wake(thread.clone()),
-            Answer::Refused(_) | Answer::Nothing => {}
+            Answer::Refused(_) | Answer::Unanswered { .. } | Answer::Nothing => {}
         }
     }
 
@@ -447,7 +469,9 @@ impl Desk {
         let reply = self.0.commands.notebook(&shortcut.by, &shortcut.thread).await?;
         match &shortcut.response_url {
             Some(url) => drop(self.respond(url, &reply).await),
-            None => self.tell(&shortcut.by, &shortcut.thread.channel, Some(&shortcut.thread.root), &reply).await,
+            None => {
+                self.tell(&shortcut.by, &shortcut.thread.channel, Some(&shortcut.thread.root), &reply).await;
+            }
         }
         self.0.sender.flush(shortcut.thread.clone());
         Ok(Answer::Nothing)
@@ -461,26 +485,59 @@ impl Desk {
     }
 
     /// Tells the person who pressed, where they pressed.
-    async fn tell_clicker(&self, click: &Click, reply: &Reply) {
+    async fn tell_clicker(&self, click: &Click, reply: &Reply) -> Arrived {
         if let Some(url) = &click.response_url
             && self.respond(url, reply).await
         {
-            return;
+            return Arrived::Yes;
         }
-        if let Some(channel) = &click.channel {
-            self.tell(&click.by, channel, click.thread.as_ref().or(click.message.as_ref()), reply).await;
+        match &click.channel {
+            Some(channel) => {
+                self.tell(&click.by, channel, click.thread.as_ref().or(click.message.as_ref()), reply).await
+            }
+            None => Arrived::No,
         }
     }
 
-    async fn tell(&self, user: &UserId, channel: &ChannelId, thread: Option<&MessageTs>, reply: &Reply) {
+    async fn tell(&self, user: &UserId, channel: &ChannelId, thread: Option<&MessageTs>, reply: &Reply) -> Arrived {
         let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
-        report(self.0.slack.post_ephemeral(channel, thread, user, &message).await);
+        Arrived::of(self.0.slack.post_ephemeral(channel, thread, user, &message).await)
     }
 
     async fn respond(&self, url: &str, reply: &Reply) -> bool {
-        let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
-        report(self.0.slack.respond(url, Respond::Privately, &message).await)
+        self.answers(url, reply).await == Arrived::Yes
     }
+
+    async fn answers(&self, url: &str, reply: &Reply) -> Arrived {
+        let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
+        Arrived::of(self.0.slack.respond(url, Respond::Privately, &message).await)
+    }
+}
+
+/// Whether a private word arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arrived {
+    Yes,
+    /// Slack refuses it.
+    No,
+    /// It may go through another time.
+    Later,
+}
+
+impl Arrived {
+    fn of(result: Result<(), client_error::Error>) -> Self {
+        let is_final = result.as_ref().is_err_and(client_error::Error::is_final);
+        match report(result) {
+            true => Self::Yes,
+            false if is_final => Self::No,
+            false => Self::Later,
+        }
+    }
+}
+
+/// It is to be handled again.
+fn later(why: &'static str) -> Error {
+    Error::Unavailable(why.into())
 }
 
 /// Whether it arrived; a private word that cannot be delivered is not worth more than a line.

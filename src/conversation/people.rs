@@ -18,8 +18,8 @@ use super::render;
 use crate::{
     clock::{Clock, Timestamp},
     config,
-    graph::admission::Admission,
-    ids::{ThreadId, UserId},
+    graph::admission::{Admission, Admits},
+    ids::{MessageTs, ThreadId, UserId},
     reply::Reply,
     slack::{Identity, account, client::SlackClient, client_error::Error},
 };
@@ -33,8 +33,11 @@ const FOR_A_QUESTION: Duration = Duration::from_secs(60);
 /// How long somebody who decides waits; a window that was sent is answered within two seconds.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// How often a look-up is tried before a question is turned away: nobody asks again by pressing.
-const ATTEMPTS: u32 = 3;
+/// How long a request waits for Slack to say who made it before they are told that it does not.
+const PATIENCE_WITH_WORDS: Duration = Duration::from_secs(30);
+
+/// How long it waits while they cannot even be told.
+const AT_MOST: Duration = Duration::from_secs(3600);
 
 /// How many accounts are remembered.
 const KEPT: usize = 1000;
@@ -64,8 +67,10 @@ pub enum Outside {
     Bot,
     /// The account is switched off.
     Deactivated,
-    /// Slack did not say what kind of account it is.
+    /// Slack does not say what kind of account it is, and will not.
     NotLookedUp,
+    /// Slack did not answer: later it may.
+    Unanswered,
 }
 
 impl Outside {
@@ -76,7 +81,7 @@ impl Outside {
             Self::External => "another workspace",
             Self::Bot => "bot account",
             Self::Deactivated => "deactivated account",
-            Self::NotLookedUp => "account not looked up",
+            Self::NotLookedUp | Self::Unanswered => "account not looked up",
         }
     }
 
@@ -87,14 +92,14 @@ impl Outside {
             Self::External => Some("external"),
             Self::Bot => Some("bots"),
             Self::Deactivated => Some("deactivated"),
-            Self::NotLookedUp => None,
+            Self::NotLookedUp | Self::Unanswered => None,
         }
     }
 
     /// What the person is told whose decision does not count.
     pub fn may_not_decide(self) -> Reply {
         let who = match self {
-            Self::NotLookedUp => {
+            Self::NotLookedUp | Self::Unanswered => {
                 return Reply::text(
                     "I couldn't check your account with Slack, so this didn't count. Nothing was changed.",
                 )
@@ -112,7 +117,7 @@ impl Outside {
     /// What the person is told whose question is turned away.
     pub fn may_not_ask(self) -> Reply {
         let who = match self {
-            Self::NotLookedUp => {
+            Self::NotLookedUp | Self::Unanswered => {
                 return Reply::text("I couldn't check your account with Slack, so I did nothing.")
                     .hint("Ask again in a moment.");
             }
@@ -176,21 +181,6 @@ impl People {
         if allowed { Ok(()) } else { Err(outside) }
     }
 
-    /// Whether somebody may ask; looked up with patience, since what they said would be lost.
-    ///
-    /// # Errors
-    ///
-    /// Why not.
-    pub async fn may_ask(&self, user: &UserId) -> Result<(), Outside> {
-        for _ in 1..ATTEMPTS {
-            match self.may(user, Right::Ask).await {
-                Err(Outside::NotLookedUp) => {}
-                answer => return answer,
-            }
-        }
-        self.may(user, Right::Ask).await
-    }
-
     /// Why somebody is no full member; nothing if they are.
     async fn outside(&self, user: &UserId, good_for: Duration) -> Option<Outside> {
         let inner = &self.0;
@@ -216,7 +206,7 @@ impl People {
             }
             Err(error) => {
                 tracing::warn!(error = crate::cause::chain(&error), "Cannot look up what kind of account somebody has");
-                return Some(Outside::NotLookedUp);
+                return Some(if error.is_final() { Outside::NotLookedUp } else { Outside::Unanswered });
             }
         };
         if outside != Some(Outside::NotLookedUp) {
@@ -249,12 +239,20 @@ impl People {
 
 #[async_trait]
 impl Admission for People {
-    async fn admits(&self, thread: &ThreadId, by: &UserId) -> Result<(), &'static str> {
-        let Err(outside) = self.may_ask(by).await else { return Ok(()) };
-        let told = render::reply(&outside.may_not_ask());
-        if let Err(error) = self.0.slack.post_ephemeral(&thread.channel, Some(&thread.root), by, &told).await {
-            tracing::warn!(error = crate::cause::chain(&error), "A private answer was not delivered");
+    async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits {
+        let Err(outside) = self.may(by, Right::Ask).await else { return Admits::Yes };
+        let waited = said.sent_at().map_or(AT_MOST, |said| self.0.clock.now().since(said));
+        if outside == Outside::Unanswered && waited < PATIENCE_WITH_WORDS {
+            return Admits::Later;
         }
-        Err(outside.word())
+        let told = render::reply(&outside.may_not_ask());
+        match self.0.slack.post_ephemeral(&thread.channel, Some(&thread.root), by, &told).await {
+            Err(error) if !error.is_final() && waited < AT_MOST => Admits::Later,
+            Err(error) => {
+                tracing::warn!(error = crate::cause::chain(&error), "A private answer was not delivered");
+                Admits::No(outside.word())
+            }
+            Ok(()) => Admits::No(outside.word()),
+        }
     }
 }

@@ -4,15 +4,22 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::ids::{ThreadId, UserId};
+use crate::ids::{MessageTs, ThreadId, UserId};
 
 /// Who may ask.
 #[async_trait]
 pub trait Admission: Send + Sync + fmt::Debug {
-    /// Whether what somebody said in a thread is taken up. If not, they have been told.
-    ///
-    /// # Errors
-    ///
-    /// Why not, in a word for the record.
-    async fn admits(&self, thread: &ThreadId, by: &UserId) -> Result<(), &'static str>;
+    /// Whether what somebody said in a thread is taken up.
+    async fn admits(&self, thread: &ThreadId, by: &UserId, said: &MessageTs) -> Admits;
+}
+
+/// Whether words are taken up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admits {
+    /// They are.
+    Yes,
+    /// They are not, and whoever said them has been told; why not, in a word for the record.
+    No(&'static str),
+    /// It cannot be told at the moment: the words stay in the mailbox.
+    Later,
 }

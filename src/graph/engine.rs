@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     action::{ActionKind, ActionRecord, Policy, Scope},
-    admission::Admission,
+    admission::{Admission, Admits},
     checkpoint::{Checkpoint, Cursor, Voice},
     definition::Graph,
     keyring::Keyring,
@@ -77,6 +77,9 @@ pub struct Settings {
 
 /// How long a thread that a newer program saved is left to others before it is looked at again.
 const NEWER_AGAIN: Duration = Duration::from_secs(60);
+
+/// When words are looked at again of which nobody could say whether they count.
+const LATER: Duration = Duration::from_secs(2);
 
 /// The trace's name for what people say among themselves.
 const OVERHEARD: &str = "overheard";
@@ -212,9 +215,11 @@ impl<S: State> Engine<S> {
         };
         match letter.mail {
             Mail::Said { by, .. } if !is_meant => self.note_overheard(session, by, false).await,
-            Mail::Said { by, text, ts: _, addressed: _, wish } => {
-                if let Err(why) = self.admission.admits(&session.lease.thread, &by).await {
-                    return self.turn_away(session, by, why).await;
+            Mail::Said { by, text, ts, addressed: _, wish } => {
+                match self.admission.admits(&session.lease.thread, &by, &ts).await {
+                    Admits::Yes => {}
+                    Admits::No(why) => return self.turn_away(session, by, why).await,
+                    Admits::Later => return self.leave_for_later(session).await,
                 }
                 session.checkpoint.state.present(&by, false);
                 let said = Said { by, text, at: self.clock.now(), wish };
@@ -244,6 +249,14 @@ impl<S: State> Engine<S> {
             }
             Mail::Stop { by, asks } => self.nothing_to_stop(session, letter.seq, &by, asks).await,
         }
+    }
+
+    /// Lets go of the thread with its letters for a moment: nobody can say whether the words of the next one count.
+    async fn leave_for_later(&self, session: &mut Session<S>) -> Result<Held, Error> {
+        let again = self.clock.now() + LATER;
+        let nothing = Changes::new(CommitId::fresh(), session.lease.thread.clone());
+        self.store.commit(&session.lease, session.version(), &nothing, Then::ReleaseUntil(again)).await?;
+        Ok(Held::No)
     }
 
     /// Whether words that nobody said to us by name are meant for us all the same. No node runs for those that are not.

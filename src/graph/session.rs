@@ -61,6 +61,11 @@ pub(super) struct Session<S: State> {
 }
 
 impl<S: State> Session<S> {
+    /// The version of the thread in the store.
+    pub(super) fn version(&self) -> Version {
+        self.version
+    }
+
     /// Reads what was saved. If it cannot be read, the session begins anew, and [`Self::begins_anew`] says so: a thread
     /// that nobody can go on with would be silent for ever.
     pub(super) fn open(acquired: Acquired) -> Self {

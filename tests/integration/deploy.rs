@@ -219,7 +219,12 @@ fn what_is_right_stays_right() {
     let environment = [
         ("COUNTERSIGN__STORE__PATH", "2027"),
         ("COUNTERSIGN__APPROVALS__APPROVERS", "U1,U2"),
+        ("COUNTERSIGN__APPROVALS__ESCALATE_TO", ""),
+        ("COUNTERSIGN__APPROVALS__OUTSIDERS", "guests"),
+        ("COUNTERSIGN__APPROVALS__ACTIONS__DELETE_EXPERIMENT__APPROVERS", "U5, U6"),
+        ("COUNTERSIGN__SLACK__OUTSIDERS", "guests,external"),
         ("COUNTERSIGN__SLACK__RATE_LIMITS", "false"),
+        ("COUNTERSIGN_DIGEST_KEYS", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"),
         ("COUNTERSIGN_SERVICE_HOST", "10.0.0.1"),
         ("COUNTERSIGN_PORT", "tcp://10.0.0.1:3000"),
         ("COUNTERSIGN_PORT_3000_TCP_ADDR", "10.0.0.1"),
@@ -228,6 +233,12 @@ fn what_is_right_stays_right() {
     let config = Config::load(None, &environment).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(config.store.path.display().to_string(), "2027");
     assert_eq!(config.approvals.approvers, ["U1", "U2"]);
+    assert!(config.approvals.escalate_to.is_empty());
+    assert_eq!(config.approvals.outsiders, ["guests"]);
+    let delete = &config.approvals.actions["delete_experiment"];
+    assert_eq!(delete.approvers.as_deref(), Some(&["U5".to_owned(), "U6".to_owned()][..]));
+    assert_eq!(config.slack.outsiders, ["guests", "external"]);
+    assert!(config.approvals.digest_keys.is_some());
     assert!(!config.slack.rate_limits);
 }
 

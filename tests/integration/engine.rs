@@ -17,7 +17,7 @@ use countersign::{
             ActionKind, ActionRecord, Approver, Decision, Outcome, Performed, Policy, PrepareError, Probed, Proposal,
             Recovery, Scope, Status, Verdict,
         },
-        admission::Admission,
+        admission::{Admission, Admits},
         definition::Graph,
         engine::{Engine, Parts, Settings},
         keyring::Keyring,
@@ -25,7 +25,7 @@ use countersign::{
         standing::{Spent, StandingApprovals, Under},
         store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, Mail, News, Sent, Store},
     },
-    ids::{CommitId, ThreadId, UserId, WorkerId},
+    ids::{CommitId, MessageTs, ThreadId, UserId, WorkerId},
     reply::{Card, Reply, Text},
     store::{
         sealed::{Scope as Sealing, SealedStore},
@@ -79,8 +79,8 @@ struct Everybody;
 
 #[async_trait]
 impl Admission for Everybody {
-    async fn admits(&self, _: &ThreadId, _: &UserId) -> Result<(), &'static str> {
-        Ok(())
+    async fn admits(&self, _: &ThreadId, _: &UserId, _: &MessageTs) -> Admits {
+        Admits::Yes
     }
 }
 

@@ -1,6 +1,6 @@
 //! Clicks, typed consent and expiry, against the store.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::json;
 use tokio_util::task::TaskTracker;
@@ -9,7 +9,7 @@ use super::{
     RACES,
     consent::{self, Unseen},
     decide::{How, decide},
-    policy::{self, Person},
+    policy::{self, Denied, Person},
     replies,
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
         links::Links,
         modals,
         names::Names,
+        outbox::refused,
         people::{Outside, People, Right},
     },
     graph::{
@@ -29,12 +30,15 @@ use crate::{
         engine::PolicyFor,
         keyring::Keyring,
         request::Times,
-        store::{ActionChange, ActionFilter, AuditKind, Changes, Error, Mail, Seq, Store},
+        store::{ActionChange, ActionFilter, AuditKind, Changes, Error, Mail, Outbound, Outgoing, Seq, Store},
     },
     ids::{ApprovalId, CommitId, ThreadId, UserId},
     reply::Reply,
     slack::client::SlackClient,
 };
+
+/// How long after a decision its card is taken to be drawn.
+const SETTLED: Duration = Duration::from_secs(10);
 
 /// What became of a click.
 #[derive(Debug, PartialEq)]
@@ -51,6 +55,13 @@ pub enum Answer {
         /// What the person is told.
         told: Reply,
     },
+    /// Slack did not say who it was: it is looked at again. This is what the person is told if that stays so.
+    Unanswered {
+        /// The action it was about.
+        record: Box<ActionRecord>,
+        /// What the person is told.
+        told: Reply,
+    },
     /// It was no decision: it is for the assistant, in this thread.
     Passed(ThreadId),
     /// There is nothing to say.
@@ -62,7 +73,7 @@ impl Answer {
     pub fn told(&self) -> Option<&Reply> {
         match self {
             Self::Refused(told) | Self::Redrawn { told, .. } => Some(told),
-            Self::Counted(_) | Self::Passed(_) | Self::Nothing => None,
+            Self::Counted(_) | Self::Passed(_) | Self::Unanswered { .. } | Self::Nothing => None,
         }
     }
 }
@@ -148,15 +159,19 @@ impl Approvals {
         if let Some(right) = click.pressed.right()
             && let Err(outside) = self.people.may(&click.by, right).await
         {
-            self.refused(&record, &click.by, outside.word()).await?;
-            return Ok(Answer::Refused(match right {
+            let told = match right {
                 Right::Ask => outside.may_not_ask(),
                 Right::Decide | Right::Take => outside.may_not_decide(),
-            }));
+            };
+            if outside == Outside::Unanswered {
+                return Ok(Answer::Unanswered { record: Box::new(record), told });
+            }
+            self.refused(&record, &click.by, outside.word()).await?;
+            return Ok(Answer::Refused(told));
         }
         if self.is_copy(&record, click).await? {
             self.refused(&record, &click.by, "copied").await?;
-            return Ok(Answer::Refused(replies::copied()));
+            return Ok(Answer::Refused(replies::copied(self.took_away(&record, click).await)));
         }
         match click.pressed {
             Pressed::Approve | Pressed::Reject | Pressed::Withdraw => self.on_decision(record, click, seq).await,
@@ -266,13 +281,19 @@ impl Approvals {
         if typed.means != Pressed::Withdraw && !self.answers_us(typed, &record, before.as_ref()).await? {
             return self.said_to_another(typed, &record).await;
         }
-        if typed.means == Pressed::Approve && !record.policy.typed {
+        let unseen = match typed.means {
+            Pressed::Approve => self.was_not_seen(typed, &record).await?,
+            _ => None,
+        };
+        if typed.means == Pressed::Approve && !record.policy.typed && unseen != Some(Unseen::NotShown) {
+            if let Err(outside) = self.people.may(&typed.by, Right::Decide).await {
+                self.refused(&record, &typed.by, outside.word()).await?;
+                return Ok(Answer::Refused(outside.may_not_decide()));
+            }
             self.refused(&record, &typed.by, "typed").await?;
             return Ok(Answer::Refused(replies::use_the_button(&record)));
         }
-        if typed.means == Pressed::Approve
-            && let Some(unseen) = self.was_not_seen(typed, &record).await?
-        {
+        if let Some(unseen) = unseen {
             self.refused(&record, &typed.by, unseen.word()).await?;
             return Ok(Answer::Refused(replies::not_seen(&record, unseen)));
         }
@@ -300,7 +321,10 @@ impl Approvals {
             return Ok(Answer::Nothing);
         }
         self.refused(record, &typed.by, why).await?;
-        Ok(Answer::Refused(replies::not_taken(record)))
+        Ok(Answer::Refused(match self.was_not_seen(typed, record).await? {
+            Some(unseen @ Unseen::NotShown) => replies::not_seen(record, unseen),
+            _ => replies::not_taken(record),
+        }))
     }
 
     /// Why somebody who typed a yes cannot have seen what they agree to; nothing if they can.
@@ -323,7 +347,7 @@ impl Approvals {
         let unread = self.store.unread(thread).await?;
         let unread = unread.iter().filter_map(|letter| letter.mail.said_at()).filter(|said| **said < typed.ts).max();
         let Some(said) = before.and_then(|before| before.said_at.as_ref()).max(unread) else { return Ok(true) };
-        let mut slots = vec![record.slot.clone()];
+        let mut slots = vec![record.slot.clone(), refused::slot_of_notice(&record.redrawn(self.clock.now()))];
         for voice in
             before.map(|before| [before.voice.clone(), Voice::of(format!("turn:{}", before.turns))]).iter().flatten()
         {
@@ -350,7 +374,7 @@ impl Approvals {
         let now = self.clock.now();
         if !record.status.is_open() {
             self.refused(record, by, "late").await?;
-            return Ok(Ok(Answer::Refused(self.came_after(record).await)));
+            return Ok(Ok(self.draw_again(record, self.came_after(record).await).await?));
         }
         if now >= record.expires_at {
             return self.close_late(record, by).await;
@@ -381,6 +405,10 @@ impl Approvals {
             _ => (policy::may_withdraw(&record, by, &person), Verdict::Cancelled),
         };
         if let Err(why) = allowed {
+            if why == Denied::Outside(Outside::Unanswered) && !is_redrawn {
+                let told = replies::denied(&record, by, in_channel, why);
+                return Ok(Ok(Answer::Unanswered { record: Box::new(record), told }));
+            }
             self.refused(&record, by, why.word()).await?;
             return Ok(Ok(refused(replies::denied(&record, by, in_channel, why))));
         }
@@ -448,12 +476,45 @@ impl Approvals {
         })
     }
 
+    /// Whether a second copy of a card in its own thread could be taken away: Slack took a post twice.
+    async fn took_away(&self, record: &ActionRecord, click: &Click) -> bool {
+        let thread = &record.thread;
+        let is_here = click.channel.as_ref() == Some(&thread.channel) && click.thread.as_ref() == Some(&thread.root);
+        match click.message.as_ref().filter(|_| is_here) {
+            Some(message) => self.slack.delete_message(&thread.channel, message).await.is_ok(),
+            None => false,
+        }
+    }
+
+    /// Draws a card again that somebody still finds buttons on, some time after it was decided: Slack may have refused the
+    /// edit.
+    async fn draw_again(&self, record: &ActionRecord, told: Reply) -> Result<Answer, Error> {
+        let now = self.clock.now();
+        let decided = record.decisions.last().map_or(record.requested_at, |decision| decision.at);
+        if now.since(decided) < SETTLED {
+            return Ok(Answer::Refused(told)); // the edit is on its way
+        }
+        let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
+        changes.outbox.push(Outgoing { body: Outbound::Redraw { action: record.id.clone() }, ..record.redrawn(now) });
+        self.store.apply(&changes).await?;
+        Ok(Answer::Redrawn { thread: record.thread.clone(), told })
+    }
+
     /// Keeps a click that did not count in the record.
     pub(super) async fn refused(&self, record: &ActionRecord, by: &UserId, why: &str) -> Result<(), Error> {
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         let event = record.event(AuditKind::ClickRefused, self.clock.now(), Some(by.clone()), json!({ "why": why }));
         changes.audit.push(event);
         self.store.apply(&changes).await
+    }
+
+    /// Nobody could say who somebody was for too long: it does not count.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn on_unanswered(&self, record: &ActionRecord, by: &UserId) -> Result<(), Error> {
+        self.refused(record, by, Outside::Unanswered.word()).await
     }
 
     /// Gives words that answer no card to the assistant.

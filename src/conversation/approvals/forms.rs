@@ -139,7 +139,7 @@ impl Approvals {
     async fn may_open(&self, record: &ActionRecord, by: &UserId, in_channel: bool, callback: &str) -> Result<(), Shut> {
         if callback == modals::CHANGE {
             if let Err(outside) = self.people.may(by, Right::Ask).await {
-                let passes = outside == Outside::NotLookedUp;
+                let passes = matches!(outside, Outside::NotLookedUp | Outside::Unanswered);
                 return Err(Shut { told: outside.may_not_ask(), passes });
             }
             return match record.status {
@@ -156,7 +156,7 @@ impl Approvals {
         let person = self.person(record, by, in_channel).await;
         policy::may_reject(record, by, &person).map_err(|why| Shut {
             told: replies::denied(record, by, in_channel, why),
-            passes: matches!(why, Denied::Uncertain | Denied::Outside(Outside::NotLookedUp)),
+            passes: matches!(why, Denied::Uncertain | Denied::Outside(Outside::NotLookedUp | Outside::Unanswered)),
         })
     }
 

@@ -24,9 +24,14 @@ pub fn not_readable() -> Reply {
         .hint("Please tell whoever runs me, and ask again in the thread for a fresh card.")
 }
 
-/// The button was copied from the card to another message.
-pub fn copied() -> Reply {
-    Reply::text("This is a copy of a card, so its buttons do nothing.").hint("Please use the original in its thread.")
+/// The button is on another message than its card; whether that was taken away just now.
+pub fn copied(is_gone: bool) -> Reply {
+    match is_gone {
+        true => Reply::text("This card was posted twice, so I removed this copy. Nothing was changed by your press.")
+            .hint("Please use the other one in this thread."),
+        false => Reply::text("This is a copy of a card, so its buttons do nothing.")
+            .hint("Please use the original in its thread."),
+    }
 }
 
 /// What is stored is not what its card shows: nobody can approve that.
@@ -62,8 +67,8 @@ pub fn not_seen(record: &ActionRecord, why: Unseen) -> Reply {
         Unseen::NotShown => (
             Text::from("The card ")
                 .bold(record.card.title.clone())
-                .plain(" isn't in the thread yet, so nothing was approved."),
-            "Approve it on the card once it appears. /countersign pending says what holds it up.",
+                .plain(" isn't in the thread, so nothing was approved."),
+            "/countersign pending shows what holds it up.",
         ),
         Unseen::Unsure => (
             Text::from("I can't tell whether the card ")
@@ -206,13 +211,11 @@ pub fn use_the_button(record: &ActionRecord) -> Reply {
 /// A typed yes or no that follows the words of somebody else: it may be an answer to those.
 pub fn not_taken(record: &ActionRecord) -> Reply {
     Reply::text(
-        Text::from(
-            "I don't take this as an answer to the card, since it follows somebody else's message. Please press ",
-        )
-        .bold(&*record.card.approve)
-        .plain(" or ")
-        .bold(&*record.card.reject)
-        .plain(" on the card."),
+        Text::from("I can't tell whether this answers the card, so it didn't count. Please press ")
+            .bold(&*record.card.approve)
+            .plain(" or ")
+            .bold(&*record.card.reject)
+            .plain(" on the card."),
     )
 }
 

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::{Desk, report};
+use super::{Desk, PATIENT, later, report};
 use crate::{
     conversation::{
         entry::{Entry, Order},
@@ -71,11 +71,12 @@ impl Desk {
         {
             return Ok(false); // talk where the bot is not: nobody meant it
         }
-        let looked_up = match right {
-            Right::Ask => parts.people.may_ask(by).await,
-            Right::Decide | Right::Take => parts.people.may(by, right).await,
-        };
-        let Err(outside) = looked_up else { return Ok(false) };
+        let Err(outside) = parts.people.may(by, right).await else { return Ok(false) };
+        // A window can be opened for three seconds; everything else waits for Slack's answer.
+        let waits = !matches!(entry, Entry::New { trigger_id: Some(_), .. });
+        if outside == Outside::Unanswered && waits && desk.attempts < PATIENT {
+            return Err(later("Slack does not say who that was"));
+        }
         self.tell_outsider(entry, by, &told(outside, right)).await;
         match thread {
             Some(thread) if parts.store.load(thread).await?.is_some() => {
@@ -119,8 +120,8 @@ impl Desk {
             }
             Entry::Wanted(wanted) => {
                 match (&wanted.channel, parts.slack.open_direct(by).await) {
-                    (Some(channel), _) => self.tell(by, channel, None, reply).await,
-                    (None, Ok(channel)) => self.tell(by, &channel, None, reply).await,
+                    (Some(channel), _) => drop(self.tell(by, channel, None, reply).await),
+                    (None, Ok(channel)) => drop(self.tell(by, &channel, None, reply).await),
                     (None, Err(error)) => drop(report(Err(error))),
                 }
                 return;

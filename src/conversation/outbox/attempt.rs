@@ -140,8 +140,8 @@ impl Sender {
         let (channel, root) = self.place(claimed).await?;
         self.still_ours(held).await?;
         let ts = self.0.slack.post_message(&channel, root, message, &claimed.outgoing.nonce).await?;
-        if let Some(slack) = millis(&ts) {
-            self.0.ahead.store(slack - self.0.clock.now().millis(), Ordering::Relaxed);
+        if let Some(slack) = ts.sent_at() {
+            self.0.ahead.store(slack.millis() - self.0.clock.now().millis(), Ordering::Relaxed);
         }
         Ok(posted(claimed, channel, ts))
     }
@@ -285,10 +285,4 @@ fn unmistakable(name: &str, nonce: &Nonce) -> String {
         Some((stem, kind)) => format!("{stem}-{part}.{kind}"),
         None => format!("{name}-{part}"),
     }
-}
-
-/// A message's timestamp in milliseconds.
-fn millis(ts: &MessageTs) -> Option<i64> {
-    let (seconds, fraction) = ts.as_str().split_once('.')?;
-    Some(seconds.parse::<i64>().ok()? * 1000 + fraction.get(..3)?.parse::<i64>().ok()?)
 }

@@ -14,7 +14,10 @@ use countersign::{
     },
 };
 
-use crate::support::{bot::TestBot, thread::Thread};
+use crate::support::{
+    bot::{TestBot, in_time},
+    thread::Thread,
+};
 
 /// Everybody who is no full member.
 const OUTSIDERS: [(&str, Account); 5] = [
@@ -151,26 +154,46 @@ async fn who_cannot_be_looked_up_is_told_so_and_does_not_count() {
     let bot = TestBot::start().await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
     let key = key(&thread);
-    let method = || "users.info".to_owned();
-    let faults = [
-        Fault::Fail { method: method(), error: "fatal_error".to_owned(), calls: 1 },
-        Fault::RateLimit { method: method(), calls: 1, retry_after: 30 },
-        Fault::LoseRequest { method: method(), calls: 1, how: Loss::TimedOut },
-        Fault::Slow { method: method(), delay_ms: 4_000, calls: 1 },
-    ];
-    for fault in faults {
+    let users_info =
+        |error: &str, calls| Fault::Fail { method: "users.info".to_owned(), error: error.to_owned(), calls };
+    // The first is refused for good; of the second Slack only says that something is wrong, again and again.
+    for fault in [users_info("missing_scope", 1), users_info("fatal_error", 1_000)] {
         bot.slack.inject(fault.clone());
-        thread.clicks("bo", "Start experiment").await;
+        let before = bot.slack.ephemerals("bo").len();
+        thread.press("bo", "Start experiment").await;
+        in_time(&bot, "a word to bo", || bot.slack.ephemerals("bo").len() > before).await;
         let record = bot.store().action_by_approval(&key).await.unwrap().unwrap();
         assert_eq!(record.status, Status::Pending, "{fault:?}");
         let told = thread.told("bo");
         assert!(told.contains("couldn't check your account"), "{fault:?}: {told}");
     }
-    let slowest = bot.slack.recorded().deliveries.iter().filter_map(|delivery| delivery.acknowledged_after_ms).max();
-    assert!(slowest.is_some_and(|after| after < 3_000), "acknowledged before anybody is looked up: {slowest:?}");
+    bot.slack.inject(Fault::Clear);
     thread.clicks("bo", "Start experiment").await;
     assert_eq!(bot.done_to_platform().len(), 1, "the next press counts");
     bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_while_slack_does_not_answer_counts_once_it_does() {
+    let method = || "users.info".to_owned();
+    let faults = [
+        Fault::Fail { method: method(), error: "internal_error".to_owned(), calls: 3 },
+        Fault::RateLimit { method: method(), calls: 2, retry_after: 30 },
+        Fault::LoseRequest { method: method(), calls: 2, how: Loss::Closed },
+        Fault::Fail { method: "*".to_owned(), error: "internal_error".to_owned(), calls: 4 },
+    ];
+    for fault in faults {
+        let bot = TestBot::start().await;
+        let thread = bot.user("ana").says("start Math Hints").await;
+        bot.slack.inject(fault.clone());
+        thread.press("bo", "Start experiment").await;
+        bot.slack.says("cy", "experiments", "@countersign list experiments", Some(&thread.root)).unwrap();
+        in_time(&bot, "the change", || bot.done_to_platform().len() == 1).await;
+        in_time(&bot, "the answer", || thread.messages().iter().any(|message| message.text.contains("Running Test")))
+            .await;
+        assert!(bot.slack.ephemerals("bo").is_empty() && bot.slack.ephemerals("cy").is_empty(), "{fault:?}");
+        bot.finish().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

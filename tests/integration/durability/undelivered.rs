@@ -19,7 +19,7 @@ use countersign::{
 use serde_json::json;
 
 use crate::support::{
-    bot::{TestBot, eventually},
+    bot::{TestBot, eventually, in_time},
     thread::Thread,
 };
 
@@ -34,18 +34,6 @@ fn say<'a>(bot: &'a TestBot) -> Thread<'a> {
 
 fn cards(thread: &Thread<'_>) -> Vec<Message> {
     thread.messages().into_iter().filter(|message| message.button(BUTTON).is_some()).collect()
-}
-
-/// Lets waits pass until something is the case.
-async fn in_time(bot: &TestBot, what: &str, fact: impl Fn() -> bool) {
-    eventually(what, || {
-        let is_so = fact();
-        if !is_so {
-            bot.clock.advance(Duration::from_millis(250));
-        }
-        is_so
-    })
-    .await;
 }
 
 fn is_running(bot: &TestBot) -> bool {
@@ -112,7 +100,7 @@ async fn a_card_that_slack_refuses_is_told_listed_and_sent_again() {
     assert_eq!(count_letters(&bot).await, 1);
 
     thread.says("bo", "@countersign yes").await;
-    assert!(thread.told("bo").contains("isn't in the thread yet"));
+    assert!(thread.told("bo").contains("isn't in the thread, so"));
     assert!(!is_running(&bot), "nobody has read what it says");
 
     let pending = bot.user("ana").types("/countersign pending").await;
@@ -171,7 +159,7 @@ async fn a_yes_from_before_the_card_approves_nothing() {
     let yes = bot.slack.says("bo", "experiments", "@countersign yes", Some(&thread.root)).unwrap();
     bot.delivered(&yes).await;
     eventually("an answer", || !bot.slack.ephemerals("bo").is_empty()).await;
-    assert!(thread.told("bo").contains("isn't in the thread yet"));
+    assert!(thread.told("bo").contains("isn't in the thread, so"));
     in_time(&bot, "the card", || cards(&thread).len() == 1).await;
     bot.settled().await;
     assert!(!is_running(&bot));

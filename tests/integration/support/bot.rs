@@ -394,3 +394,15 @@ pub(crate) async fn eventually(what: &str, fact: impl Fn() -> bool) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
+
+/// Lets waits pass until something is the case.
+pub(crate) async fn in_time(bot: &TestBot, what: &str, fact: impl Fn() -> bool) {
+    eventually(what, || {
+        let is_so = fact();
+        if !is_so {
+            bot.clock.advance(Duration::from_millis(250));
+        }
+        is_so
+    })
+    .await;
+}
