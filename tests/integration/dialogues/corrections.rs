@@ -114,7 +114,7 @@ async fn a_yes_to_somebody_else_approves_nothing() {
         thread.says("ana", word).await;
         assert_eq!(thread.heard(), "");
     }
-    let told = "I don't take this as an answer to the card, since it follows somebody else's message. Please press *Start \
+    let told = "I can't tell whether this answers the card, so it didn't count. Please press *Start \
                 experiment* or *Don't start* on the card.";
     assert_eq!(thread.told("ana"), told, "once is enough");
     assert!(bot.upgrade.effects().is_empty());

@@ -180,7 +180,10 @@ impl Driver {
             }
             // Words that would answer a question as well: as many of them answer the questions.
             let asked_back = |said: &&Said| answers.iter().any(|answer| said.words.contains(answer));
-            let words = || said.iter().filter(|said| said.card.is_none() && !said.words.contains("”: done"));
+            // What is said privately answers a press, unless it asks for the same again.
+            let to_all = |said: &Said| said.only_to.is_none() || said.words.contains("Ask again");
+            let in_words = |said: &&Said| said.card.is_none() && to_all(said) && !said.words.contains("”: done");
+            let words = || said.iter().filter(in_words);
             let more = words().filter(asked_back).count() > answers.len();
             let other = |said: &&Said| said.ts > *asked && (more || !asked_back(said));
             // A card may follow the words, or be posted in their place.
