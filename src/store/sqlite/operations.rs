@@ -373,7 +373,15 @@ impl Store for SqliteStore {
             connection.prepare_cached(SQL)?.execute([clock.0])?;
             Ok(())
         };
-        self.writer.run(write).await
+        self.writer.run(write).await?;
+        // Read back by another connection: a file that was cut short in place can still be written to.
+        let read = |connection: &rusqlite::Connection| {
+            connection.prepare_cached("SELECT at FROM probe WHERE id = 1")?.query_row([], |row| row.get::<_, i64>(0))
+        };
+        match self.readers.run(move |connection| Ok(read(connection)?)).await? {
+            found if found >= clock.0 => Ok(()),
+            found => Err(Error::Unavailable(format!("what was written is not there: {found} for {}", clock.0).into())),
+        }
     }
 
     async fn durability(&self) -> Result<Durability, Error> {
