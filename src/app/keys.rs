@@ -114,7 +114,15 @@ fn read(path: &Path) -> anyhow::Result<Keyring> {
     let keys = lines
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
         .map(|(n, line)| digest_key(line).map_err(|what| anyhow::anyhow!("{}, line {n}: {what}", path.display())));
-    Keyring::new(keys.collect::<Result<_, _>>()?).with_context(|| format!("the digest key file {}", path.display()))
+    let keys: Vec<_> = keys.collect::<Result<_, _>>()?;
+    if keys.is_empty() {
+        bail!(
+            "the digest key file {} has no key in it; right would be the key that was there, or a new one on a line of its \
+             own: openssl rand -hex 32",
+            path.display()
+        );
+    }
+    Keyring::new(keys).with_context(|| format!("the digest key file {}", path.display()))
 }
 
 /// Makes a key file that only its owner may read. Of several processes that do so at once one wins, and the file is there
@@ -152,7 +160,12 @@ pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyh
     let sealed = SealedStore::new(store, keys.ring.clone(), SCOPE);
     if keys.is_new {
         let adopted = sealed.adopt().await.context("cannot seal the open cards of an earlier version")?;
-        tracing::info!(key = %keys.ring.newest(), adopted, "Made a digest key; open cards of an earlier version are sealed");
+        match adopted {
+            0 => tracing::info!(key = %keys.ring.newest(), "Made a digest key"),
+            adopted => {
+                tracing::info!(key = %keys.ring.newest(), adopted, "Made a digest key; open cards of an earlier version are sealed");
+            }
+        }
     }
     Ok(Arc::new(sealed))
 }
@@ -202,19 +215,6 @@ fn lacks(named: &KeyId, config: &Config) -> String {
     )
 }
 
-/// Which key is used, for `countersign check`. None is made.
-///
-/// # Errors
-///
-/// What is wrong with the keys or the rights of their file.
-pub fn told(config: &Config) -> Result<String, String> {
-    let told = super::stdout::told;
-    if let Some(keys) = from_settings(config).map_err(|error| told(&error))? {
-        return Ok(format!("{}, from COUNTERSIGN_DIGEST_KEYS", named(&keys.ring)));
-    }
-    let path = file_of(config);
-    let rights = match fs::metadata(&path) {
-        Ok(file) => file.permissions().mode() & 0o777,
 /// How the keys are, for `countersign check`: in themselves, and for what is in the store.
 ///
 /// # Errors
@@ -278,6 +278,19 @@ async fn strange(store: &dyn Store, ring: Option<&Keyring>, config: &Config) -> 
     )))
 }
 
+/// Which key is used, for `countersign check`. None is made.
+///
+/// # Errors
+///
+/// What is wrong with the keys or the rights of their file.
+pub fn told(config: &Config) -> Result<String, String> {
+    let told = super::stdout::told;
+    if let Some(keys) = from_settings(config).map_err(|error| told(&error))? {
+        return Ok(format!("{}, from COUNTERSIGN_DIGEST_KEYS", named(&keys.ring)));
+    }
+    let path = file_of(config);
+    let rights = match fs::metadata(&path) {
+        Ok(file) => file.permissions().mode() & 0o777,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return Ok(format!("none yet; one will be made at {}", path.display()));
         }

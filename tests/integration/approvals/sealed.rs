@@ -292,6 +292,10 @@ fn check_tells_the_key_its_place_and_its_rights() {
     assert_eq!(keys::told(&config), Ok(format!("key {key}, from {}, rights 600", file.display())));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(keys::told(&config).unwrap_err().contains(&format!("right would be `chmod 600 {}`", file.display())));
+    fs::write(&file, "# a comment\n").unwrap();
+    assert!(
+        keys::told(&config).unwrap_err().contains("has no key in it; right would be the key that was there, or a new")
+    );
     fs::write(&file, "abcd\n").unwrap();
     let said = format!("{:#}", keys::open(&config).unwrap_err());
     assert!(said.contains("line 1: found a key of 2 bytes") && !said.contains("abcd"), "{said}");
