@@ -8,6 +8,7 @@ pub mod check;
 mod check_approvers;
 mod check_messages;
 mod check_scopes;
+mod check_store;
 pub mod evaluate;
 mod http;
 pub mod keys;

@@ -1,11 +1,17 @@
 //! The program as operators know it: what its commands say, and how they end.
 
 use std::{
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Command, Output},
+    sync::Arc,
 };
 
-use countersign::sandbox::{google::SandboxGoogle, upgrade, upgrade::SandboxUpgrade};
+use countersign::{
+    clock::SystemClock,
+    sandbox::{google::SandboxGoogle, upgrade, upgrade::SandboxUpgrade},
+    store::sqlite::SqliteStore,
+};
 use serde_json::Value;
 
 use super::{
@@ -158,6 +164,49 @@ fn looking_makes_no_store() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let checked = said(&check_alone(&file.path().join("threads.sqlite")).output().unwrap());
     assert!(checked.contains("wrong store    none yet, and none can be made"), "{checked}");
+}
+
+/// The line of `countersign check` about the store at this path, without the folder.
+fn store_line(path: &Path) -> String {
+    let said = said(&check_alone(path).output().unwrap());
+    let line = said.lines().find(|line| line.contains(" store ")).unwrap_or_default();
+    line.replace(&path.parent().unwrap().display().to_string(), "…")
+}
+
+#[test]
+fn a_store_that_is_gone_is_not_taken_for_one_that_was_never_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("threads.sqlite");
+    let store = SqliteStore::open(&path, Arc::new(SystemClock)).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let while_used = store_line(&path);
+    drop(store);
+    let [log, index] = ["threads.sqlite-wal", "threads.sqlite-shm"].map(|name| folder.path().join(name));
+    std::fs::remove_file(index).ok();
+    std::fs::write(&log, "the newest changes").unwrap();
+    let with_its_log = store_line(&path);
+    assert!(log.exists() && !path.exists(), "looking changes nothing");
+    std::fs::remove_file(&log).unwrap();
+    insta::assert_snapshot!([while_used, with_its_log, store_line(&path)].join("\n"), @"
+    wrong store    …/threads.sqlite is gone, but a running Countersign holds …/threads.sqlite.lock: it was deleted or moved, and nothing is stored or acknowledged; right would be to put it back. A new start would make an empty store, without its threads and open cards
+    wrong store    …/threads.sqlite is gone, but …/threads.sqlite-wal is still there; right would be to put it back. A new start would make an empty store, without its threads and open cards; if that is wanted, remove …/threads.sqlite-wal
+    ok    store    none yet; it will be made at …/threads.sqlite, and … is writable
+    ");
+}
+
+#[test]
+fn a_store_that_others_can_read_is_objected_to_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("threads.sqlite");
+    let rights = |rights| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(rights)).unwrap();
+    drop(SqliteStore::open(&path, Arc::new(SystemClock)).unwrap());
+    assert!(store_line(&path).starts_with("ok    store    SQLite "), "{}", store_line(&path));
+    rights(0o644);
+    let wrong = "wrong store    …/threads.sqlite, rights 644: others on this machine can read it; right would be `chmod 600 \
+                 …/threads.sqlite`";
+    assert_eq!([store_line(&path), store_line(&path)], [wrong, wrong], "it is not mended in passing");
+    rights(0o600);
+    assert!(store_line(&path).starts_with("ok    store    SQLite "), "{}", store_line(&path));
 }
 
 #[tokio::test(flavor = "multi_thread")]
