@@ -8,6 +8,7 @@ use url::Url;
 
 use super::{check_approvers, check_messages, check_scopes, check_store, keys, parts, stdout::told};
 use crate::{
+    capabilities::standing,
     clock::SystemClock,
     config::{Config, SlackMode},
     model::{Message, Purpose, Request, ToolChoice},
@@ -177,7 +178,7 @@ async fn upgrade(config: &Config) -> Result<String, String> {
 
 fn actions(config: &Config) -> Result<String, String> {
     let registry = parts::capabilities(config, Arc::new(SystemClock), None).map_err(|error| told(&error))?;
-    let known = registry.actions.len();
+    let known = registry.actions.len() + standing::ACTIONS.len(); // as `/countersign settings` lists them
     match config.approvals.rules().len() {
         0 => Ok(format!("{known}, all approved as [approvals] says")),
         1 => Ok(format!("{known}, 1 rule says otherwise")),
