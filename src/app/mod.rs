@@ -15,7 +15,6 @@ pub mod keys;
 pub mod notebook;
 pub mod parts;
 pub mod playground;
-mod private_file;
 mod readiness;
 pub mod sandbox;
 pub mod server;

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
-use super::{private_file, stand_in, stdout::say};
-use crate::sandbox::{
-    google::SandboxGoogle, model::SandboxModel, slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade,
+use super::{stand_in, stdout::say};
+use crate::{
+    private_file,
+    sandbox::{
+        google::SandboxGoogle, model::SandboxModel, slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade,
+    },
 };
 
 /// The file of the workspace in a data folder.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use countersign::{
+    app::sandbox,
     clock::SystemClock,
     sandbox::{google::SandboxGoogle, upgrade, upgrade::SandboxUpgrade},
     store::sqlite::SqliteStore,
@@ -207,6 +208,28 @@ fn a_store_that_others_can_read_is_objected_to_and_left_as_it_is() {
     assert_eq!([store_line(&path), store_line(&path)], [wrong, wrong], "it is not mended in passing");
     rights(0o600);
     assert!(store_line(&path).starts_with("ok    store    SQLite "), "{}", store_line(&path));
+}
+
+/// The messages and the experiments of the stand-ins may be real ones: whoever tries something out types what they have.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_sandbox_keeps_is_for_its_owner_alone() {
+    #[derive(clap::Parser)]
+    struct Typed {
+        #[command(flatten)]
+        options: sandbox::Options,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (data, ledger) = (folder.path().join("data"), folder.path().join("ledger"));
+    let typed = ["sandbox", "--slack-port=0", "--upgrade-port=0", "--data", data.to_str().unwrap(), "--ledger"];
+    let typed = <Typed as clap::Parser>::parse_from(typed.into_iter().chain([ledger.to_str().unwrap()]));
+    let world = sandbox::World::start(typed.options).await.unwrap();
+    world.stop().await;
+    let files =
+        [data.join("slack.json"), data.join("upgrade.json"), ledger.join("slack.jsonl"), ledger.join("upgrade.jsonl")];
+    for file in files {
+        let rights = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+        assert_eq!(rights, 0o600, "{}: {rights:o}", file.display());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
