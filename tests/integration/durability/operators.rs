@@ -108,11 +108,13 @@ fn no_flag_is_ignored_silently() {
         says(&["--port", "8099", "serve"]),
         says(&["--reset", "playground"]),
         says(&["sandbox", "--config", "x.toml"]),
+        says(&["sandbox", "--events-url", "notaurl"]),
     ];
     insta::assert_snapshot!(said.join("\n"), @"
     error: --port is for the playground and means nothing to `serve`
     error: --reset belongs behind the command: countersign playground --reset …
     error: --config means nothing to `sandbox`: it reads no settings file
+    error: invalid value 'notaurl' for '--events-url <URL>': found `notaurl`; right would be an address that begins with http:// or https://
     ");
 }
 
