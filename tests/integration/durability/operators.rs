@@ -212,6 +212,20 @@ fn a_store_that_others_can_read_is_objected_to_and_left_as_it_is() {
     assert!(store_line(&path).starts_with("ok    store    SQLite "), "{}", store_line(&path));
 }
 
+#[test]
+fn a_port_that_is_taken_is_said_with_its_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let mut serve = Command::new(COUNTERSIGN);
+    serve.arg("serve").env_clear().env("SLACK_BOT_TOKEN", "xoxb-1").env("SLACK_SIGNING_SECRET", "s".repeat(32));
+    serve.env("COUNTERSIGN__SERVER__ADDRESS", "127.0.0.1").env("PORT", port);
+    let served = serve.env("COUNTERSIGN__STORE__PATH", folder.path().join("threads.sqlite")).output().unwrap();
+    let said = said(&served);
+    assert!(said.contains("choose another port with server.port (or PORT)"), "{said}");
+    assert_eq!(served.status.code(), Some(1));
+}
+
 /// The messages and the experiments of the stand-ins may be real ones: whoever tries something out types what they have.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_sandbox_keeps_is_for_its_owner_alone() {
