@@ -23,7 +23,7 @@
 //! | room | what it is | start at |
 //! | --- | --- | --- |
 //! | [`ids`], [`clock`], [`cause`], [`reply`], [`status_line`], [`exchanges`], [`glossary`] | the leaves: names, time, why something failed, what is said before anybody decides how it looks, and meanwhile, what is sent, what words mean | |
-//! | [`permit`], [`wire`], [`this_machine`] | leaves too: until when a change may leave, connections that hold to it and to the longest answer, requests of this machine only | [`permit::Permit`] |
+//! | [`permit`], [`wire`], [`this_machine`], [`private_file`] | leaves too: until when a change may leave, connections that hold to it and to the longest answer, requests of this machine only, files for their owner alone | [`permit::Permit`] |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes; seals around both | [`graph::store`] |
@@ -92,6 +92,7 @@ pub mod ids;
 pub mod model;
 pub mod permit;
 pub mod playground;
+pub mod private_file;
 pub mod reply;
 pub mod sandbox;
 pub mod services;

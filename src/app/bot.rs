@@ -118,9 +118,15 @@ impl Bot {
         clock: Arc<dyn Clock>,
         stop: CancellationToken,
     ) -> anyhow::Result<Self> {
-        let listener = tokio::net::TcpListener::bind((config.server.address, config.server.port))
-            .await
-            .with_context(|| format!("cannot listen on {}:{}", config.server.address, config.server.port))?;
+        let listener =
+            tokio::net::TcpListener::bind((config.server.address, config.server.port)).await.with_context(|| {
+                let server = &config.server;
+                format!(
+                    "cannot listen on {}:{}; choose another port with server.port (or PORT), another address with \
+                     server.address",
+                    server.address, server.port
+                )
+            })?;
         let keys = keys::open(config)?;
         let store = keys::sealed(store, &keys, config).await?;
         let keys = keys.ring;

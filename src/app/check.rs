@@ -1,34 +1,26 @@
 //! `countersign check`: asks every outside system once and says in one line each how it is.
 
-use std::{
-    fs::{self, File},
-    path::Path,
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::Url;
 
-use super::{check_approvers, check_messages, check_scopes, keys, parts, stdout::told};
+use super::{check_approvers, check_messages, check_scopes, check_store, keys, parts, stdout::told};
 use crate::{
+    capabilities::standing,
     clock::SystemClock,
-    config::{Config, SlackMode, StoreKind},
-    graph::store::{Store, Unreadable},
+    config::{Config, SlackMode},
     model::{Message, Purpose, Request, ToolChoice},
     services::{
         http,
         upgrade::{error::Error, sign_in::SignIn},
     },
     slack::{client::SlackClient, refusal::Refusal},
-    store::sqlite::OpenError,
 };
 
 /// The app as it should be made; the other one differs only in how events come in.
 const MANIFEST: &str = include_str!("../../deploy/slack-manifest.socket.json");
-
-/// How much of what cannot be read is listed.
-const LISTED: usize = 20;
 
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +33,15 @@ pub struct Line {
 
 /// Looks at everything that the settings name.
 pub async fn run(config: &Config) -> Vec<Line> {
+    let (store, opened) = check_store::run(config).await;
+    let key = keys::check(config, opened.as_deref()).await;
+    drop(opened);
     let mut lines = vec![
         Line { what: "slack", result: slack(config).await },
         Line { what: "scopes", result: scopes(config).await },
         Line { what: "events", result: events(config).await },
-        Line { what: "store", result: store(config).await },
-        Line { what: "digest key", result: keys::told(config) },
+        Line { what: "store", result: store },
+        Line { what: "digest key", result: key },
         Line { what: "messages", result: check_messages::run(config).await },
         Line { what: "model", result: model(config).await },
         Line { what: "upgrade", result: upgrade(config).await },
@@ -132,59 +127,6 @@ async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String
     Ok("by Socket Mode".to_owned())
 }
 
-async fn store(config: &Config) -> Result<String, String> {
-    if config.store_kind() == StoreKind::Sqlite && !config.store.path.exists() {
-        return store_to_be_made(&config.store.path);
-    }
-    let store = match parts::store(config, Arc::new(SystemClock)).await {
-        Ok(store) => store,
-        Err(error) if matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) => {
-            let in_use = format!("{} is in use by a running Countersign", config.store.path.display());
-            let store = parts::store_to_read(config, Arc::new(SystemClock)).await.map_err(|error| told(&error))?;
-            return all_readable(&*store).await.map(|()| in_use);
-        }
-        Err(error) => return Err(told(&error)),
-    };
-    store.probe().await.map_err(|error| told(&error.into()))?;
-    all_readable(&*store).await?;
-    let durability = store.durability().await.map_err(|error| error.to_string())?;
-    if durability.problems.is_empty() {
-        Ok(format!("{}, keeps what it acknowledges", durability.name))
-    } else {
-        Err(format!("{}: {}", durability.name, durability.problems.join("; ")))
-    }
-}
-
-/// Lists what could not be read, if there is anything. It is kept, and holds nothing up.
-async fn all_readable(store: &dyn Store) -> Result<(), String> {
-    let unreadable = store.unreadable(LISTED + 1).await.map_err(|error| error.to_string())?;
-    if unreadable.is_empty() {
-        return Ok(());
-    }
-    let listed = unreadable
-        .iter()
-        .take(LISTED)
-        .map(|Unreadable { place, why, since }| format!("{place} ({why}; since {since})"));
-    let listed = listed.collect::<Vec<_>>().join("; ");
-    let more = if unreadable.len() > LISTED { "; and more" } else { "" };
-    Err(format!("some of what is stored can't be read and is kept for a program that can: {listed}{more}"))
-}
-
-/// Whether a store can be made at `path`, without making one.
-fn store_to_be_made(path: &Path) -> Result<String, String> {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let folder = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
-    let probe = folder.join(format!(".countersign-check-{}", std::process::id()));
-    match File::create_new(&probe).and_then(|_| fs::remove_file(&probe)) {
-        Ok(()) => Ok(format!("none yet; it will be made at {}, and {} is writable", path.display(), folder.display())),
-        Err(error) => Err(format!(
-            "none yet, and none can be made at {}, since {} is not writable ({error}); the setting store.path says where",
-            path.display(),
-            folder.display(),
-        )),
-    }
-}
-
 async fn model(config: &Config) -> Result<String, String> {
     let (model, _) = parts::models(config).map_err(|error| told(&error))?;
     if !model.is_remote() {
@@ -236,7 +178,7 @@ async fn upgrade(config: &Config) -> Result<String, String> {
 
 fn actions(config: &Config) -> Result<String, String> {
     let registry = parts::capabilities(config, Arc::new(SystemClock), None).map_err(|error| told(&error))?;
-    let known = registry.actions.len();
+    let known = registry.actions.len() + standing::ACTIONS.len(); // as `/countersign settings` lists them
     match config.approvals.rules().len() {
         0 => Ok(format!("{known}, all approved as [approvals] says")),
         1 => Ok(format!("{known}, 1 rule says otherwise")),

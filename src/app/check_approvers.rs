@@ -23,6 +23,19 @@ const REMARKS: usize = 3;
 /// The approvers of the settings, and what is wrong with them.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     let settings = &config.approvals;
+    let registry = parts::capabilities(config, Arc::new(SystemClock), None).map_err(|error| told(&error))?;
+    let actions: Vec<&str> = registry.actions.keys().copied().collect();
+    let stuck = stuck(settings, &actions);
+    if stuck.len() == actions.len() {
+        let empty = match settings.approvers.is_empty() {
+            true => "approvals.approvers is empty",
+            false => "the approvers of every action are empty",
+        };
+        return Err(format!(
+            "nobody can approve anything, since {empty}; right would be channel, requester, user ids (U…) or user group ids \
+             (S…)"
+        ));
+    }
     let client = parts::slack(config).map_err(|error| told(&error))?;
     let mut groups = BTreeMap::new();
     let mut wrong = Vec::new();
@@ -78,10 +91,20 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
         1 => "1 user group, found".to_owned(),
         found => format!("{found} user groups, all found"),
     };
-    let registry = parts::capabilities(config, Arc::new(SystemClock), None).map_err(|error| told(&error))?;
-    let actions: Vec<&str> = registry.actions.keys().copied().collect();
+    let stuck = (!stuck.is_empty()).then(|| format!("nobody can approve {}", stuck.join(", ").replace('_', " ")));
     let apart = apart(settings, &actions, &groups);
-    Ok(std::iter::once(found).chain(apart).collect::<Vec<_>>().join("; "))
+    Ok(std::iter::once(found).chain(stuck).chain(apart).collect::<Vec<_>>().join("; "))
+}
+
+/// The actions that nobody may approve, in any context.
+fn stuck<'a>(settings: &Approvals, actions: &[&'a str]) -> Vec<&'a str> {
+    let nobody = |action: &str, scope: &Scope| {
+        let policy = |irreversible| policy::policy_for(settings, &Matter { action, irreversible, scope });
+        policy(false).approvers.is_empty() && policy(true).approvers.is_empty()
+    };
+    let contexts = settings.contexts.keys().map(|context| Scope::default().in_context(context.as_str()));
+    let scopes: Vec<Scope> = std::iter::once(Scope::default()).chain(contexts).collect();
+    actions.iter().copied().filter(|action| scopes.iter().all(|scope| nobody(action, scope))).collect()
 }
 
 /// Remarks on contexts that have nobody in common who may approve: a change in both of them could not be approved. Whether

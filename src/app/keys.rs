@@ -20,8 +20,9 @@ use crate::{
     config::{Config, StoreKind, digest_key},
     conversation::entry,
     graph::{
+        action::{ActionRecord, Status},
         keyring::{KeyId, Keyring},
-        store::Store,
+        store::{ActionFilter, Store},
     },
     store::sealed::{Scope, SealedStore},
 };
@@ -39,6 +40,9 @@ const REGISTER: &str = "digest key";
 
 /// How often the newest key is noted when others note theirs at the same moment.
 const TRIES: usize = 10;
+
+/// How many open cards are compared with the keys.
+const LOOKED_AT: usize = 10_000;
 
 /// How many bytes a key has that is made here.
 const BYTES: usize = 32;
@@ -110,7 +114,15 @@ fn read(path: &Path) -> anyhow::Result<Keyring> {
     let keys = lines
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
         .map(|(n, line)| digest_key(line).map_err(|what| anyhow::anyhow!("{}, line {n}: {what}", path.display())));
-    Keyring::new(keys.collect::<Result<_, _>>()?).with_context(|| format!("the digest key file {}", path.display()))
+    let keys: Vec<_> = keys.collect::<Result<_, _>>()?;
+    if keys.is_empty() {
+        bail!(
+            "the digest key file {} has no key in it; right would be the key that was there, or a new one on a line of its \
+             own: openssl rand -hex 32",
+            path.display()
+        );
+    }
+    Keyring::new(keys).with_context(|| format!("the digest key file {}", path.display()))
 }
 
 /// Makes a key file that only its owner may read. Of several processes that do so at once one wins, and the file is there
@@ -148,7 +160,12 @@ pub async fn sealed(store: Arc<dyn Store>, keys: &Keys, config: &Config) -> anyh
     let sealed = SealedStore::new(store, keys.ring.clone(), SCOPE);
     if keys.is_new {
         let adopted = sealed.adopt().await.context("cannot seal the open cards of an earlier version")?;
-        tracing::info!(key = %keys.ring.newest(), adopted, "Made a digest key; open cards of an earlier version are sealed");
+        match adopted {
+            0 => tracing::info!(key = %keys.ring.newest(), "Made a digest key"),
+            adopted => {
+                tracing::info!(key = %keys.ring.newest(), adopted, "Made a digest key; open cards of an earlier version are sealed");
+            }
+        }
     }
     Ok(Arc::new(sealed))
 }
@@ -163,8 +180,11 @@ async fn agree(store: &dyn Store, keys: &Keys, config: &Config) -> anyhow::Resul
         match named {
             Some(named) if named == *newest => return Ok(()),
             Some(named) if !keys.ring.has(&named) => {
-                if config.store_kind() == StoreKind::Redis && !config.approvals.new_digest_key {
-                    return Err(lacks(&named, keys, config));
+                if must_have(config) {
+                    if let (true, Some(file)) = (keys.is_new, &keys.file) {
+                        fs::remove_file(file).ok(); // nothing was signed with it
+                    }
+                    return Err(anyhow::Error::msg(lacks(&named, config)));
                 }
                 tracing::error!(key = %named, found = %newest, "The digest key of earlier cards is gone; they will not run");
             }
@@ -179,19 +199,83 @@ async fn agree(store: &dyn Store, keys: &Keys, config: &Config) -> anyhow::Resul
     bail!("other processes note other digest keys all the time; give all of them the same keys")
 }
 
-/// That others on the same store use a key which is not here. A key that was made just now is taken away again: nothing was
-/// signed with it.
-fn lacks(named: &KeyId, keys: &Keys, config: &Config) -> anyhow::Error {
-    let here = keys.file.as_ref().map_or("COUNTERSIGN_DIGEST_KEYS".to_owned(), |file| file.display().to_string());
-    if let (true, Some(file)) = (keys.is_new, &keys.file) {
-        fs::remove_file(file).ok();
-    }
-    anyhow::anyhow!(
+/// Whether others may work on the same store, and need the same keys.
+fn must_have(config: &Config) -> bool {
+    config.store_kind() == StoreKind::Redis && !config.approvals.new_digest_key
+}
+
+/// That others on the same store use a key which is not here.
+fn lacks(named: &KeyId, config: &Config) -> String {
+    let file = file_of(config).display().to_string();
+    let here = if config.approvals.digest_keys.is_some() { "COUNTERSIGN_DIGEST_KEYS" } else { &file };
+    format!(
         "this store is used with digest key {named}, and {here} has no such key. Copy the key file of the process that has \
-         it to {} here, or set COUNTERSIGN_DIGEST_KEYS in all of them. If that key is lost, start once with \
-         approvals.new_digest_key = true: open cards then have to be asked for again",
-        file_of(config).display(),
+         it to {file} here, or set COUNTERSIGN_DIGEST_KEYS in all of them. If that key is lost, start once with \
+         approvals.new_digest_key = true: open cards then have to be asked for again"
     )
+}
+
+/// How the keys are, for `countersign check`: in themselves, and for what is in the store.
+///
+/// # Errors
+///
+/// What is wrong with the keys, the rights of their file, or that they are not those that the store is used with.
+pub async fn check(config: &Config, store: Option<&dyn Store>) -> Result<String, String> {
+    let told = told(config);
+    let (Some(store), Ok(ring)) = (store, known(config)) else { return told };
+    match strange(store, ring.as_ref(), config).await? {
+        None => told,
+        Some(wrong) => Err(told.err().into_iter().chain([wrong]).collect::<Vec<_>>().join("; ")),
+    }
+}
+
+/// The keys that there are. None is made.
+fn known(config: &Config) -> anyhow::Result<Option<Keyring>> {
+    if let Some(keys) = from_settings(config)? {
+        return Ok(Some((*keys.ring).clone()));
+    }
+    match read(&file_of(config)) {
+        Ok(ring) => Ok(Some(ring)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is in the store that these keys are wrong for: it is used with another one, or cards are open that were made with
+/// others.
+async fn strange(store: &dyn Store, ring: Option<&Keyring>, config: &Config) -> Result<Option<String>, String> {
+    let is_here = |key: &KeyId| ring.is_some_and(|ring| ring.has(key));
+    let noted = store.register(REGISTER).await.map_err(|error| super::stdout::told(&error.into()))?;
+    let named: Option<KeyId> = serde_json::from_value(noted.value["newest"].clone()).ok();
+    if let Some(named) = named.filter(|named| !is_here(named) && must_have(config)) {
+        return Ok(Some(lacks(&named, config)));
+    }
+    let statuses = vec![Status::Pending, Status::Approved, Status::Intent];
+    let open = store.actions(&ActionFilter { thread: None, statuses, limit: LOOKED_AT }).await;
+    let open = open.map_err(|error| super::stdout::told(&error.into()))?;
+    let missing = |record: &ActionRecord| {
+        let of = [record.seal.as_ref().map(|seal| &seal.by), record.keyed.as_ref()];
+        of.into_iter().flatten().map(|by| &by.key).find(|key| !is_here(key)).cloned()
+    };
+    let missing: Vec<KeyId> = open.iter().filter_map(missing).collect();
+    let cards = match missing.len() {
+        0 => return Ok(None),
+        1 => "1 open card was".to_owned(),
+        cards => format!("{cards} open cards were"),
+    };
+    let mut keys: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    keys.sort();
+    keys.dedup();
+    let (keys, it) =
+        if let [key] = &*keys { (format!("key {key}"), "it") } else { (format!("keys {}", keys.join(", ")), "them") };
+    let place = match config.approvals.digest_keys {
+        Some(_) => "COUNTERSIGN_DIGEST_KEYS".to_owned(),
+        None => file_of(config).display().to_string(),
+    };
+    Ok(Some(format!(
+        "{cards} made with digest {keys}, which {place} does not have, so what they ask for will not run; right would be to \
+         put {it} back there, or to ask again for fresh cards"
+    )))
 }
 
 /// Which key is used, for `countersign check`. None is made.

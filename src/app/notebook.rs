@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use super::{parts, private_file};
+use super::parts;
 use crate::{
     clock::SystemClock,
     config::Config,
@@ -17,6 +17,7 @@ use crate::{
         verify::{self, Verified},
     },
     ids::ThreadId,
+    private_file,
 };
 
 /// What is asked about a record.

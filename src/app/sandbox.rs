@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
-use super::{private_file, stand_in, stdout::say};
-use crate::sandbox::{
-    google::SandboxGoogle, model::SandboxModel, slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade,
+use super::{stand_in, stdout::say};
+use crate::{
+    config, private_file,
+    sandbox::{
+        google::SandboxGoogle, model::SandboxModel, slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade,
+    },
 };
 
 /// The file of the workspace in a data folder.
@@ -32,7 +35,7 @@ pub struct Options {
     #[arg(long)]
     model_port: Option<u16>,
     /// Send events to this address as HTTP requests instead of Socket Mode.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = address)]
     events_url: Option<String>,
     /// Let UpGrade ask for the tokens of a service account, and write its key file here.
     #[arg(long, value_name = "FILE")]
@@ -43,6 +46,11 @@ pub struct Options {
     /// Write every call, delivery and change to files in this folder, a line of JSON each.
     #[arg(long, value_name = "FOLDER")]
     ledger: Option<PathBuf>,
+}
+
+/// An address, as far as that can be told.
+fn address(text: &str) -> Result<String, String> {
+    config::wrong_address(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
 impl Options {

@@ -4,10 +4,13 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use secrecy::ExposeSecret as _;
 
-use super::{Approvals, Config, Problem, Rule, digest_key, log, secrets::wrong_address};
+use super::{Approvals, Config, Problem, Rule, digest_key, log, nearest::nearest, secrets::wrong_address};
 
 /// The kinds of accounts that may be let in besides full members of the workspace.
 const OUTSIDERS: [&str; 4] = ["guests", "external", "bots", "deactivated"];
+
+/// The fields of the record that the default settings tell of. There are others: what a change is made with has its own.
+const RECORDED: [&str; 3] = ["text", "reason", "parameters"];
 
 /// Everything that is wrong with the values, in the order of the sections.
 pub(super) fn problems(config: &Config) -> Vec<Problem> {
@@ -99,6 +102,12 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
             expect(OUTSIDERS.contains(&name.as_str()), key, format!("found `{name}`; {right}"));
         }
     }
+    for name in config.record.redact.iter().filter(|name| !RECORDED.contains(&name.as_str())) {
+        // Any name may be that of a field; but one that hides nothing is noticed only in what was exported.
+        if let Some(near) = nearest(name, RECORDED.into_iter()) {
+            expect(false, "record.redact", format!("found `{name}`; did you mean `{near}`?"));
+        }
+    }
     sign_in(config, &mut expect);
     digest_keys(config, &mut expect);
     approvals(config, &mut expect);
@@ -107,7 +116,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
 }
 
 /// A time as it is written in the settings.
-fn words(time: Duration) -> String {
+pub(super) fn words(time: Duration) -> String {
     humantime_serde::re::humantime::format_duration(time).to_string()
 }
 

@@ -33,6 +33,9 @@ const USUAL_NAMES: &[(&str, &str)] = &[
 const LISTS: [&str; 8] =
     ["approvers", "contexts", "escalate_to", "experiments", "outsiders", "redact", "redact_matching", "statuses"];
 
+/// What the library calls the origin of a variable.
+const ENVIRONMENT: &str = "the environment";
+
 /// The sections.
 const SECTIONS: [&str; 8] = ["slack", "server", "store", "workers", "approvals", "record", "model", "upgrade"];
 
@@ -76,6 +79,7 @@ impl Config {
             }
         };
         problems.dedup();
+        problems.extend(sections_with_a_value(file, environment));
         problems.extend(unknown_sections(&tree));
         problems.extend(variables::unknown(environment, &defaults, &SECTIONS));
         let mut read = Reader { tree: &tree, defaults: &defaults, problems: &mut problems };
@@ -95,6 +99,7 @@ impl Config {
         config.add_secrets(environment);
         problems.extend(secrets::problems(environment));
         problems.extend(check::problems(&config));
+        problems.extend(late_reminder(&tree, &config));
         (Some(config), Problems(problems))
     }
 
@@ -137,6 +142,10 @@ impl Config {
 fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tree, Problem> {
     let mut builder = Tree::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
     if let Some(file) = file {
+        if file.is_dir() {
+            let what = "found a folder; right would be a file with settings in it".to_owned();
+            return Err(Problem { key: file.display().to_string(), what });
+        }
         builder = builder.add_source(File::from(file).format(FileFormat::Toml));
     }
     let ours = environment.iter().filter(|(name, _)| name.starts_with("COUNTERSIGN__"));
@@ -164,6 +173,47 @@ fn is_list(name: &str) -> bool {
     LISTS.contains(&key.as_str())
 }
 
+/// A section that is given a value. In the whole tree a variable for one of its keys may hide that.
+fn sections_with_a_value(file: Option<&Path>, environment: &HashMap<String, String>) -> Vec<Problem> {
+    let file = file.filter(|file| file.is_file()).and_then(|file| {
+        let alone = Tree::builder().add_source(File::from(file).format(FileFormat::Toml));
+        alone.build().ok()
+    });
+    let given = |section: &&str| {
+        let variable = environment.get(&format!("COUNTERSIGN__{}", section.to_uppercase())).cloned();
+        let in_file = || file.as_ref()?.get::<Value>(section).ok().filter(|found| !is_table(found));
+        let found = variable.or_else(|| in_file().map(|found| found.to_string()))?;
+        Some(no_section(section, &found))
+    };
+    SECTIONS.iter().filter_map(given).collect()
+}
+
+fn is_table(value: &Value) -> bool {
+    matches!(value.kind, ValueKind::Table(_))
+}
+
+fn no_section(name: &str, found: &str) -> Problem {
+    let what = format!("found `{found}`; right would be a section, [{name}], with keys of its own");
+    Problem { key: name.to_owned(), what }
+}
+
+/// A reminder that was set to come before half of a card's time is over. The default gives way to a card that is open for a
+/// shorter time.
+fn late_reminder(tree: &Tree, config: &Config) -> Option<Problem> {
+    let settings = &config.approvals;
+    let given = tree.get_table("approvals").unwrap_or_default().remove("remind_before");
+    let is_set = given.is_some_and(|value| value.origin().is_some());
+    let most = settings.expires_after / 2;
+    (is_set && settings.remind_before > most).then(|| Problem {
+        key: "approvals.remind_before".to_owned(),
+        what: format!(
+            "found {}; right would be at most half of approvals.expires_after, {}",
+            check::words(settings.remind_before),
+            check::words(most)
+        ),
+    })
+}
+
 fn unknown_sections(tree: &Tree) -> Vec<Problem> {
     let Ok(sections) = tree.clone().try_deserialize::<HashMap<String, Value>>() else { return Vec::new() };
     let mut unknown: Vec<_> = sections.into_keys().filter(|name| !SECTIONS.contains(&name.as_str())).collect();
@@ -187,8 +237,9 @@ impl Reader<'_> {
     fn section<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let table = self.tree.get_table(name).unwrap_or_else(|_| {
             let found = self.tree.get::<Value>(name).unwrap_or_default();
-            let what = format!("found `{found}`; right would be a section, [{name}], with keys of its own");
-            self.problems.push(Problem { key: name.to_owned(), what });
+            if !self.problems.iter().any(|problem| problem.key == name) {
+                self.problems.push(no_section(name, &found.to_string()));
+            }
             Default::default()
         });
         let defaults = self.defaults.get_table(name).unwrap_or_default();
@@ -253,6 +304,10 @@ fn explain(found: &Value, cause: &str, default: Option<&Value>) -> String {
         let (unknown, known) = rest.split_once('`')?;
         nearest(unknown, known.split('`').skip(1).step_by(2)).map(|near| format!("; did you mean `{near}`?"))
     });
+    // In a file the quotation marks may be what is wrong.
+    let is_quoted =
+        found.origin().is_some_and(|origin| origin != ENVIRONMENT) && cause.starts_with("invalid type: string");
+    let found = if is_quoted { format!("\"{found}\"") } else { found.to_string() };
     match default {
         Some(default) if matches!(default.kind, ValueKind::Array(_)) => {
             format!("found `{found}` ({cause}); right would be a list such as `{}`", json(default))
@@ -263,5 +318,9 @@ fn explain(found: &Value, cause: &str, default: Option<&Value>) -> String {
 }
 
 fn fatal(key: &str, error: &ConfigError) -> Problem {
-    Problem { key: key.to_owned(), what: error.to_string() }
+    let what = match error {
+        ConfigError::FileParse { cause, .. } => cause.to_string().trim_end().to_owned(), // the key names the file
+        error => error.to_string(),
+    };
+    Problem { key: key.to_owned(), what }
 }

@@ -21,6 +21,7 @@ pub const MODULES: &[&str] = &[
     "model",
     "permit",
     "playground",
+    "private_file",
     "reply",
     "sandbox",
     "services",

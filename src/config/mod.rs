@@ -31,6 +31,7 @@ pub use self::{
     model::Model,
     problem::{Problem, Problems},
     record::{Kept, Record},
+    secrets::wrong_address,
     server::{LogFormat, Server},
     slack::{Slack, SlackMode},
     store::{Store, StoreKind},

@@ -88,7 +88,7 @@ fn is_redis(address: &str) -> bool {
 }
 
 /// What is wrong with the address of a service, which has no secrets in it.
-pub(super) fn wrong_address(address: &str) -> Option<String> {
+pub fn wrong_address(address: &str) -> Option<String> {
     let url = match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
         _ => {

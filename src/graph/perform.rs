@@ -16,6 +16,7 @@ use super::{
     action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery, Status},
     checkpoint::Cursor,
     engine::{Engine, Held},
+    keyring::Proof,
     looks,
     node::State,
     portions::so_far,
@@ -56,7 +57,14 @@ impl<S: State> Engine<S> {
         };
         // Also what was sent before: what it says now is not what somebody approved, so it is not looked up by that either.
         if let (Some(objection), Status::Approved | Status::Intent) = (record.proof.objection(), record.status) {
-            tracing::error!(action.id = %record.id, proof = ?record.proof, "The stored action is not the one that was shown");
+            match &record.proof {
+                Proof::KeyMissing(key) => {
+                    tracing::error!(action.id = %record.id, %key, "The digest key of an approved action is missing, so it does not run");
+                }
+                proof => {
+                    tracing::error!(action.id = %record.id, ?proof, "The stored action is not the one that was shown");
+                }
+            }
             let summary = Text::from(objection);
             let outcome = match record.status {
                 Status::Intent => unknown(summary.plain(" Before that it may have been sent.")),

@@ -104,7 +104,7 @@ fn all_that_is_wrong_is_told_at_once() {
     databse: there is no such section; there are slack, server, store, workers, approvals, record, model, upgrade
     slack.bot_token: secrets come from the environment only; set SLACK_BOT_TOKEN there and remove this
     server.colour: found `green` (unknown field `colour`, expected one of `address`, `port`, `connections`, `header_timeout`, `body_timeout`, `idle_timeout`, `log`, `log_format`)
-    server.port: found `eighty` (invalid type: string "eighty", expected a whole number); right would be something like `3000`
+    server.port: found `"eighty"` (invalid type: string "eighty", expected a whole number); right would be something like `3000`
     workers.lease: found `soon` (invalid value: string "soon", expected a duration); right would be something like `30s`
     upgrade.api_url: found `upgrade.example.com`; right would be an address that begins with http:// or https://
     slack.connections: found 12; right would be 1 to 10, which is as many as Slack allows
@@ -196,6 +196,14 @@ fn nothing_wrong_passes_in_silence() {
         ("COUNTERSIGN__WORKERS__LEESE", "5s", "workers.leese", "did you mean `lease`?"),
         ("COUNTERSIGN__WORKER__LEASE", "5s", "worker", "did you mean workers?"),
         ("COUNTERSIGN__WORKERS", "5", "workers", "right would be a section"),
+        ("COUNTERSIGN__SLACK", "1", "slack", "right would be a section"),
+        (
+            "COUNTERSIGN__APPROVALS__REMIND_BEFORE",
+            "13h",
+            "approvals.remind_before",
+            "at most half of approvals.expires_after, 12h",
+        ),
+        ("COUNTERSIGN__RECORD__REDACT", "txt", "record.redact", "did you mean `text`?"),
         ("COUNTERSIGN_WORKERS_LEASE", "5s", "COUNTERSIGN_WORKERS_LEASE", "COUNTERSIGN__WORKERS__LEASE"),
         ("countersign__workers__lease", "5s", "countersign__workers__lease", "COUNTERSIGN__WORKERS__LEASE"),
         ("COUNTERSIGN_STORE__KIND", "redis", "COUNTERSIGN_STORE__KIND", "COUNTERSIGN__STORE__KIND"),
@@ -210,6 +218,12 @@ fn nothing_wrong_passes_in_silence() {
         assert!(told.starts_with(&format!("{key}: ")) && told.contains(right), "{name}={value}: {told}");
         assert!(!told.contains("hidden") && !told.contains('\n'), "{name}={value}: {told}");
     }
+    let hidden = problems("", &[("COUNTERSIGN__SLACK", "1"), ("SLACK_API_URL", "https://slack.com/api")]);
+    assert_eq!(hidden, "slack: found `1`; right would be a section, [slack], with keys of its own");
+    let hidden = problems("slack = 1", &[("SLACK_API_URL", "https://slack.com/api")]);
+    assert_eq!(hidden, "slack: found `1`; right would be a section, [slack], with keys of its own");
+    let quoted = problems("[server]\nport = \"3000\"", &[]);
+    assert!(quoted.starts_with("server.port: found `\"3000\"` ("), "{quoted}");
     let toml = problems("[slack]\nrate_limits = 5\n[approvals.actions.delete_experiment]\nown_request = 1", &[]);
     assert!(toml.contains("slack.rate_limits: found `5`") && toml.contains("approvals.actions: found"), "{toml}");
 }
@@ -225,6 +239,8 @@ fn what_is_right_stays_right() {
         ("COUNTERSIGN__SLACK__OUTSIDERS", "guests,external"),
         ("COUNTERSIGN__SLACK__RATE_LIMITS", "false"),
         ("COUNTERSIGN_DIGEST_KEYS", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"),
+        ("COUNTERSIGN__APPROVALS__EXPIRES_AFTER", "30m"), // the usual reminder is at half of that
+        ("COUNTERSIGN__RECORD__REDACT", "text,reason,parameters,user,conditionCode"),
         ("COUNTERSIGN_SERVICE_HOST", "10.0.0.1"),
         ("COUNTERSIGN_PORT", "tcp://10.0.0.1:3000"),
         ("COUNTERSIGN_PORT_3000_TCP_ADDR", "10.0.0.1"),
@@ -246,6 +262,13 @@ fn what_is_right_stays_right() {
 fn a_file_that_cannot_be_read_hides_nothing_else() {
     let told = problems("[slack\n", &[("SLACK_BOT_TOKEN", "xapp-hidden"), ("COUNTERSIGN_PROT", "80")]);
     assert!(told.contains("wrong.toml: ") && told.contains("SLACK_BOT_TOKEN: ") && told.contains("COUNTERSIGN_PROT: "));
+    assert!(!told.contains(" in ") && told.lines().all(|line| line == line.trim_end()), "{told}");
+}
+
+#[test]
+fn a_folder_is_no_settings_file() {
+    let told = Config::load(Some(std::path::Path::new(".")), &HashMap::new()).unwrap_err().to_string();
+    assert_eq!(told, ".: found a folder; right would be a file with settings in it");
 }
 
 #[test]

@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("permit", &[]),
     ("wire", &[]),
     ("this_machine", &[]),
+    ("private_file", &[]),
     ("config", &[]),
     ("graph", &[]),
     ("slack", &["config"]),
@@ -30,8 +31,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("playground", &["config"]),
 ];
 
-const LEAVES: &[&str] =
-    &["ids", "clock", "cause", "reply", "status_line", "exchanges", "glossary", "permit", "wire", "this_machine"];
+const LEAVES: &[&str] = &[
+    "ids",
+    "clock",
+    "cause",
+    "reply",
+    "status_line",
+    "exchanges",
+    "glossary",
+    "permit",
+    "wire",
+    "this_machine",
+    "private_file",
+];
 
 /// Production files are to be held in mind; past this many lines there is a second idea in them.
 const LONGEST_FILE: usize = 500;

@@ -15,7 +15,7 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, private_file};
 
 /// How many entries of a kind are kept in memory unless it is said otherwise; older ones remain in the file.
 const KEPT: usize = 50_000;
@@ -101,7 +101,7 @@ impl Ledger {
     /// If the file cannot be opened for appending.
     pub fn open(path: Option<&Path>) -> std::io::Result<Self> {
         let file = match path {
-            Some(path) => Some(Mutex::new(std::fs::OpenOptions::new().create(true).append(true).open(path)?)),
+            Some(path) => Some(Mutex::new(private_file::append(path)?)),
             None => None,
         };
         let kept = AtomicUsize::new(KEPT);

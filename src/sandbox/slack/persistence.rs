@@ -15,6 +15,7 @@ use axum::{
 };
 
 use super::{server::Server, world::World};
+use crate::private_file;
 
 /// Changes within this time are written together.
 const GATHER: Duration = Duration::from_millis(100);
@@ -98,7 +99,8 @@ async fn save(server: &Server, path: &Path) -> io::Result<()> {
 async fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut half = path.as_os_str().to_owned();
     half.push(".half");
-    tokio::fs::write(&half, bytes).await?;
+    let (to, bytes) = (half.clone(), bytes.to_vec());
+    tokio::task::spawn_blocking(move || private_file::write(to.as_ref(), &bytes)).await.map_err(io::Error::other)??;
     tokio::fs::rename(&half, path).await
 }
 

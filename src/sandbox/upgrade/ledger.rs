@@ -8,6 +8,8 @@ use std::{fs::File, io::Write as _, path::Path, sync::Mutex};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::private_file;
+
 /// One request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
@@ -37,8 +39,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// An empty ledger that appends to a file.
     pub(crate) fn open(path: Option<&Path>) -> std::io::Result<Self> {
-        let append = |path: &Path| File::options().create(true).append(true).open(path);
-        Ok(Self { entries: Mutex::default(), file: path.map(append).transpose()?.map(Mutex::new) })
+        Ok(Self { entries: Mutex::default(), file: path.map(private_file::append).transpose()?.map(Mutex::new) })
     }
 
     /// Adds an entry.

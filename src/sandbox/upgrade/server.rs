@@ -31,7 +31,7 @@ use super::{
     seed,
     world::{World, fresh_id},
 };
-use crate::{sandbox::flood, this_machine};
+use crate::{private_file, sandbox::flood, this_machine};
 
 /// No body is larger.
 const BODY_LIMIT: usize = 5 * 1024 * 1024;
@@ -128,7 +128,7 @@ impl Shared {
         let mut beside = path.clone().into_os_string();
         beside.push(".tmp");
         let beside = PathBuf::from(beside);
-        std::fs::write(&beside, serde_json::to_vec_pretty(world)?)?;
+        private_file::write(&beside, &serde_json::to_vec_pretty(world)?)?;
         std::fs::rename(&beside, path)
     }
 

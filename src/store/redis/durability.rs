@@ -53,7 +53,10 @@ impl fmt::Display for Lossy<'_> {
         for problem in &self.0.problems {
             writeln!(f, "  - {problem}")?;
         }
-        write!(f, "Set these on the server, or allow a lossy store if losing approvals and messages is acceptable.")
+        write!(
+            f,
+            "Set these on the server, or store.allow_lossy = true if losing approvals and messages is acceptable."
+        )
     }
 }
 
@@ -154,7 +157,7 @@ mod tests {
         Redis 7.0.15 (127.0.0.1:6379) may lose what it has acknowledged:
           - appendfsync is `everysec`: the last writes before a crash are lost although they were answered; set `appendfsync always`
           - maxmemory-policy is `allkeys-lru`: threads are thrown away when memory is short; set `maxmemory-policy noeviction`
-        Set these on the server, or allow a lossy store if losing approvals and messages is acceptable.
+        Set these on the server, or store.allow_lossy = true if losing approvals and messages is acceptable.
         ");
     }
 

@@ -28,10 +28,12 @@ pub(super) struct Files {
 
 /// A name does not lead to the file that was opened any more.
 #[derive(Debug, thiserror::Error)]
-#[error("{} was {how} while Countersign uses it; put it back, or start Countersign again", path.display())]
+#[error("{} was {how} while Countersign uses it; {right}", path.display())]
 pub(super) struct Lost {
     path: PathBuf,
     how: &'static str,
+    /// What would be right, and what is gone otherwise.
+    right: &'static str,
 }
 
 impl Files {
@@ -63,7 +65,7 @@ impl Files {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => "deleted or moved",
                 Err(_) => "made unreachable",
             };
-            Some(Lost { path: path.clone(), how })
+            Some(Lost { path: path.clone(), how, right: right(path, how) })
         });
         match lost {
             Some(lost) => {
@@ -79,6 +81,22 @@ impl Files {
                 Ok(())
             }
         }
+    }
+}
+
+/// What would be right once a file is gone, and what a new start would make of it.
+fn right(path: &Path, how: &str) -> &'static str {
+    let is = |ending: &str| path.to_string_lossy().ends_with(ending);
+    if is("-shm") {
+        "put it back, or start Countersign again"
+    } else if is("-wal") {
+        "put it back, since a new start would miss the newest changes"
+    } else if how == "replaced" {
+        "put it back, since a new start would use the file that is there now, without the threads and open cards of this one"
+    } else if how == "made unreachable" {
+        "make it reachable again"
+    } else {
+        "put it back, since a new start would make an empty store, without any of its threads and open cards"
     }
 }
 

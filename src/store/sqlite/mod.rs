@@ -42,7 +42,7 @@ mod sweep;
 mod thread_row;
 mod writer;
 
-pub use open::{OpenError, lock, lock_of};
+pub use open::{OpenError, file_beside, lock, lock_of};
 
 /// A [`crate::graph::store::Store`] in a SQLite file. Made by [`SqliteStore::open`], or by
 /// [`SqliteStore::open_to_read`] beside the process that has it.

@@ -203,7 +203,12 @@ fn take(file: File, path: &Path, name: &Path) -> Result<File, OpenError> {
 
 /// The file whose lock is that of the store at `path`.
 pub fn lock_of(path: &Path) -> PathBuf {
-    beside(&files::one_name(path).unwrap_or_else(|_| path.to_owned()), ".lock")
+    file_beside(path, ".lock")
+}
+
+/// The file of the store at `path` that has this ending: `-wal` is its log, `-shm` the index of the log.
+pub fn file_beside(path: &Path, ending: &str) -> PathBuf {
+    beside(&files::one_name(path).unwrap_or_else(|_| path.to_owned()), ending)
 }
 
 /// `synchronous=FULL`: in WAL mode only this syncs before a commit is answered.

@@ -186,12 +186,23 @@ async fn without_its_key_a_card_does_not_run_and_says_what_to_do() {
     let file = key_file(&bot);
     let old = fs::read(&file).unwrap();
     fs::remove_file(&file).unwrap();
+    let checked = async |bot: &TestBot| keys::check(&bot.config, Some(&*Kept::InSqlite.open(bot).await)).await;
+    let key = card.record.keyed.as_ref().unwrap().key.clone();
+    let gone = format!(
+        "1 open card was made with digest key {key}, which {} does not have, so what they ask for will not run",
+        file.display()
+    );
+    let wrong = checked(&bot).await.unwrap_err();
+    assert!(wrong.starts_with(&gone), "before a new one is made: {wrong}");
     let (told, status) = card.pressed(&mut bot).await;
     assert!(told.starts_with("I no longer have digest key "), "{told}");
     assert!(told.contains("Ask again in the thread for a fresh card."), "{told}");
     assert_eq!((status, bot.upgrade.effects().len()), (Status::Pending, 0));
     bot.stop().await;
+    let wrong = checked(&bot).await.unwrap_err();
+    assert!(wrong.starts_with(&gone), "beside the new one: {wrong}");
     fs::write(&file, old).unwrap();
+    assert!(checked(&bot).await.unwrap().starts_with(&format!("key {key}, from ")));
     let (told, status) = card.pressed(&mut bot).await;
     assert_eq!((told.as_str(), status), ("", Status::Done), "with its key back it is the same card");
     bot.finish().await;
@@ -230,6 +241,10 @@ async fn a_process_without_the_key_of_the_others_does_not_start_and_says_what_to
     assert!(said.starts_with(&format!("this store is used with digest key {key}, and ")), "{said}");
     assert!(said.contains("COUNTERSIGN_DIGEST_KEYS") && said.contains("approvals.new_digest_key"), "{said}");
     assert!(!elsewhere.exists(), "a key that is not used is not left behind");
+    let raw = kept.open(&bot).await;
+    assert_eq!(keys::check(&config, Some(&*raw)).await, Err(said), "`check` objects in the words of `serve`");
+    assert!(keys::check(&bot.config, Some(&*raw)).await.unwrap().starts_with(&format!("key {key}, from ")));
+    drop(raw);
 
     config.approvals.digest_keys = Some(fs::read_to_string(key_file(&bot)).unwrap().lines().last().unwrap().into());
     drop(start(&bot, &config).await.expect("the same key from the environment"));
@@ -277,6 +292,10 @@ fn check_tells_the_key_its_place_and_its_rights() {
     assert_eq!(keys::told(&config), Ok(format!("key {key}, from {}, rights 600", file.display())));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(keys::told(&config).unwrap_err().contains(&format!("right would be `chmod 600 {}`", file.display())));
+    fs::write(&file, "# a comment\n").unwrap();
+    assert!(
+        keys::told(&config).unwrap_err().contains("has no key in it; right would be the key that was there, or a new")
+    );
     fs::write(&file, "abcd\n").unwrap();
     let said = format!("{:#}", keys::open(&config).unwrap_err());
     assert!(said.contains("line 1: found a key of 2 bytes") && !said.contains("abcd"), "{said}");

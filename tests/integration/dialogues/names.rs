@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign::{
-    config::{Config, ContextRule},
+    config::{Config, ContextRule, Rule},
     sandbox::slack::faults::Fault,
 };
 
@@ -96,6 +96,40 @@ async fn check_names_the_user_group_that_may_have_been_meant() {
          approvals.contexts.qa",
         "the members of S1 are U2 and U3"
     );
+    bot.expects_complaints();
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_objects_if_nobody_can_approve_anything() {
+    let bot = TestBot::start().await;
+    let told = async |config: &Config, what: &str| {
+        let lines = countersign::app::check::run(config).await;
+        lines.into_iter().find(|line| line.what == what).unwrap().result
+    };
+    let mut config = bot.config.clone();
+    config.approvals.approvers = Vec::new();
+    let wrong = "nobody can approve anything, since approvals.approvers is empty; right would be channel, requester, user ids \
+                 (U…) or user group ids (S…)";
+    assert_eq!(told(&config, "approvers").await, Err(wrong.to_owned()));
+    let rule = |approvers: &[&str]| Rule {
+        approvers: Some(approvers.iter().map(|name| (*name).to_owned()).collect()),
+        ..Rule::default()
+    };
+    let delete = "delete_experiment".to_owned();
+    config.approvals.actions = [(delete.clone(), rule(&["U1"]))].into();
+    let some = told(&config, "approvers").await.unwrap();
+    assert!(some.starts_with("as [approvals] says; nobody can approve "), "{some}");
+    assert!(some.contains("create experiment") && !some.contains("delete experiment"), "{some}");
+
+    let mut config = bot.config.clone();
+    config.approvals.actions = [(delete, rule(&[]))].into();
+    let one = told(&config, "approvers").await;
+    assert_eq!(one, Ok("as [approvals] says; nobody can approve delete experiment".to_owned()), "that may be meant");
+
+    let listed = bot.user("ana").types("/countersign settings").await;
+    let counted = told(&bot.config, "actions").await.unwrap();
+    assert!(counted.starts_with("12, "), "{counted}; and {listed}");
     bot.expects_complaints();
     bot.finish().await;
 }

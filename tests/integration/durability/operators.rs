@@ -1,11 +1,18 @@
 //! The program as operators know it: what its commands say, and how they end.
 
 use std::{
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Command, Output},
+    sync::Arc,
 };
 
-use countersign::sandbox::{google::SandboxGoogle, upgrade, upgrade::SandboxUpgrade};
+use countersign::{
+    app::sandbox,
+    clock::SystemClock,
+    sandbox::{google::SandboxGoogle, upgrade, upgrade::SandboxUpgrade},
+    store::sqlite::SqliteStore,
+};
 use serde_json::Value;
 
 use super::{
@@ -101,11 +108,13 @@ fn no_flag_is_ignored_silently() {
         says(&["--port", "8099", "serve"]),
         says(&["--reset", "playground"]),
         says(&["sandbox", "--config", "x.toml"]),
+        says(&["sandbox", "--events-url", "notaurl"]),
     ];
     insta::assert_snapshot!(said.join("\n"), @"
     error: --port is for the playground and means nothing to `serve`
     error: --reset belongs behind the command: countersign playground --reset …
     error: --config means nothing to `sandbox`: it reads no settings file
+    error: invalid value 'notaurl' for '--events-url <URL>': found `notaurl`; right would be an address that begins with http:// or https://
     ");
 }
 
@@ -158,6 +167,85 @@ fn looking_makes_no_store() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let checked = said(&check_alone(&file.path().join("threads.sqlite")).output().unwrap());
     assert!(checked.contains("wrong store    none yet, and none can be made"), "{checked}");
+}
+
+/// The line of `countersign check` about the store at this path, without the folder.
+fn store_line(path: &Path) -> String {
+    let said = said(&check_alone(path).output().unwrap());
+    let line = said.lines().find(|line| line.contains(" store ")).unwrap_or_default();
+    line.replace(&path.parent().unwrap().display().to_string(), "…")
+}
+
+#[test]
+fn a_store_that_is_gone_is_not_taken_for_one_that_was_never_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("threads.sqlite");
+    let store = SqliteStore::open(&path, Arc::new(SystemClock)).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let while_used = store_line(&path);
+    drop(store);
+    let [log, index] = ["threads.sqlite-wal", "threads.sqlite-shm"].map(|name| folder.path().join(name));
+    std::fs::remove_file(index).ok();
+    std::fs::write(&log, "the newest changes").unwrap();
+    let with_its_log = store_line(&path);
+    assert!(log.exists() && !path.exists(), "looking changes nothing");
+    std::fs::remove_file(&log).unwrap();
+    insta::assert_snapshot!([while_used, with_its_log, store_line(&path)].join("\n"), @"
+    wrong store    …/threads.sqlite is gone, but a running Countersign holds …/threads.sqlite.lock: it was deleted or moved, and nothing is stored or acknowledged; right would be to put it back. A new start would make an empty store, without its threads and open cards
+    wrong store    …/threads.sqlite is gone, but …/threads.sqlite-wal is still there; right would be to put it back. A new start would make an empty store, without its threads and open cards; if that is wanted, remove …/threads.sqlite-wal
+    ok    store    none yet; it will be made at …/threads.sqlite, and … is writable
+    ");
+}
+
+#[test]
+fn a_store_that_others_can_read_is_objected_to_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("threads.sqlite");
+    let rights = |rights| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(rights)).unwrap();
+    drop(SqliteStore::open(&path, Arc::new(SystemClock)).unwrap());
+    assert!(store_line(&path).starts_with("ok    store    SQLite "), "{}", store_line(&path));
+    rights(0o644);
+    let wrong = "wrong store    …/threads.sqlite, rights 644: others on this machine can read it; right would be `chmod 600 \
+                 …/threads.sqlite`";
+    assert_eq!([store_line(&path), store_line(&path)], [wrong, wrong], "it is not mended in passing");
+    rights(0o600);
+    assert!(store_line(&path).starts_with("ok    store    SQLite "), "{}", store_line(&path));
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_with_its_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let mut serve = Command::new(COUNTERSIGN);
+    serve.arg("serve").env_clear().env("SLACK_BOT_TOKEN", "xoxb-1").env("SLACK_SIGNING_SECRET", "s".repeat(32));
+    serve.env("COUNTERSIGN__SERVER__ADDRESS", "127.0.0.1").env("PORT", port);
+    let served = serve.env("COUNTERSIGN__STORE__PATH", folder.path().join("threads.sqlite")).output().unwrap();
+    let said = said(&served);
+    assert!(said.contains("choose another port with server.port (or PORT)"), "{said}");
+    assert_eq!(served.status.code(), Some(1));
+}
+
+/// The messages and the experiments of the stand-ins may be real ones: whoever tries something out types what they have.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_sandbox_keeps_is_for_its_owner_alone() {
+    #[derive(clap::Parser)]
+    struct Typed {
+        #[command(flatten)]
+        options: sandbox::Options,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (data, ledger) = (folder.path().join("data"), folder.path().join("ledger"));
+    let typed = ["sandbox", "--slack-port=0", "--upgrade-port=0", "--data", data.to_str().unwrap(), "--ledger"];
+    let typed = <Typed as clap::Parser>::parse_from(typed.into_iter().chain([ledger.to_str().unwrap()]));
+    let world = sandbox::World::start(typed.options).await.unwrap();
+    world.stop().await;
+    let files =
+        [data.join("slack.json"), data.join("upgrade.json"), ledger.join("slack.jsonl"), ledger.join("upgrade.jsonl")];
+    for file in files {
+        let rights = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+        assert_eq!(rights, 0o600, "{}: {rights:o}", file.display());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

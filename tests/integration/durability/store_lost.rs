@@ -52,6 +52,7 @@ async fn a_bot_whose_file_is_gone_acknowledges_nothing_and_says_so() {
     fs::rename(&path, &away).unwrap();
     let said = until_ready(&bot, false).await;
     assert!(said.contains("deleted or moved") && said.contains("threads.sqlite"), "{said}");
+    assert!(said.contains("put it back, since a new start would make an empty store"), "{said}");
     let card = thread.with_button("Start experiment");
     let pressed = bot.slack.clicks("bo", "experiments", &card, "Start experiment").await;
     assert!(matches!(pressed, Err(Error::Unanswered)), "a click that would be lost is not acknowledged: {pressed:?}");

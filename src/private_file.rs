@@ -12,8 +12,19 @@ use std::{
 /// # Errors
 ///
 /// What the system says.
-pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))?; // before there is anything in it
     file.write_all(bytes)
+}
+
+/// Opens a file that only its owner may read, to write behind what is in it.
+///
+/// # Errors
+///
+/// What the system says.
+pub fn append(path: &Path) -> io::Result<File> {
+    let file = File::options().create(true).append(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
 }

@@ -1,0 +1,136 @@
+//! How the store is: whether it is there or can be made, is for its owner alone, can be read, and keeps what it acknowledges.
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{parts, stdout::told};
+use crate::{
+    clock::SystemClock,
+    config::{Config, StoreKind},
+    graph::store::{Store, Unreadable},
+    store::sqlite::{self, OpenError},
+};
+
+/// How much of what cannot be read is listed.
+const LISTED: usize = 20;
+
+/// How the store is, and the store itself if it can be read.
+pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<dyn Store>>) {
+    let is_file = config.store_kind() == StoreKind::Sqlite;
+    if is_file && !config.store.path.exists() {
+        return (traces(&config.store.path).map_or_else(|| to_be_made(&config.store.path), Err), None);
+    }
+    // Opening it to write would close it to others, and what was wrong would not be told.
+    let open_to_others = if is_file { wide(&config.store.path) } else { None };
+    let opened = if open_to_others.is_none() {
+        parts::store(config, Arc::new(SystemClock)).await
+    } else {
+        parts::store_to_read(config, Arc::new(SystemClock)).await
+    };
+    let (store, in_use) = match opened {
+        Ok(store) => (store, false),
+        Err(error) if matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) => {
+            match parts::store_to_read(config, Arc::new(SystemClock)).await {
+                Ok(store) => (store, true),
+                Err(error) => return (Err(told(&error)), None),
+            }
+        }
+        Err(error) => {
+            return (Err(open_to_others.into_iter().chain([told(&error)]).collect::<Vec<_>>().join("; ")), None);
+        }
+    };
+    let how = if in_use {
+        all_readable(&*store)
+            .await
+            .map(|()| format!("{} is in use by a running Countersign", config.store.path.display()))
+    } else if open_to_others.is_none() {
+        reliable(&*store).await
+    } else {
+        let unreadable = all_readable(&*store).await.err();
+        Err(open_to_others.into_iter().chain(unreadable).collect::<Vec<_>>().join("; "))
+    };
+    (how, Some(store))
+}
+
+/// Whether it works, can be read as a whole, and keeps what it acknowledges.
+async fn reliable(store: &dyn Store) -> Result<String, String> {
+    store.probe().await.map_err(|error| told(&error.into()))?;
+    all_readable(store).await?;
+    let durability = store.durability().await.map_err(|error| error.to_string())?;
+    if durability.problems.is_empty() {
+        Ok(format!("{}, keeps what it acknowledges", durability.name))
+    } else {
+        Err(format!("{}: {}", durability.name, durability.problems.join("; ")))
+    }
+}
+
+/// Lists what could not be read, if there is anything. It is kept, and holds nothing up.
+async fn all_readable(store: &dyn Store) -> Result<(), String> {
+    let unreadable = store.unreadable(LISTED + 1).await.map_err(|error| error.to_string())?;
+    if unreadable.is_empty() {
+        return Ok(());
+    }
+    let listed = unreadable
+        .iter()
+        .take(LISTED)
+        .map(|Unreadable { place, why, since }| format!("{place} ({why}; since {since})"));
+    let listed = listed.collect::<Vec<_>>().join("; ");
+    let more = if unreadable.len() > LISTED { "; and more" } else { "" };
+    Err(format!("some of what is stored can't be read and is kept for a program that can: {listed}{more}"))
+}
+
+/// What to say if others on this machine can read or write the store at `path`. Its log and index are made with its rights.
+fn wide(path: &Path) -> Option<String> {
+    let rights = fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    let path = path.display();
+    (rights & 0o077 != 0).then(|| {
+        format!("{path}, rights {rights:o}: others on this machine can read it; right would be `chmod 600 {path}`")
+    })
+}
+
+/// The log of the store at `path` and the index of that log.
+fn beside(path: &Path) -> [PathBuf; 2] {
+    ["-wal", "-shm"].map(|ending| sqlite::file_beside(path, ending))
+}
+
+/// What tells that a store was at `path` which is not there any more, and what would be right.
+fn traces(path: &Path) -> Option<String> {
+    let gone = format!("{} is gone", std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display());
+    let lock = sqlite::lock_of(path);
+    if lock.exists() && matches!(sqlite::lock(path), Err(OpenError::InUse { .. })) {
+        return Some(format!(
+            "{gone}, but a running Countersign holds {}: it was deleted or moved, and nothing is stored or acknowledged; \
+             right would be to put it back. A new start would make an empty store, without its threads and open cards",
+            lock.display()
+        ));
+    }
+    let left: Vec<String> =
+        beside(path).iter().filter(|file| file.exists()).map(|file| file.display().to_string()).collect();
+    (!left.is_empty()).then(|| {
+        let is = if left.len() > 1 { "are" } else { "is" };
+        let left = left.join(" and ");
+        format!(
+            "{gone}, but {left} {is} still there; right would be to put it back. A new start would make an empty store, \
+             without its threads and open cards; if that is wanted, remove {left}"
+        )
+    })
+}
+
+/// Whether a store can be made at `path`, without making one.
+fn to_be_made(path: &Path) -> Result<String, String> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    let probe = folder.join(format!(".countersign-check-{}", std::process::id()));
+    match File::create_new(&probe).and_then(|_| fs::remove_file(&probe)) {
+        Ok(()) => Ok(format!("none yet; it will be made at {}, and {} is writable", path.display(), folder.display())),
+        Err(error) => Err(format!(
+            "none yet, and none can be made at {}, since {} is not writable ({error}); the setting store.path says where",
+            path.display(),
+            folder.display(),
+        )),
+    }
+}
