@@ -7,6 +7,7 @@
 //! handled again after waits that grow; one that fails each time is kept as a dead letter.
 
 mod admission;
+mod telling;
 
 use std::{
     sync::{
@@ -20,6 +21,7 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
+use self::telling::{Arrived, report};
 use super::{
     approvals::{
         desk::{Answer, Approvals},
@@ -47,10 +49,10 @@ use crate::{
     assistant::replies::FIRST_PROMPTS,
     clock::Clock,
     graph::store::{Changes, DeskEntry, Error, Seq, Store, why_unreadable},
-    ids::{ChannelId, CommitId, MessageTs, ThreadId, UserId},
+    ids::{CommitId, ThreadId},
     reply::Reply,
     slack::{
-        client::{Respond, SlackClient},
+        client::SlackClient,
         client_error,
         interaction::{Interaction, View},
     },
@@ -476,75 +478,9 @@ impl Desk {
         self.0.sender.flush(shortcut.thread.clone());
         Ok(Answer::Nothing)
     }
-
-    /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.
-    async fn tell_at_home(&self, click: &Click, refused: Option<&Reply>) {
-        if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
-            tracing::warn!(error = crate::cause::chain(&error), "A press in a Home tab was not answered");
-        }
-    }
-
-    /// Tells the person who pressed, where they pressed.
-    async fn tell_clicker(&self, click: &Click, reply: &Reply) -> Arrived {
-        if let Some(url) = &click.response_url
-            && self.respond(url, reply).await
-        {
-            return Arrived::Yes;
-        }
-        match &click.channel {
-            Some(channel) => {
-                self.tell(&click.by, channel, click.thread.as_ref().or(click.message.as_ref()), reply).await
-            }
-            None => Arrived::No,
-        }
-    }
-
-    async fn tell(&self, user: &UserId, channel: &ChannelId, thread: Option<&MessageTs>, reply: &Reply) -> Arrived {
-        let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
-        Arrived::of(self.0.slack.post_ephemeral(channel, thread, user, &message).await)
-    }
-
-    async fn respond(&self, url: &str, reply: &Reply) -> bool {
-        self.answers(url, reply).await == Arrived::Yes
-    }
-
-    async fn answers(&self, url: &str, reply: &Reply) -> Arrived {
-        let message = render::reply(self.0.names.in_reply(reply).await.as_ref());
-        Arrived::of(self.0.slack.respond(url, Respond::Privately, &message).await)
-    }
-}
-
-/// Whether a private word arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arrived {
-    Yes,
-    /// Slack refuses it.
-    No,
-    /// It may go through another time.
-    Later,
-}
-
-impl Arrived {
-    fn of(result: Result<(), client_error::Error>) -> Self {
-        let is_final = result.as_ref().is_err_and(client_error::Error::is_final);
-        match report(result) {
-            true => Self::Yes,
-            false if is_final => Self::No,
-            false => Self::Later,
-        }
-    }
 }
 
 /// It is to be handled again.
 fn later(why: &'static str) -> Error {
     Error::Unavailable(why.into())
-}
-
-/// Whether it arrived; a private word that cannot be delivered is not worth more than a line.
-fn report(result: Result<(), client_error::Error>) -> bool {
-    match &result {
-        Ok(()) | Err(client_error::Error::MissingScope { .. }) => {} // the client names the scope, once
-        Err(error) => tracing::warn!(error = crate::cause::chain(&error), "A private answer was not delivered"),
-    }
-    result.is_ok()
 }

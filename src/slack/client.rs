@@ -28,7 +28,7 @@ use tracing::Span;
 pub use super::client_error::Error;
 use super::{
     Identity,
-    account::{Account, Person, UserGroup},
+    account::{Account, UserGroup},
     blocks::Message,
     connector::{Connector, connector, was_too_long},
     field,
@@ -331,28 +331,6 @@ impl SlackClient {
         self.post("views.publish", &json!({ "user_id": user, "view": view })).await.map(drop)
     }
 
-    /// Who a person is.
-    pub async fn user_info(&self, user: &UserId) -> Result<Person, Error> {
-        let answer = self.get("users.info", &[("user", user.as_str())]).await?;
-        let (asked, user) = (user, &answer["user"]);
-        if user["id"] != asked.as_str() {
-            return Err(Error::Decode); // somebody else's account says nothing of theirs
-        }
-        let home = field::first(&answer, &["/user/team_id", "/user/profile/team"]).into_iter();
-        let also = user["enterprise_user"]["teams"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let names = ["/user/profile/display_name", "/user/real_name", "/user/profile/real_name", "/user/name"];
-        Ok(Person {
-            name: field::first(&answer, &names).ok_or(Error::Decode)?.to_owned(),
-            tz: field::text(&answer, "/user/tz").map(str::to_owned),
-            is_bot: says(&user["is_bot"]),
-            deleted: says(&user["deleted"]),
-            is_guest: says(&user["is_restricted"]) || says(&user["is_ultra_restricted"]),
-            is_stranger: says(&user["is_stranger"]),
-            teams: home.chain(also).map(TeamId::from).collect(),
-            enterprise: field::text(&answer, "/user/enterprise_user/enterprise_id").map(str::to_owned),
-        })
-    }
-
     /// Who is in a user group (`S…`).
     pub async fn usergroup_members(&self, group: &str) -> Result<Vec<UserId>, Error> {
         Ok(users(&self.get("usergroups.users.list", &[("usergroup", group)]).await?["users"]))
@@ -385,7 +363,7 @@ impl SlackClient {
     }
 
     /// Calls a method that reads, and takes no JSON.
-    async fn get(&self, method: &'static str, query: &[(&str, &str)]) -> Result<Value, Error> {
+    pub(super) async fn get(&self, method: &'static str, query: &[(&str, &str)]) -> Result<Value, Error> {
         let query: Vec<_> = query.iter().map(|(name, value)| (*name, Some(*value))).collect();
         self.call(method, |context| self.library.http_api.connector.http_get(method, &query, context)).await
     }
@@ -458,11 +436,6 @@ impl SlackClient {
 /// empty answer.
 fn said_to_be_done(answer: Value) -> Result<Value, Error> {
     if answer["ok"] == true { Ok(answer) } else { Err(Error::Decode) }
-}
-
-/// Whether a mark of an account is set. Whatever is no plain “no” is a yes: these marks take rights away.
-fn says(mark: &Value) -> bool {
-    !matches!(mark, Value::Null | Value::Bool(false))
 }
 
 /// The messages of a page.

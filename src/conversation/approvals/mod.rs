@@ -15,6 +15,7 @@ pub mod policy;
 pub mod replies;
 pub mod telling;
 mod timers;
+mod typed;
 pub mod withdraw;
 
 /// How often a write is tried again when somebody else moves the action meanwhile: each time, theirs counted.

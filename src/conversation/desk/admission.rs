@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use super::{Desk, PATIENT, later, report};
+use super::{Desk, PATIENT, later, telling::report};
 use crate::{
     conversation::{
         entry::{Entry, Order},

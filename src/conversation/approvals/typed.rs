@@ -1,0 +1,152 @@
+//! Typed consent: which words count for which card, and what people are told whose words do not.
+
+use super::{
+    RACES,
+    consent::{self, Unseen},
+    decide::How,
+    desk::{Answer, Approvals},
+    replies,
+};
+use crate::{
+    assistant::state::{self, AgentState},
+    conversation::{
+        entry::{Pressed, Typed},
+        outbox::refused,
+        people::Right,
+    },
+    graph::{
+        action::{ActionRecord, Status},
+        checkpoint::{Checkpoint, Voice},
+        store::{ActionFilter, AuditKind, Changes, Error, Mail, Seq},
+    },
+    ids::CommitId,
+};
+
+impl Approvals {
+    /// Somebody typed a plain yes, no or never mind. A no while a question is open is the answer to that, since it was
+    /// asked last. Never mind withdraws the one open card of the person who asked for
+    /// it; whatever else it may mean is for the assistant to say.
+    pub async fn on_typed(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
+        let saved = self.store.load(&typed.thread).await?;
+        if !typed.addressed && saved.is_none() {
+            return Ok(Answer::Nothing); // two people agreeing about something else
+        }
+        let before = state::checkpoint(saved);
+        let is_drafting = before.as_ref().is_some_and(|before| before.state.draft.is_some()); // then that is what is let go
+        let is_choosing = before.as_ref().is_some_and(|before| !before.state.offered.is_empty()); // a yes is for that
+        let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
+        let open = self.store.actions(&filter).await?;
+        let is_theirs = |record: &&ActionRecord| {
+            record.requested_by == typed.by && !is_drafting && consent::is_about(&typed.text, record)
+        };
+        let mut own = open.iter().filter(is_theirs);
+        let only = own.next().filter(|_| own.next().is_none());
+        let mut record = match open.as_slice() {
+            [] => return self.pass_on(typed, seq).await,
+            _ if let (Pressed::Withdraw, Some(only)) = (typed.means, only) => only.clone(),
+            _ if typed.means == Pressed::Withdraw => return self.pass_on(typed, seq).await,
+            _ if typed.means == Pressed::Reject && is_drafting => return self.pass_on(typed, seq).await,
+            _ if typed.means == Pressed::Approve && is_choosing => return self.pass_on(typed, seq).await,
+            [one] => one.clone(),
+            [first, ..] if !self.answers_us(typed, first, before.as_ref()).await? => return Ok(Answer::Nothing),
+            several => return Ok(Answer::Refused(replies::which_card(several))),
+        };
+        if typed.means != Pressed::Withdraw && !self.answers_us(typed, &record, before.as_ref()).await? {
+            return self.said_to_another(typed, &record).await;
+        }
+        let unseen = match typed.means {
+            Pressed::Approve => self.was_not_seen(typed, &record).await?,
+            _ => None,
+        };
+        if typed.means == Pressed::Approve && !record.policy.typed && unseen != Some(Unseen::NotShown) {
+            if let Err(outside) = self.people.may(&typed.by, Right::Decide).await {
+                self.refused(&record, &typed.by, outside.word()).await?;
+                return Ok(Answer::Refused(outside.may_not_decide()));
+            }
+            self.refused(&record, &typed.by, "typed").await?;
+            return Ok(Answer::Refused(replies::use_the_button(&record)));
+        }
+        if let Some(unseen) = unseen {
+            self.refused(&record, &typed.by, unseen.word()).await?;
+            return Ok(Answer::Refused(replies::not_seen(&record, unseen)));
+        }
+        for _ in 0..RACES {
+            match self.decide_once(&record, &typed.by, (typed.means, How::Typed(&typed.text)), true, seq).await? {
+                Ok(answer) => return Ok(answer),
+                Err(moved_on) => record = moved_on,
+            }
+        }
+        Ok(Answer::Refused(self.came_after(&record).await))
+    }
+
+    /// A yes or no that follows somebody else's words decides nothing. Once for each person and card they are told so:
+    /// most such words are meant for the people there.
+    async fn said_to_another(&self, typed: &Typed, record: &ActionRecord) -> Result<Answer, Error> {
+        let why = "said to somebody else";
+        let audit = self.store.audit(&typed.thread).await?;
+        let is_told = audit.iter().map(|entry| &entry.event).any(|event| {
+            event.kind == AuditKind::ClickRefused
+                && event.action.as_ref() == Some(&record.id)
+                && event.by.as_ref() == Some(&typed.by)
+                && event.detail["why"] == why
+        });
+        if is_told {
+            return Ok(Answer::Nothing);
+        }
+        self.refused(record, &typed.by, why).await?;
+        Ok(Answer::Refused(match self.was_not_seen(typed, record).await? {
+            Some(unseen @ Unseen::NotShown) => replies::not_seen(record, unseen),
+            _ => replies::not_taken(record),
+        }))
+    }
+
+    /// Why somebody who typed a yes cannot have seen what they agree to; nothing if they can.
+    async fn was_not_seen(&self, typed: &Typed, record: &ActionRecord) -> Result<Option<Unseen>, Error> {
+        let posted = self.store.posted(&record.thread, &record.slot).await?;
+        Ok(consent::unseen(posted.as_ref(), &typed.ts, record))
+    }
+
+    /// Whether a typed yes or no is an answer to us: it was said to us, or the message before it in the thread is ours.
+    async fn answers_us(
+        &self,
+        typed: &Typed,
+        record: &ActionRecord,
+        before: Option<&Checkpoint<AgentState>>,
+    ) -> Result<bool, Error> {
+        if typed.addressed {
+            return Ok(true);
+        }
+        let thread = &typed.thread;
+        let unread = self.store.unread(thread).await?;
+        let unread = unread.iter().filter_map(|letter| letter.mail.said_at()).filter(|said| **said < typed.ts).max();
+        let Some(said) = before.and_then(|before| before.said_at.as_ref()).max(unread) else { return Ok(true) };
+        let mut slots = vec![record.slot.clone(), refused::slot_of_notice(&record.redrawn(self.clock.now()))];
+        for voice in
+            before.map(|before| [before.voice.clone(), Voice::of(format!("turn:{}", before.turns))]).iter().flatten()
+        {
+            slots.extend((0..=voice.said).map(|said| Voice { said, ..voice.clone() }.slot()));
+        }
+        for slot in slots {
+            let posted = self.store.posted(thread, &slot).await?;
+            if posted.is_some_and(|posted| posted.ts >= *said && posted.ts < typed.ts) {
+                return Ok(*said < typed.ts);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Gives words that answer no card to the assistant.
+    async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
+        let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
+        changes.mail.push(Mail::Said {
+            by: typed.by.clone(),
+            text: typed.text.clone(),
+            ts: typed.ts.clone(),
+            addressed: typed.addressed,
+            wish: None,
+        });
+        changes.desk_acks.push(seq);
+        self.store.apply(&changes).await?;
+        Ok(Answer::Passed(typed.thread.clone()))
+    }
+}
