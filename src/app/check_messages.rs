@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use super::{parts, stdout::told};
 use crate::{
-    clock::SystemClock,
+    clock::{Clock as _, SystemClock, Timestamp},
     config::{Config, StoreKind},
     conversation::outbox::refused::kind,
-    graph::store::{DeadLetter, Undelivered},
+    graph::store::{DeadLetter, Undelivered, Waiting},
+    ids::Slot,
 };
 
 /// How many are counted.
 const COUNTED: usize = 1000;
+
+/// For how long a message may wait to be sent before that is told, in milliseconds.
+const LATE: i64 = 180_000;
 
 /// How many are named.
 const NAMED: usize = 5;
@@ -23,8 +27,16 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     }
     let store = parts::store_to_read(config, Arc::new(SystemClock)).await.map_err(|error| told(&error))?;
     let letters = store.dead_letters(COUNTED).await.map_err(|error| error.to_string())?;
+    let waiting = store
+        .waiting(Timestamp(SystemClock.now().millis() - LATE), COUNTED)
+        .await
+        .map_err(|error| error.to_string())?;
+    let waiting = late(&waiting);
     if letters.is_empty() {
-        return Ok("all delivered".to_owned());
+        return match waiting {
+            None => Ok("all delivered".to_owned()),
+            Some(waiting) => Err(waiting),
+        };
     }
     let named: Vec<String> = letters.iter().take(NAMED).map(name).collect();
     let more = match letters.len() - named.len() {
@@ -33,9 +45,22 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     };
     Err(format!(
         "{} not delivered or handled: {}{more}; once the cause is gone, /countersign pending in that channel has a button that sends \
-         a message again",
+         a message again{}",
         letters.len(),
         named.join("; "),
+        waiting.map(|waiting| format!("; {waiting}")).unwrap_or_default(),
+    ))
+}
+
+/// `2 not delivered yet and still tried, the first since 2026-01-02 10:00 (card:… in C1/1700000000.000100, 12 tries)`
+fn late(waiting: &[Waiting]) -> Option<String> {
+    let Waiting { thread, slot, since, attempts } = waiting.first()?;
+    let what = slot.as_ref().map_or("a message", Slot::as_str);
+    let count = if waiting.len() < COUNTED { waiting.len().to_string() } else { format!("at least {COUNTED}") };
+    Some(format!(
+        "{count} not delivered yet and still tried, the first since {since} ({what} in {}/{}, {attempts} tries); the log of \
+         the bot says why",
+        thread.channel, thread.root,
     ))
 }
 

@@ -5,7 +5,7 @@
 //!
 //! A claim has an end. Whoever stood still for longer than that does not send any more ([`claim`]); what was posted twice
 //! all the same is looked for and taken away ([`twins`]). What Slack refuses for good is told another way and kept
-//! ([`refused`]).
+//! ([`refused`]). What it does not take for long holds up nothing else, and those concerned are told ([`mod@waiting`]).
 //!
 //! Before a message goes, [`super::pacing`] is asked whether Slack would take it now. If not, it goes back into the
 //! outbox, untried, and the sender turns to somebody else; the next sweep after its time takes it up.
@@ -18,6 +18,7 @@ mod claim;
 mod line;
 pub mod refused;
 pub mod twins;
+mod waiting;
 
 use std::{
     collections::HashMap,
@@ -27,7 +28,7 @@ use std::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
-use self::{claim::Held, line::Line};
+use self::{claim::Held, line::Line, waiting::Troubles};
 use super::{
     links::Links,
     names::Names,
@@ -93,6 +94,7 @@ struct Inner {
     tasks: TaskTracker,
     /// By how many milliseconds Slack's clock is ahead of ours, as its last answer had it.
     ahead: AtomicI64,
+    troubles: Troubles,
     links: Links,
     names: Names,
     /// The direct messages with people, as far as they were needed.
@@ -117,6 +119,7 @@ impl Sender {
             line,
             tasks,
             ahead,
+            troubles: Troubles::default(),
             links,
             names,
             direct,
@@ -217,6 +220,7 @@ impl Sender {
         if let Sent::Failed { reason, .. } = &sent {
             self.tell_otherwise(claimed, reason).await;
         }
+        self.tell_of_waiting(claimed, &sent).await;
         let may_be_twice = claimed.attempts > 0 && claimed.posted.is_none();
         if let (Sent::Delivered(Some(_)), true) = (&sent, may_be_twice) {
             self.look_for_twins(claimed).await; // an earlier attempt may still arrive

@@ -16,7 +16,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::{desk::Desk, home::Home, notebook::retention::Retention, outbox::Sender, workers::Workers};
-use crate::{clock::Clock, graph::store::Store};
+use crate::{
+    clock::{Clock, Timestamp},
+    graph::store::Store,
+};
 
 /// How often what is kept for a time only is dropped, in rounds.
 const HOUSEKEEPING_ROUNDS: u32 = 240;
@@ -26,6 +29,9 @@ const COUNTING_ROUNDS: u32 = 20;
 
 /// The most dead letters that are counted.
 const COUNTED: usize = 1000;
+
+/// For how long a message may wait to be sent before it is counted, in milliseconds.
+const LATE: i64 = 180_000;
 
 /// How long no round may end before something is wrong.
 const LONGEST_ROUND: Duration = Duration::from_secs(30);
@@ -99,6 +105,7 @@ impl Sweeper {
             }
             if round.is_multiple_of(COUNTING_ROUNDS) {
                 broken.extend(look("dead letters", self.count_dead_letters()).await.err());
+                broken.extend(look("messages that wait", self.count_what_waits()).await.err());
             }
             self.rounds.ended(broken);
             round = round.wrapping_add(1);
@@ -125,6 +132,13 @@ impl Sweeper {
             Err(error) => {
                 tracing::warn!(error = crate::cause::chain(&error), "Cannot count what could not be delivered")
             }
+        }
+    }
+
+    async fn count_what_waits(&self) {
+        match self.store.waiting(Timestamp(self.clock.now().millis() - LATE), COUNTED).await {
+            Ok(waiting) => metrics::gauge!("countersign_messages_late").set(waiting.len() as f64),
+            Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot count what waits to be sent"),
         }
     }
 

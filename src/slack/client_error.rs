@@ -11,6 +11,9 @@ use slack_morphism::errors::SlackClientError as Inner;
 /// How long to wait if Slack says "too often" and not for how long.
 const UNTOLD_WAIT: Duration = Duration::from_secs(10);
 
+/// The longest wait that Slack is believed, each time: whoever stands between us may ask for an hour, or a year.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
 /// What is wrong with a message itself.
 const ABOUT_CONTENT: &[&str] = &[
     "invalid_blocks",
@@ -72,7 +75,7 @@ pub enum Error {
     /// Too often: wait, then do the same again. Nothing was done.
     #[error("Slack asks to wait {} s", .retry_after.as_secs())]
     RateLimited {
-        /// How long.
+        /// How long; 5 minutes at most.
         retry_after: Duration,
     },
     /// The call left and no usable answer came: it may have been done. Look before doing it again.
@@ -153,7 +156,9 @@ impl From<Inner> for Error {
     fn from(error: Inner) -> Self {
         match error {
             Inner::ApiError(api) => of_code(&api.code, api.http_response_body.as_deref()),
-            Inner::RateLimitError(limit) => Self::RateLimited { retry_after: limit.retry_after.unwrap_or(UNTOLD_WAIT) },
+            Inner::RateLimitError(limit) => {
+                Self::RateLimited { retry_after: limit.retry_after.unwrap_or(UNTOLD_WAIT).min(LONGEST_WAIT) }
+            }
             Inner::HttpError(http) if http.status_code.is_server_error() => Self::NoAnswer("server error"),
             Inner::HttpError(http) => {
                 let body = http.http_response_body.as_deref();

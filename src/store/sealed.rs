@@ -20,7 +20,7 @@ use crate::{
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry,
             Destination, Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq,
-            StepRecord, Store, Then, ThreadSummary, TimerChange, Unreadable, Version,
+            StepRecord, Store, Then, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, CommitId, Partition, Slot, ThreadId, WorkerId},
@@ -274,6 +274,10 @@ impl Store for SealedStore {
 
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
         self.inner.finish_outbox(claimed, sent).await
+    }
+
+    async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
+        self.inner.waiting(before, limit).await
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {

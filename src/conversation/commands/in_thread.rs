@@ -18,7 +18,10 @@ use crate::{
     reply::{Reply, Text},
 };
 
-use super::replies;
+use super::{
+    records::{LOOKED_THROUGH, sight_of},
+    replies,
+};
 
 /// How many actions of a thread are looked at.
 const LOOKED_AT: usize = 20;
@@ -64,11 +67,15 @@ async fn status(store: &dyn Store, here: &Here, now: Timestamp, asks: bool) -> R
     let filter = ActionFilter { thread: Some(here.thread.clone()), statuses: Vec::new(), limit: LOOKED_AT };
     let records = store.actions(&filter).await?;
     let (live, ended): (Vec<_>, Vec<_>) = records.iter().partition(|record| is_live(record.status));
-    let lines = live.into_iter().map(|record| match record.status {
-        Status::Pending => replies::waiting(record, true, now),
-        _ => replies::run(record),
-    });
-    Ok(replies::status_here(lines.collect(), asks, ended.first().map(|record| replies::run(record))))
+    let letters = store.dead_letters(LOOKED_THROUGH).await?;
+    let mut lines = Vec::new();
+    for record in live {
+        lines.push(match record.status {
+            Status::Pending => replies::waiting(record, sight_of(store, &letters, record, now).await?, now),
+            _ => replies::run(record),
+        });
+    }
+    Ok(replies::status_here(lines, asks, ended.first().map(|record| replies::run(record))))
 }
 
 async fn cancel(store: &dyn Store, here: &Here, now: Timestamp) -> Result<Outcome, Error> {

@@ -1,12 +1,14 @@
 //! What waits, what was done and what somebody asked for: from the store, with links to the cards.
 
+use std::time::Duration;
+
 use super::{
     super::{
         approvals::named_now::Named,
         links::{Links, linked},
         undelivered,
     },
-    replies,
+    replies::{self, Sight},
     sight::Asker,
 };
 use crate::{
@@ -14,7 +16,7 @@ use crate::{
     graph::{
         action::{ActionRecord, Label, Status},
         engine::PolicyFor,
-        store::{Error, Store},
+        store::{DeadLetter, Error, Store},
     },
     ids::UserId,
     reply::{Reply, Text},
@@ -23,8 +25,11 @@ use crate::{
 /// How many actions are listed; one more is asked for, to know whether that was all.
 const LISTED: usize = 15;
 
+/// How long after it was asked for a card is expected to be in its thread.
+const SHOWN_WITHIN: Duration = Duration::from_secs(60);
+
 /// How many dead letters are looked through.
-const LOOKED_THROUGH: usize = 1000;
+pub(super) const LOOKED_THROUGH: usize = 1000;
 
 /// Reads actions.
 pub struct Records<'a> {
@@ -46,8 +51,15 @@ impl Records<'_> {
         let mut found = named.with_those_of_now(self.store, self.policy_for, found).await?;
         found.truncate(LISTED + 1);
         let letters = self.store.dead_letters(LOOKED_THROUGH).await?;
-        let is_shown = |record: &ActionRecord| !letters.iter().any(|letter| letter.fills(&record.thread, &record.slot));
-        let lines = self.lines(&found, |record| replies::waiting(record, is_shown(record), self.now)).await?;
+        let mut lines = Vec::new();
+        for record in found.iter().take(LISTED) {
+            let sight = sight_of(self.store, &letters, record, self.now).await?;
+            let line = replies::waiting(record, sight, self.now);
+            lines.push(match sight {
+                Sight::Refused => line,
+                Sight::Shown | Sight::NotYet => self.with_link(record, line).await?,
+            });
+        }
         let reply = replies::pending(lines, found.len() > LISTED, self.now);
         Ok(undelivered::listed(reply, &letters, asker, &found, self.links))
     }
@@ -69,8 +81,32 @@ impl Records<'_> {
     async fn lines(&self, records: &[ActionRecord], line: impl Fn(&ActionRecord) -> Text) -> Result<Vec<Text>, Error> {
         let mut lines = Vec::new();
         for record in records.iter().take(LISTED) {
-            lines.push(linked(line(record), self.links.card(record).await?, "open the card"));
+            lines.push(self.with_link(record, line(record)).await?);
         }
         Ok(lines)
     }
+
+    /// Adds a link to the card, if that is posted.
+    async fn with_link(&self, record: &ActionRecord, line: Text) -> Result<Text, Error> {
+        Ok(linked(line, self.links.slot(&record.thread, &record.slot).await?, "open the card"))
+    }
+}
+
+/// Whether the card of a change that waits can be seen.
+///
+/// # Errors
+///
+/// If the store does not answer.
+pub async fn sight_of(
+    store: &dyn Store,
+    letters: &[DeadLetter],
+    record: &ActionRecord,
+    now: Timestamp,
+) -> Result<Sight, Error> {
+    if letters.iter().any(|letter| letter.fills(&record.thread, &record.slot)) {
+        return Ok(Sight::Refused);
+    }
+    let is_due = record.requested_at + SHOWN_WITHIN <= now;
+    let is_missing = is_due && store.posted(&record.thread, &record.slot).await?.is_none();
+    Ok(if is_missing { Sight::NotYet } else { Sight::Shown })
 }

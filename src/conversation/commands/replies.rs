@@ -39,14 +39,29 @@ pub fn words(record: &ActionRecord) -> String {
     words.to_owned()
 }
 
+/// Whether the card of a change that waits can be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// It is in the thread, or was asked for just now.
+    Shown,
+    /// It is still to be sent.
+    NotYet,
+    /// Slack refused it.
+    Refused,
+}
+
 /// One that waits: `Start “Math Hints” · asked by Ana · open until …`
-pub fn waiting(record: &ActionRecord, is_shown: bool, now: Timestamp) -> Text {
+pub fn waiting(record: &ActionRecord, sight: Sight, now: Timestamp) -> Text {
     let line = Text::new().bold(record.act()).plain(" · asked by ").person(record.requested_by.clone());
     let line = match (record.policy.needed, record.approved_by().len()) {
         (needed, so_far) if needed > 1 => line.plain(format!(" · {so_far} of {needed} have approved")),
         _ => line,
     };
-    let line = if is_shown { line } else { line.plain(" · its card could not be shown") };
+    let line = match sight {
+        Sight::Shown => line,
+        Sight::NotYet => line.plain(" · its card is not in the thread yet"),
+        Sight::Refused => line.plain(" · its card could not be shown"),
+    };
     if now >= record.expires_at {
         line.plain(" · its time is over")
     } else {

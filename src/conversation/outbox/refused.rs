@@ -2,7 +2,8 @@
 //!
 //! Only what Slack clearly refuses is given up at once. A page of a proxy, a redirect or a code that nobody knows may be
 //! gone with the next try. What is given up is kept as a dead letter, with a button that sends it again; the people
-//! concerned are told in the thread, and by a direct message where the thread cannot be written to.
+//! concerned are told in the thread, and by a direct message where the thread cannot be written to. Of what is still tried
+//! [`super::waiting`] tells.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ const ATTEMPTS: u32 = 1500;
 const UNCLEAR_ATTEMPTS: u32 = 10;
 
 /// The longest wait between two attempts.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Longer than all attempts with their waits.
 pub(super) const TRIED_FOR: Duration = Duration::from_secs(26 * 3600);
@@ -48,8 +49,10 @@ impl Sender {
     pub(super) fn after(&self, claimed: &Claimed, error: &Error) -> Sent {
         let (now, tried) = (self.0.clock.now(), claimed.attempts + 1);
         let wait = || Sent::Retry(wait(now, claimed.attempts));
+        self.not_taken(claimed, error);
         match error {
-            Error::RateLimited { retry_after } => Sent::Deferred(now + *retry_after), // nothing was done
+            Error::RateLimited { retry_after } => self.asked_to_wait(claimed, *retry_after),
+            _ if self.is_said_anew(claimed, error) => Sent::Dropped,
             _ if error.is_final() => self.given_up(claimed, &error.word()),
             // Of an extra nobody misses anything: it is not worth holding up what matters.
             Error::Gone { .. } | Error::Refused { .. } if is_extra(&claimed.outgoing.body) => Sent::Dropped,
@@ -186,7 +189,7 @@ fn is_extra(body: &Outbound) -> bool {
     matches!(body, Outbound::Status { .. } | Outbound::Remove)
 }
 
-fn tells_of_another(outgoing: &Outgoing) -> bool {
+pub(super) fn tells_of_another(outgoing: &Outgoing) -> bool {
     outgoing.slot.as_ref().is_some_and(|slot| slot.as_str().starts_with(TELLS))
 }
 

@@ -44,7 +44,7 @@ pub use self::{
     delivery::{Delivery, DeskEntry, Destination, Ingested, Letter, Mail, News},
     forget::{Forget, UNFINISHED},
     lease::{Acquired, Lease, Saved, Then},
-    outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard},
+    outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Waiting},
     query::{ActionFilter, Backlog, Durability, ThreadSummary},
     register::Register,
     unreadable::{Unreadable, read_versioned, why_unreadable},
@@ -167,7 +167,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error>;
 
     /// Claims outgoing messages that may be sent now, at most one per thread: the oldest that is not progress, or else
-    /// the progress. A claim that is not finished within `ttl` is void, and the message counts as tried.
+    /// the progress. What was tried [`TRIED_OFTEN`] times goes when nothing else may, and holds up only its own slot. A
+    /// claim that is not finished within `ttl` is void, and the message counts as tried.
     async fn claim_outbox(
         &self,
         worker: &WorkerId,
@@ -183,6 +184,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Records what became of a claimed message. `false`: somebody claimed it since, or it is gone; then only that it was
     /// delivered is recorded, and that only if the message is still to be sent.
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error>;
+
+    /// Outgoing messages, progress apart, that were to be sent before `before` and are not sent yet; those that wait
+    /// longest first, at most `limit`.
+    async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error>;
 
     /// What could not be delivered or handled, the oldest first, at most `limit`.
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error>;

@@ -9,7 +9,12 @@ use crate::{
     reply::{Card, CardState, Reply},
 };
 
-/// A message to be said, in order within its thread.
+/// After so many tries without success a message holds up nobody: later messages of its thread, except those of its own
+/// slot, go before it, and those concerned learn that it is not there. With waits of 1, 2, 4, … s that is a minute after
+/// the first try: a short outage leaves the order of a thread as it is.
+pub const TRIED_OFTEN: u32 = 7;
+
+/// A message to be said, in order within its thread (see [`TRIED_OFTEN`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outgoing {
     /// The message it is, for what is posted once and edited afterwards.
@@ -119,6 +124,19 @@ impl Posted {
     }
 }
 
+/// A message that was to be sent some time ago and is still in the outbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// The thread whose outbox it is in.
+    pub thread: ThreadId,
+    /// The message that it fills or changes.
+    pub slot: Option<Slot>,
+    /// From when on it was to be sent.
+    pub since: Timestamp,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
 /// What became of an attempt to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
@@ -129,6 +147,9 @@ pub enum Sent {
     /// It was not tried: Slack was not asked, or did nothing. Not before this time, and the attempt does not count, so
     /// that progress can still give way to something newer, or does at once if that is there already.
     Deferred(Timestamp),
+    /// Slack did nothing and asks for a long wait, or for one after the other. Not before this time, and it counts as tried
+    /// [`TRIED_OFTEN`] times, so that nothing else of the thread waits for it.
+    Postponed(Timestamp),
     /// It is not to be sent, and nobody misses it.
     Dropped,
     /// It was refused for good, or tried too often: it is kept as a [`super::DeadLetter`], unless something newer for its

@@ -146,6 +146,13 @@ pub enum Fault {
         #[serde(default = "once")]
         calls: u32,
     },
+    /// The next calls that say something suffer a fault, and no others.
+    Only {
+        /// What stands somewhere in the call.
+        containing: String,
+        /// What they suffer.
+        then: Box<Fault>,
+    },
     /// From now on uploads are sent to another address.
     UploadsTo {
         /// Which.
@@ -220,7 +227,8 @@ impl Faults {
             Fault::HangHello => self.hang_hello += 1,
             Fault::Clear => *self = Self::default(),
             Fault::Disconnect { .. } | Fault::DropSockets => {}
-            Fault::RateLimit { .. }
+            Fault::Only { .. }
+            | Fault::RateLimit { .. }
             | Fault::LoseAnswer { .. }
             | Fault::LoseRequest { .. }
             | Fault::Fail { .. }
@@ -232,10 +240,15 @@ impl Faults {
         }
     }
 
-    /// Takes what a call of `method` is to suffer.
-    pub(super) fn take(&mut self, method: &str) -> Trouble {
+    /// Takes what a call of `method` that says this is to suffer.
+    pub(super) fn take(&mut self, method: &str, said: &str) -> Trouble {
         let mut trouble = Trouble::default();
         self.calls.retain_mut(|fault| {
+            let fault = match fault {
+                Fault::Only { containing, .. } if !said.contains(containing.as_str()) => return true,
+                Fault::Only { then, .. } => &mut **then,
+                fault => fault,
+            };
             let (of, left) = match fault {
                 Fault::RateLimit { method, calls, .. }
                 | Fault::LoseAnswer { method, calls, .. }
@@ -275,7 +288,7 @@ impl Faults {
     /// Takes an answer without an end that waits for calls of an address that is no method.
     pub(super) fn take_flood(&mut self, of: &str) -> Option<(u16, Duration)> {
         let is_it = |fault: &Fault| matches!(fault, Fault::Flood { method, .. } if method == of);
-        self.calls.iter().any(is_it).then(|| self.take(of).flood).flatten()
+        self.calls.iter().any(is_it).then(|| self.take(of, "").flood).flatten()
     }
 
     /// Takes one of the faults that are counted.
@@ -297,12 +310,22 @@ mod tests {
             serde_json::from_str(r#"{"fault":"rate_limit","method":"chat.update","calls":2,"retry_after":7}"#).unwrap(),
         );
         faults.add(serde_json::from_str(r#"{"fault":"lose_answer"}"#).unwrap());
-        assert_eq!(faults.take("auth.test"), Trouble::default());
-        assert_eq!(faults.take("chat.update").retry_after, Some(7));
-        assert_eq!(faults.take("chat.update").retry_after, Some(7));
-        assert_eq!(faults.take("chat.update"), Trouble::default());
-        assert_eq!(faults.take("chat.postMessage").answer_lost, Some(Loss::Closed));
-        assert_eq!(faults.take("chat.postMessage"), Trouble::default());
+        assert_eq!(faults.take("auth.test", ""), Trouble::default());
+        assert_eq!(faults.take("chat.update", "").retry_after, Some(7));
+        assert_eq!(faults.take("chat.update", "").retry_after, Some(7));
+        assert_eq!(faults.take("chat.update", ""), Trouble::default());
+        assert_eq!(faults.take("chat.postMessage", "").answer_lost, Some(Loss::Closed));
+        assert_eq!(faults.take("chat.postMessage", ""), Trouble::default());
+    }
+
+    #[test]
+    fn a_fault_may_wait_for_certain_words() {
+        let mut faults = Faults::default();
+        let only = r#"{"fault":"only","containing":"Start","then":{"fault":"page","status":403}}"#;
+        faults.add(serde_json::from_str(only).unwrap());
+        assert_eq!(faults.take("chat.postMessage", "Stop"), Trouble::default());
+        assert_eq!(faults.take("chat.postMessage", "Start it").page, Some(403));
+        assert_eq!(faults.take("chat.postMessage", "Start it"), Trouble::default());
     }
 
     #[test]

@@ -103,7 +103,7 @@ places! {
         Actions = "actions",
         /// Hash: action → `revision`, `status`, `index` and `labels` of its record.
         ActionMeta = "action_meta",
-        /// Hash: position → `slot`, `nonce`, `progress`, `remove`, `not_before`, `attempts`.
+        /// Hash: position → `slot`, `nonce`, `progress`, `remove`, `not_before`, `attempts`, `since`.
         OutboxMeta = "outbox_meta",
         /// Hash: position → what is to be said.
         OutboxBodies = "outbox_bodies",

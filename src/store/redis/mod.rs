@@ -61,7 +61,7 @@ use crate::{
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry, Durability,
             Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
-            ThreadSummary, Unreadable, Version,
+            ThreadSummary, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -193,6 +193,10 @@ impl Store for RedisStore {
 
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
         outbox::finish(self, claimed, sent).await
+    }
+
+    async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
+        outbox::waiting(self, before, limit).await
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {

@@ -2,20 +2,28 @@
 //!
 //! A thread with something to say stands in one of two sorted sets of its partition: with nothing in flight by the
 //! time before which it must not be sent (the people's clock), with a message in flight by the end of its claim (the
-//! server's). The rules of the order are in `commit.lua` and `claim_outbox.lua`.
+//! server's). The rules of the order are in `common.lua`.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use futures_util::future::join_all;
 use redis::Value;
+use serde::Deserialize;
 
-use super::{RedisStore, aside, json, keys::Shelf, scripts::Call};
+use super::{
+    RedisStore, aside, json,
+    keys::{Drawer, Shelf},
+    scripts::Call,
+};
 use crate::{
     clock::Timestamp,
-    graph::store::{Claimed, Error, Outgoing, Sent, Seq},
+    graph::store::{Claimed, Error, Outgoing, Sent, Seq, Waiting},
     ids::{Nonce, Partition, Slot, ThreadId},
     store::aside::{Place, why},
 };
+
+/// The outboxes of how many threads are read in one round trip.
+const READ_AT_ONCE: usize = 500;
 
 /// [`crate::graph::store::Store::claim_outbox`].
 pub(super) async fn claim(
@@ -57,6 +65,7 @@ pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -
         Sent::Delivered(posted) => ("delivered", posted.as_ref().map(json::write).unwrap_or_default(), ""),
         Sent::Retry(at) => ("retry", at.millis().to_string(), ""),
         Sent::Deferred(at) => ("deferred", at.millis().to_string(), ""),
+        Sent::Postponed(at) => ("postponed", at.millis().to_string(), ""),
         Sent::Dropped => ("dropped", String::new(), ""),
         Sent::Failed { reason, at } => ("failed", at.millis().to_string(), reason.as_str()),
     };
@@ -124,4 +133,46 @@ async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result
     let mut threads: Vec<_> = due_for.into_iter().collect();
     threads.sort_by_key(|(_, due)| std::cmp::Reverse(*due));
     Ok(threads.into_iter().filter_map(|(thread, _)| thread.parse().ok()).collect())
+}
+
+/// What is looked at of a message that waits.
+#[derive(Deserialize)]
+struct Entry {
+    slot: Option<String>,
+    progress: bool,
+    not_before: i64,
+    attempts: u32,
+    /// Unknown of what an earlier version put there.
+    since: Option<i64>,
+}
+
+/// [`crate::graph::store::Store::waiting`].
+pub(super) async fn waiting(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
+    let mut pipeline = redis::pipe();
+    for partition in Partition::all() {
+        pipeline.zrange(Shelf::Outbox.of(partition), 0, -1);
+        pipeline.zrange(Shelf::Sending.of(partition), 0, -1);
+    }
+    let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
+    let threads: Vec<ThreadId> = found.into_iter().flatten().filter_map(|thread| thread.parse().ok()).collect();
+    let mut waiting = Vec::new();
+    for threads in threads.chunks(READ_AT_ONCE) {
+        let mut pipeline = redis::pipe();
+        for thread in threads {
+            pipeline.hgetall(Drawer::OutboxMeta.of(thread));
+        }
+        let entries: Vec<BTreeMap<Seq, String>> = store.link.pipeline(&pipeline).await?;
+        for (thread, entries) in threads.iter().zip(entries) {
+            for text in entries.values() {
+                let Entry { slot, progress, not_before, attempts, since } = json::read("a waiting message", text)?;
+                let since = Timestamp(since.unwrap_or(not_before));
+                if since < before && !progress {
+                    waiting.push(Waiting { thread: thread.clone(), slot: slot.map(Slot::new), since, attempts });
+                }
+            }
+        }
+    }
+    waiting.sort_by_key(|message| message.since);
+    waiting.truncate(limit);
+    Ok(waiting)
 }

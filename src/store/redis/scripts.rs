@@ -1,12 +1,15 @@
 //! The scripts: one for each operation, atomic on one partition.
 //!
-//! A script is the names of its keys (from [`keys`]), `common.lua`, and its own file. It is called by its hash; a server
+//! A script is the names of its keys (from [`keys`]), the numbers it goes by, `common.lua`, and its own file. It is called by its hash; a server
 //! that does not know it (new, or started again) is sent the text, once.
 
 use redis::{FromRedisValue, RedisResult, Script, ScriptInvocation, ToRedisArgs, aio::ConnectionLike};
 
 use super::keys;
-use crate::ids::{Partition, ThreadId};
+use crate::{
+    graph::store::TRIED_OFTEN,
+    ids::{Partition, ThreadId},
+};
 
 /// Declares the scripts, each with its file.
 macro_rules! scripts {
@@ -20,7 +23,8 @@ macro_rules! scripts {
         impl Scripts {
             /// Puts the scripts together.
             pub(super) fn new() -> Self {
-                let head = keys::lua_names() + include_str!("scripts/common.lua");
+                let often = format!("local TRIED_OFTEN = {TRIED_OFTEN}\n");
+                let head = keys::lua_names() + &often + include_str!("scripts/common.lua");
                 let script = |body: &str| Script::new(&format!("{head}\n{body}"));
                 Self { $($name: script(include_str!(concat!("scripts/", stringify!($name), ".lua"))),)* }
             }

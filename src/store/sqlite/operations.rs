@@ -23,7 +23,7 @@ use crate::{
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry,
             Destination, Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq,
-            StepRecord, Store, Then, ThreadSummary, Unreadable, Version,
+            StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -211,6 +211,10 @@ impl Store for SqliteStore {
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
         let (claim, sent, clock) = (outbox::Claim::from(claimed), sent.clone(), self.clock.now());
         self.writer.run(move |connection| outbox::finish(connection, &claim, &sent, clock)).await
+    }
+
+    async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
+        self.readers.run(move |connection| outbox::waiting(connection, before, limit)).await
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {

@@ -1,19 +1,22 @@
-//! What is to be said: in order within a thread, one message in flight, progress last.
+//! What is to be said: in order within a thread, one message in flight, progress last. What was tried often without
+//! success holds up its own slot only.
 //!
 //! An entry is *tried* as soon as it is claimed: from then on its message may exist in Slack, so it keeps its words and
 //! its nonce. Until then it can take newer words or go.
+
+use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     dead_letters,
-    keys::{bytes, int, json, key, parse, seq},
+    keys::{bytes, int, json, key, name, parse, seq},
     thread_row::ThreadRow,
 };
 use crate::{
     clock::Timestamp,
-    graph::store::{Claimed, Error, Outbound, Outgoing, Posted, Sent, Seq},
-    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
+    graph::store::{Claimed, Error, Outbound, Outgoing, Posted, Sent, Seq, TRIED_OFTEN, Waiting},
+    ids::{ChannelId, MessageTs, Nonce, Slot, TeamId, ThreadId},
 };
 
 /// A message, its body written out.
@@ -90,8 +93,8 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[Stor
         {
             continue;
         }
-        const SQL: &str = "INSERT INTO outbox (id, slot, nonce, progress, removes, not_before, body) \
-                           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        const SQL: &str = "INSERT INTO outbox (id, slot, nonce, progress, removes, not_before, since, body) \
+                           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)";
         let id = key(row.id, row.next_seq());
         connection.prepare_cached(SQL)?.execute(params![
             id,
@@ -173,13 +176,23 @@ pub(super) fn claim(
     }
     let mut claimed = Vec::with_capacity(rows.len());
     for row in rows {
-        claimed.extend(claim_next(connection, row, until)?);
+        claimed.extend(claim_next(connection, row, until, now, clock)?);
     }
     Ok(claimed)
 }
 
-fn claim_next(connection: &Connection, row: ThreadRow, until: Timestamp) -> Result<Option<StoredClaimed>, Error> {
-    let Some((id, _)) = next(connection, &row)? else { return Ok(None) };
+fn claim_next(
+    connection: &Connection,
+    mut row: ThreadRow,
+    until: Timestamp,
+    now: Timestamp,
+    clock: Timestamp,
+) -> Result<Option<StoredClaimed>, Error> {
+    let Some(Next { id, .. }) = candidates(connection, &row)?.into_iter().find(|next| next.not_before <= now) else {
+        schedule(connection, &mut row)?;
+        row.save(connection, clock)?;
+        return Ok(None);
+    };
     connection.prepare_cached("UPDATE threads SET sending = ?2, sending_until = ?3 WHERE id = ?1")?.execute([
         row.id,
         int(seq(id)),
@@ -250,6 +263,10 @@ pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, cloc
                                     AND EXISTS (SELECT 1 FROM outbox WHERE id > ?1 AND id <= ?2 AND slot IS NOT NULL)";
             connection.prepare_cached(OUTDATED)?.execute([id, row.keys()[1]])?
         }
+        Sent::Postponed(at) => {
+            const SQL: &str = "UPDATE outbox SET not_before = ?2, attempts = max(attempts, ?3) WHERE id = ?1";
+            connection.prepare_cached(SQL)?.execute(params![id, at.0, TRIED_OFTEN])?
+        }
         Sent::Failed { reason, at } => {
             const NEWER: &str = "SELECT 1 FROM outbox WHERE id > ?1 AND id <= ?2 AND slot = ?3";
             let is_outdated = slot.is_some()
@@ -301,27 +318,63 @@ pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Resul
 
 /// Notes when the thread speaks next.
 pub(super) fn schedule(connection: &Connection, row: &mut ThreadRow) -> Result<(), Error> {
-    row.send_at = next(connection, row)?.map(|(_, not_before)| not_before);
+    row.send_at = candidates(connection, row)?.into_iter().map(|next| next.not_before).min();
     Ok(())
 }
 
-/// The message that goes next, with its time: the oldest that is not progress, or else the oldest progress. But
-/// progress that was tried goes before what fills the same slot: if its post arrived, it would stand there for ever.
-fn next(connection: &Connection, row: &ThreadRow) -> Result<Option<(i64, Timestamp)>, Error> {
+/// A message that may be the next one to go.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    id: i64,
+    not_before: Timestamp,
+}
+
+/// The messages that may go next, in order of preference: one of those that go in order, then those that were tried often,
+/// whoever waits longest first. Nothing goes before what was tried often for the same slot.
+///
+/// In order goes the oldest that is not progress, or else the oldest progress. But progress that was tried goes before
+/// what fills the same slot: if its post arrived, it would stand there for ever.
+fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Error> {
     // Chosen here: SQLite would compile the choice anew for every thread.
     const SQL: &str =
         "SELECT id, not_before, progress, attempts, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
     let mut select = connection.prepare_cached(SQL)?;
     let mut entries = select.query(row.keys())?;
-    let mut progress: Vec<(i64, Timestamp, bool, Option<String>)> = Vec::new();
+    let mut progress: Vec<(Next, bool, Option<String>)> = Vec::new();
+    let (mut first, mut often, mut held_up) = (None, Vec::new(), HashSet::new());
     while let Some(entry) = entries.next()? {
-        let (id, not_before, slot) = (entry.get(0)?, Timestamp(entry.get(1)?), entry.get::<_, Option<String>>(4)?);
-        if entry.get(2)? {
-            progress.push((id, not_before, entry.get::<_, u32>(3)? > 0, slot));
+        let next = Next { id: entry.get(0)?, not_before: Timestamp(entry.get(1)?) };
+        let (attempts, slot) = (entry.get::<_, u32>(3)?, entry.get::<_, Option<String>>(4)?);
+        if slot.as_ref().is_some_and(|slot| held_up.contains(slot)) {
             continue;
         }
-        let before = progress.iter().find(|(_, _, tried, of)| *tried && slot.is_some() && *of == slot);
-        return Ok(Some(before.map_or((id, not_before), |(id, not_before, ..)| (*id, *not_before))));
+        if attempts >= TRIED_OFTEN {
+            often.push(next);
+            held_up.extend(slot);
+        } else if entry.get(2)? {
+            progress.push((next, attempts > 0, slot));
+        } else if first.is_none() {
+            let before = progress.iter().find(|(_, tried, of)| *tried && slot.is_some() && *of == slot);
+            first = Some(before.map_or(next, |(before, ..)| *before));
+        }
     }
-    Ok(progress.first().map(|(id, not_before, ..)| (*id, *not_before)))
+    often.sort_by_key(|next| (next.not_before, next.id));
+    Ok(first.or(progress.first().map(|(next, ..)| *next)).into_iter().chain(often).collect())
+}
+
+/// Messages that were to be sent before a moment and wait.
+pub(super) fn waiting(connection: &Connection, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
+    const SQL: &str = "SELECT team, channel, root, slot, since, attempts \
+                       FROM outbox JOIN threads ON threads.id = outbox.id >> 32 \
+                       WHERE since < ?1 AND NOT progress ORDER BY since, outbox.id LIMIT ?2";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut select = connection.prepare_cached(SQL)?;
+    let found = select.query_map([before.0, limit], |row| {
+        let text = |column| name(row, column);
+        let thread =
+            ThreadId { team: TeamId::new(text(0)?), channel: ChannelId::new(text(1)?), root: MessageTs::new(text(2)?) };
+        let slot = row.get::<_, Option<String>>(3)?.map(Slot::new);
+        Ok(Waiting { thread, slot, since: Timestamp(row.get(4)?), attempts: row.get(5)? })
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
 }

@@ -6,8 +6,17 @@
 use rusqlite::Connection;
 
 /// Every migration, oldest first.
-const MIGRATIONS: &[&str] =
-    &[FIRST, BYTES_FOR_A_TIME, REGISTERS, LABELS_OF_ACTIONS, FILES_OF_THREADS, WHAT_IS_SHOWN, DEAD_LETTERS, SET_ASIDE];
+const MIGRATIONS: &[&str] = &[
+    FIRST,
+    BYTES_FOR_A_TIME,
+    REGISTERS,
+    LABELS_OF_ACTIONS,
+    FILES_OF_THREADS,
+    WHAT_IS_SHOWN,
+    DEAD_LETTERS,
+    SET_ASIDE,
+    SINCE_WHEN,
+];
 
 /// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
 /// `mailbox`, `steps`, `outbox` and `audit` is the thread and a position in it, see [`super::keys`].
@@ -195,6 +204,12 @@ CREATE TABLE set_aside (
 ) STRICT;
 CREATE TABLE probe (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
 CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
+";
+
+/// From when on a message was to be sent: `not_before` moves on with each try.
+const SINCE_WHEN: &str = "
+ALTER TABLE outbox ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
+UPDATE outbox SET since = not_before;
 ";
 
 /// The newest schema that this program knows.

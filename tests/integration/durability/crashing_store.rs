@@ -21,7 +21,7 @@ use countersign::{
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry, Durability,
             Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
-            ThreadSummary, Unreadable, Version,
+            ThreadSummary, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -179,6 +179,10 @@ impl Store for CrashingStore {
 
     async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
         self.certain("fail_desk", self.inner.fail_desk(entry, reason, at)).await
+    }
+
+    async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
+        self.inner.waiting(before, limit).await
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use countersign::{
     app::check,
-    clock::Clock as _,
+    clock::{Clock as _, Timestamp},
     conversation::entry::Entry,
     graph::{
         action::Status,
         store::{ActionFilter, Changes, Delivery, Destination, Outbound, Outgoing},
     },
-    ids::{CommitId, Partition},
+    ids::{CommitId, Nonce, Partition},
+    reply::Reply,
     sandbox::slack::{
         faults::{Fault, Loss},
         world::message::Message,
@@ -38,6 +39,22 @@ fn cards(thread: &Thread<'_>) -> Vec<Message> {
 
 fn is_running(bot: &TestBot) -> bool {
     bot.upgrade.experiment("Math Hints").unwrap()["state"] == "running"
+}
+
+/// What only ana is told after so many other words.
+async fn told_ana(bot: &TestBot, before: usize) -> String {
+    eventually("an answer", || bot.slack.ephemerals("ana").len() > before).await;
+    bot.readable(&bot.slack.ephemerals("ana")[before].words())
+}
+
+/// A fault that only a card with its buttons suffers.
+fn of_the_card(fault: Fault) -> Fault {
+    Fault::Only { containing: BUTTON.into(), then: Box::new(fault) }
+}
+
+/// How many messages say that another is not there yet.
+fn still_trying(thread: &Thread<'_>) -> usize {
+    thread.messages().iter().filter(|message| message.words().contains("I'm still trying")).count()
 }
 
 async fn count_letters(bot: &TestBot) -> usize {
@@ -137,16 +154,100 @@ async fn whoever_asked_is_told_directly_if_the_thread_cannot_be_written_to() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_that_nobody_knows_is_given_up_in_the_end_and_holds_nothing_up() {
     let bot = TestBot::start().await;
-    bot.slack.inject(Fault::Fail { method: POST.into(), error: "a_code_of_next_year".into(), calls: 10 });
+    let refused = Fault::Fail { method: POST.into(), error: "a_code_of_next_year".into(), calls: 10 };
+    bot.slack.inject(of_the_card(refused));
     let thread = say(&bot);
-    eventually("ten tries", || {
-        bot.clock.advance(Duration::from_secs(1));
-        bot.slack.ledger().calls(POST).len() > 10
-    })
-    .await;
+    in_time(&bot, "a word about it", || still_trying(&thread) == 1).await;
+    in_time(&bot, "its end", || still_trying(&thread) == 0).await;
     bot.settled().await;
     assert_eq!(count_letters(&bot).await, 1);
-    assert!(thread.last().contains("a_code_of_next_year"), "{}", thread.last());
+    assert_eq!(thread.messages().len(), 1, "the one takes the place of the other");
+    let last = thread.last();
+    assert!(last.contains("a_code_of_next_year") && last.contains("Send again"), "{last}");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_that_is_not_taken_for_long_holds_nothing_up_and_is_told() {
+    for (status, reason) in [(403, "http_403"), (500, "no_answer")] {
+        let bot = TestBot::start().await;
+        bot.slack.inject(of_the_card(Fault::Page { method: POST.into(), status, calls: 10_000 }));
+        let thread = say(&bot);
+        in_time(&bot, "a word about it", || still_trying(&thread) == 1).await;
+        assert!(cards(&thread).is_empty());
+        let last = thread.last();
+        assert!(last.contains("@ana, I couldn't show the card") && last.contains(reason), "{last}");
+        assert!(last.contains("nobody can approve it until it appears"), "{last}");
+        bot.slack.says("ana", "experiments", "@countersign list experiments", Some(&thread.root)).unwrap();
+        in_time(&bot, "an answer", || thread.messages().len() == 2).await;
+
+        let before = bot.slack.ephemerals("ana").len();
+        bot.slack.says("ana", "experiments", "@countersign status", Some(&thread.root)).unwrap();
+        let here = told_ana(&bot, before).await;
+        assert!(here.contains("its card is not in the thread yet"), "{here}");
+        bot.slack.command("ana", "experiments", "/countersign pending").await.unwrap();
+        let pending = told_ana(&bot, before + 1).await;
+        assert!(pending.contains("its card is not in the thread yet"), "{pending}");
+        assert!(!pending.contains("open the card"), "there is none: {pending}");
+        assert_eq!(still_trying(&thread), 1, "it is told once");
+
+        bot.slack.inject(Fault::Clear);
+        in_time(&bot, "the card", || cards(&thread).len() == 1).await;
+        in_time(&bot, "an end of what was said", || still_trying(&thread) == 0).await;
+        bot.settled().await;
+        thread.clicks("bo", BUTTON).await;
+        assert!(is_running(&bot));
+        bot.finish().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_tells_what_is_late_and_since_when() {
+    let bot = TestBot::start().await;
+    let thread = bot.user("ana").says("start the Math Hints experiment").await;
+    bot.slack.inject(Fault::Page { method: POST.into(), status: 403, calls: 1 });
+    let pending = ActionFilter { thread: None, statuses: vec![Status::Pending], limit: 1 };
+    let record = bot.store().actions(&pending).await.unwrap().pop().unwrap();
+    let an_hour_ago = Timestamp(bot.clock.now().millis() - 3_600_000); // check goes by the clock on the wall
+    let mut late = Changes::new(CommitId::fresh(), record.thread);
+    late.outbox.push(Outgoing {
+        slot: Some("late".into()),
+        nonce: Nonce::fresh(),
+        progress: false,
+        not_before: an_hour_ago,
+        body: Outbound::Reply { reply: Reply::text("By the way.") },
+    });
+    bot.store().apply(&late).await.unwrap();
+    let line = async || check::run(&bot.config).await.into_iter().find(|line| line.what == "messages").unwrap();
+    let told = line().await;
+    let expected = format!("1 not delivered yet and still tried, the first since {an_hour_ago} (late in ");
+    assert!(told.result.as_ref().is_err_and(|told| told.contains(&expected)), "{told:?}");
+    in_time(&bot, "the message", || thread.messages().len() == 2).await;
+    bot.settled().await;
+    let told = line().await;
+    assert!(told.result.is_ok(), "{told:?}");
+    bot.finish().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_of_an_hour_is_believed_for_minutes_and_holds_nothing_up() {
+    let bot = TestBot::start().await;
+    bot.slack.inject(of_the_card(Fault::RateLimit { method: POST.into(), calls: 2, retry_after: 3600 }));
+    let thread = say(&bot);
+    let began = bot.clock.now();
+    in_time(&bot, "a word about it", || still_trying(&thread) == 1).await;
+    assert!(thread.last().contains("rate_limited"), "{}", thread.last());
+    bot.slack.says("ana", "experiments", "@countersign list experiments", Some(&thread.root)).unwrap();
+    in_time(&bot, "an answer", || thread.messages().len() == 2).await;
+    assert!(bot.clock.now() < began + Duration::from_secs(300), "others do not wait for it");
+    eventually("the card", || {
+        bot.clock.advance(Duration::from_secs(1));
+        cards(&thread).len() == 1
+    })
+    .await;
+    assert!(bot.clock.now() < began + Duration::from_secs(900), "two waits of five minutes");
+    in_time(&bot, "an end of what was said", || still_trying(&thread) == 0).await;
+    bot.settled().await;
     bot.finish().await;
 }
 

@@ -10,7 +10,8 @@ use countersign::{
     graph::{
         action::ActionRecord,
         store::{
-            ActionChange, AuditDraft, Changes, Mail, Outbound, Outgoing, Posted, Sent, Then, TimerChange, Version,
+            ActionChange, AuditDraft, Changes, Mail, Outbound, Outgoing, Posted, Sent, TRIED_OFTEN, Then, TimerChange,
+            Version,
         },
     },
     ids::{ActionId, CommitId, DedupKey, Slot, ThreadId},
@@ -257,26 +258,33 @@ impl Thread {
         if self.in_flight.is_some() {
             return None;
         }
-        let solid = self.outbox.iter().position(|entry| !entry.outgoing.progress);
-        let next = match solid {
-            None if self.outbox.is_empty() => return None,
-            None => 0,
-            Some(solid) => {
-                let slot = &self.outbox[solid].outgoing.slot;
-                let stands_before = |entry: &Entry| {
-                    entry.outgoing.progress && entry.attempts > 0 && slot.is_some() && entry.outgoing.slot == *slot
-                };
-                self.outbox[..solid].iter().position(stands_before).unwrap_or(solid)
-            }
-        };
+        let next = self.candidates().into_iter().find(|next| self.outbox[*next].outgoing.not_before <= now)?;
         let entry = &mut self.outbox[next];
-        if entry.outgoing.not_before > now {
-            return None;
-        }
         let claimed = entry.clone();
         entry.attempts += 1;
         self.in_flight = Some(entry.outgoing.nonce.to_string());
         Some(claimed)
+    }
+
+    /// What may go next, in order of preference: what goes in order, then what was tried often.
+    fn candidates(&self) -> Vec<usize> {
+        let often = |entry: &Entry| entry.attempts >= TRIED_OFTEN;
+        let free = |at: &usize| {
+            let slot = &self.outbox[*at].outgoing.slot;
+            slot.is_none() || !self.outbox[..*at].iter().any(|entry| often(entry) && entry.outgoing.slot == *slot)
+        };
+        let (mut tried_often, in_order): (Vec<usize>, Vec<usize>) =
+            (0..self.outbox.len()).filter(free).partition(|at| often(&self.outbox[*at]));
+        tried_often.sort_by_key(|at| (self.outbox[*at].outgoing.not_before, *at));
+        let solid = in_order.iter().copied().find(|at| !self.outbox[*at].outgoing.progress);
+        let first = solid.map(|solid| {
+            let slot = &self.outbox[solid].outgoing.slot;
+            let stands_before = |entry: &Entry| {
+                entry.outgoing.progress && entry.attempts > 0 && slot.is_some() && entry.outgoing.slot == *slot
+            };
+            in_order.iter().copied().find(|at| *at < solid && stands_before(&self.outbox[*at])).unwrap_or(solid)
+        });
+        first.or(in_order.first().copied()).into_iter().chain(tried_often).collect()
     }
 
     /// Whether the claim, of which the message had been tried `attempts` times before, still counts.
@@ -306,6 +314,11 @@ impl Thread {
             if self.outbox[at].attempts == 0 && self.outbox[at].outgoing.progress && newer {
                 self.outbox.remove(at); // as if it had been untried when the newer one was said
             }
+            return;
+        }
+        if let Sent::Postponed(time) = sent {
+            self.outbox[at].outgoing.not_before = *time;
+            self.outbox[at].attempts = self.outbox[at].attempts.max(TRIED_OFTEN);
             return;
         }
         let outgoing = self.outbox.remove(at).outgoing;

@@ -67,7 +67,7 @@ pub(crate) fn any_op() -> impl Strategy<Value = Op> {
             .prop_map(|(thread, desk_ack, writes)| Op::Apply { thread, desk_ack, writes }),
         1 => index().prop_map(|which| Op::RepeatApply { which }),
         5 => maybe().prop_map(|thread| Op::ClaimOutbox { thread }),
-        5 => (index(), 0..8_u8).prop_map(|(which, sent)| Op::FinishOutbox { which, sent }),
+        5 => (index(), 0..10_u8).prop_map(|(which, sent)| Op::FinishOutbox { which, sent }),
         2 => Just(Op::ClaimDesk),
         2 => index().prop_map(|which| Op::FinishDesk { which }),
         1 => Just(Op::FireTimers),

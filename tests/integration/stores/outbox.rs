@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use countersign::{
-    graph::store::{Claimed, Outbound, Outgoing, Posted, Sent},
+    clock::Timestamp,
+    graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, TRIED_OFTEN, Waiting},
     ids::Slot,
     reply::{CardState, Reply},
 };
@@ -110,6 +111,94 @@ pub(crate) async fn a_retry_waits_and_counts(f: impl Fixture) {
         again,
         [Claimed { attempts: 1, outgoing: Outgoing { not_before: later, ..first.outgoing.clone() }, ..first }]
     );
+}
+
+/// Tries the next message without success until it counts as tried often; it is tried again at `later`.
+async fn tried_often(f: &impl Fixture, later: Timestamp) -> Claimed {
+    let first = f.claim_one().await.unwrap();
+    let mut claimed = first.clone();
+    for _ in 1..TRIED_OFTEN {
+        f.store().finish_outbox(&claimed, &Sent::Retry(f.now())).await.unwrap();
+        claimed = f.claim_one().await.unwrap();
+        assert_eq!(claimed.outgoing.nonce, first.outgoing.nonce, "nothing goes before it so far");
+    }
+    assert_eq!(claimed.attempts, TRIED_OFTEN - 1);
+    f.store().finish_outbox(&claimed, &Sent::Retry(later)).await.unwrap();
+    claimed
+}
+
+pub(crate) async fn what_was_tried_often_holds_up_its_own_slot_only(f: impl Fixture) {
+    let later = f.now() + Duration::from_secs(60);
+    f.says(&thread(1), [reply("card:a1", "Start?"), reply("", "two")]).await;
+    let card = tried_often(&f, later).await;
+    f.says(&thread(1), [progress("turn:1", "working"), reply("card:a1", "started"), reply("turn:2", "three")]).await;
+    assert_eq!(drained(&f).await, ["two", "three"], "and nothing of its slot");
+    f.says(&thread(1), [progress("turn:1", "working")]).await;
+    assert_eq!(drained(&f).await, ["… working"], "nothing else is waited for");
+    f.says(&thread(1), [reply("", "four")]).await;
+
+    let at = async |now| f.store().claim_outbox(&sender(), f.ttl(), now, 10, None).await;
+    let four = at(later).await.unwrap().pop().unwrap();
+    assert_eq!(spoken(&four), "four", "what goes in order goes first");
+    assert_eq!(at(later).await.unwrap(), [], "one is in flight");
+    delivered(&f, &four, None).await;
+    let again = at(later).await.unwrap().pop().unwrap();
+    assert_eq!((spoken(&again), again.attempts), ("Start?".to_owned(), TRIED_OFTEN));
+    assert_eq!(again.outgoing.nonce, card.outgoing.nonce);
+    delivered(&f, &again, Some("1.1")).await;
+    let after = f.claim_one().await.unwrap();
+    assert_eq!((spoken(&after), after.posted), ("started".to_owned(), Some(posted("1.1"))));
+}
+
+pub(crate) async fn of_those_tried_often_the_one_that_waits_longest_goes(f: impl Fixture) {
+    let (now, minute) = (f.now(), Duration::from_secs(60));
+    f.says(&thread(1), [reply("", "one"), reply("", "two"), reply("", "three")]).await;
+    tried_often(&f, now + minute * 2).await;
+    tried_often(&f, now + minute).await;
+    let three = f.claim_one().await.unwrap();
+    assert_eq!(spoken(&three), "three");
+    delivered(&f, &three, None).await;
+    assert_eq!(f.claim(10).await, []);
+    for (minutes, expected) in [(1, vec!["two"]), (2, vec!["one"])] {
+        let claimed = f.store().claim_outbox(&sender(), f.ttl(), now + minute * minutes, 10, None).await.unwrap();
+        assert_eq!(claimed.iter().map(spoken).collect::<Vec<_>>(), expected);
+        delivered(&f, &claimed[0], None).await;
+    }
+}
+
+pub(crate) async fn what_was_postponed_counts_as_tried_often(f: impl Fixture) {
+    let later = f.now() + Duration::from_secs(300);
+    f.says(&thread(1), [reply("card:a1", "Start?"), reply("", "two")]).await;
+    let card = f.claim_one().await.unwrap();
+    assert!(f.store().finish_outbox(&card, &Sent::Postponed(later)).await.unwrap());
+    f.says(&thread(1), [reply("card:a1", "started")]).await;
+    assert_eq!(drained(&f).await, ["two"]);
+    let again = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
+    assert_eq!((spoken(&again[0]), again[0].attempts), ("Start?".to_owned(), TRIED_OFTEN));
+    f.store().finish_outbox(&again[0], &Sent::Postponed(later)).await.unwrap();
+    let again = f.store().claim_outbox(&sender(), f.ttl(), later, 10, None).await.unwrap();
+    assert_eq!(again[0].attempts, TRIED_OFTEN + 1, "it is never counted down");
+}
+
+pub(crate) async fn what_waits_is_found_with_the_time_it_was_to_be_sent(f: impl Fixture) {
+    let (now, minute) = (f.now(), Duration::from_secs(60));
+    let found = async |before| f.store().waiting(before, 10).await.unwrap();
+    assert_eq!(found(now + minute).await, []);
+    let planned = |words: &str, at| Outgoing { not_before: at, ..reply("", words) };
+    f.says(&thread(1), [Outgoing { not_before: now, ..reply("card:a1", "Start?") }]).await;
+    f.says(&thread(2), [planned("two", now + minute * 5), progress("turn:1", "working")]).await;
+    let card = f.claim_one().await.unwrap();
+    let waiting = |attempts| Waiting { thread: thread(1), slot: Some("card:a1".into()), since: now, attempts };
+    assert_eq!(found(now).await, []);
+    assert_eq!(found(now + minute).await, [waiting(1)], "also while it is on its way");
+    f.store().finish_outbox(&card, &Sent::Retry(now + minute * 30)).await.unwrap();
+    assert_eq!(found(now + minute).await, [waiting(1)], "since then, not until then");
+    let both = found(now + minute * 6).await;
+    assert_eq!(both.iter().map(|message| message.since).collect::<Vec<_>>(), [now, now + minute * 5]);
+    assert_eq!(f.store().waiting(now + minute * 6, 1).await.unwrap(), [waiting(1)]);
+    let again = f.store().claim_outbox(&sender(), f.ttl(), now + minute * 30, 1, Some(&thread(1))).await.unwrap();
+    delivered(&f, &again[0], Some("1.1")).await;
+    assert_eq!(found(now + minute).await, []);
 }
 
 pub(crate) async fn what_was_deferred_was_not_tried(f: impl Fixture) {

@@ -222,7 +222,8 @@ impl<'a, F: Fixture> World<'a, F> {
                     3 => Sent::Delivered(None),
                     4 => Sent::Deferred(self.now + Duration::from_secs(60)),
                     5 => Sent::Deferred(self.now),
-                    6 => Sent::Failed { reason: "invalid_blocks".to_owned(), at: self.now },
+                    6 | 7 => Sent::Postponed(self.now + Duration::from_secs(if sent == 6 { 60 } else { 0 })),
+                    8 => Sent::Failed { reason: "invalid_blocks".to_owned(), at: self.now },
                     _ => Sent::Delivered(Some(Posted::at("C1".into(), self.name().as_str().into()))),
                 };
                 let counted = store.finish_outbox(&claimed, &sent).await.unwrap();

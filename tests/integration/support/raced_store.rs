@@ -14,7 +14,7 @@ use countersign::{
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry, Durability,
             Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
-            ThreadSummary, Unreadable, Version,
+            ThreadSummary, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -143,6 +143,10 @@ impl Store for RacedStore {
 
     async fn finish_outbox(&self, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
         self.inner.finish_outbox(claimed, sent).await
+    }
+
+    async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
+        self.inner.waiting(before, limit).await
     }
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {

@@ -34,12 +34,12 @@ pub(in crate::sandbox::slack) async fn call(
 ) -> Response {
     let at = server.now();
     let method = method.trim_start_matches('/').to_owned();
-    let trouble = server.faults().take(&method);
+    let args = Args::read(&headers, query, &body);
+    let recorded = args.as_ref().map_or(Value::Null, recorded_without_token);
+    let trouble = server.faults().take(&method, &recorded.to_string());
     if !trouble.delay.is_zero() {
         tokio::time::sleep(trouble.delay).await;
     }
-    let args = Args::read(&headers, query, &body);
-    let recorded = args.as_ref().map_or(Value::Null, recorded_without_token);
     let record = |answer: &Value, status: StatusCode, answer_lost: bool| {
         let (method, body, answer) = (method.clone(), recorded.clone(), answer.clone());
         server.ledger.called(Call { at, method, body, answer, status: status.as_u16(), answer_lost });

@@ -11,8 +11,11 @@ if claim_ends then -- it is void: nobody knows whether the message arrived
   redis.call('HDEL', META, 'in_flight')
 end
 
-local first = first_to_send(read_outbox())
-if not first or first.not_before > now then
+local first
+for _, entry in ipairs(to_send(read_outbox())) do
+  first = first or (entry.not_before <= now and entry)
+end
+if not first then
   index_outbox(thread)
   return false
 end

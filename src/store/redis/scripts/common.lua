@@ -100,18 +100,38 @@ local function remove_outgoing(seq)
   redis.call('HDEL', OUTBOX_BODIES, seq)
 end
 
--- What is said next: the oldest that is not progress, or else the oldest progress. Older progress of the same slot
--- goes in front: it was tried, may be there, and must not be put over what comes after it.
-local function first_to_send(entries)
-  local progress = {}
+-- What may be said next, in order of preference: one of those that go in order, then those that were tried often, whoever
+-- waits longest first. Nothing goes before what was tried often for the same slot.
+-- In order goes the oldest that is not progress, or else the oldest progress. Older progress of the same slot goes in
+-- front: it was tried, may be there, and must not be put over what comes after it.
+local function to_send(entries)
+  local first, first_progress
+  local progress, often, held_up = {}, {}, {}
   for _, entry in ipairs(entries) do
     local slot = entry.slot or ''
-    if not entry.progress then
-      return slot ~= '' and progress[slot] or entry
+    if held_up[slot] then
+      -- It waits for the one before it.
+    elseif entry.attempts >= TRIED_OFTEN then
+      often[#often + 1] = entry
+      held_up[slot] = slot ~= ''
+    elseif entry.progress then
+      first_progress = first_progress or entry
+      progress[slot] = progress[slot] or entry
+    else
+      first = first or (slot ~= '' and progress[slot] or entry)
     end
-    progress[slot] = progress[slot] or entry
   end
-  return entries[1]
+  table.sort(often, function(a, b)
+    if a.not_before ~= b.not_before then
+      return a.not_before < b.not_before
+    end
+    return a.seq < b.seq
+  end)
+  first = first or first_progress
+  if first then
+    table.insert(often, 1, first)
+  end
+  return often
 end
 
 -- The rules of the outbox; `Remove` is the message that takes a slot away.
@@ -147,15 +167,19 @@ local function put_in_outbox(thread, outgoing)
   end
   outgoing.seq = outgoing.seq or redis.call('HINCRBY', META, 'outbox_seq', 1)
   outgoing.attempts = outgoing.attempts or 0
+  outgoing.since = outgoing.since or outgoing.not_before
   write_outgoing(outgoing)
   redis.call('HSET', OUTBOX_BODIES, outgoing.seq, body)
 end
 
 -- Enters the thread where claimers look, unless something is in flight.
 local function index_outbox(thread)
-  local first = first_to_send(read_outbox())
-  if first and not redis.call('HGET', META, 'in_flight') then
-    redis.call('ZADD', OUTBOX, first.not_before, thread)
+  local at
+  for _, entry in ipairs(to_send(read_outbox())) do
+    at = math.min(at or entry.not_before, entry.not_before)
+  end
+  if at and not redis.call('HGET', META, 'in_flight') then
+    redis.call('ZADD', OUTBOX, at, thread)
   else
     redis.call('ZREM', OUTBOX, thread)
   end

@@ -1,5 +1,5 @@
 -- Records what became of a message. ARGV: thread, position, how often it was claimed before, what ('delivered', 'retry',
--- 'deferred', 'dropped', 'failed'), where it is ('' if that is not known) or when to try again or when it was given up,
+-- 'deferred', 'postponed', 'dropped', 'failed'), where it is ('' if that is not known) or when to try again or when it was given up,
 -- why it was given up. Answers 0 if somebody claimed it since, or it is gone.
 local thread, seq, before, what, detail, reason = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 local raw = redis.call('HGET', OUTBOX_META, seq)
@@ -25,6 +25,11 @@ end
 if what == 'retry' then
   entry.seq = seq
   entry.not_before = tonumber(detail)
+  write_outgoing(entry)
+elseif what == 'postponed' then
+  entry.seq = seq
+  entry.not_before = tonumber(detail)
+  entry.attempts = math.max(entry.attempts, TRIED_OFTEN)
   write_outgoing(entry)
 elseif what == 'deferred' then
   entry.seq = seq
