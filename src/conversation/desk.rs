@@ -49,7 +49,7 @@ use crate::{
     assistant::replies::FIRST_PROMPTS,
     clock::Clock,
     graph::store::{Changes, DeskEntry, Error, Seq, Store, why_unreadable},
-    ids::{CommitId, ThreadId},
+    ids::{CommitId, ThreadId, UserId},
     reply::Reply,
     slack::{
         client::SlackClient,
