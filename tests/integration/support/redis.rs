@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::ports::free_port;
 
 /// How long a server may take until it answers.
-const START_LIMIT: Duration = Duration::from_secs(20);
+const START_LIMIT: Duration = Duration::from_secs(60);
 /// How often another port is tried.
 const PORTS: usize = 5;
 
