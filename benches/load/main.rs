@@ -116,16 +116,24 @@ async fn run(options: Options) -> anyhow::Result<Table> {
             .await
             .context("filling the store")?;
     }
-    let mut bot = Bot::start(&Surroundings {
-        slack_url: &slack.api_url(),
-        upgrade_url: &upgrade.url(),
+    let (slack_url, upgrade_url) = (slack.api_url(), upgrade.url());
+    let surroundings = Surroundings {
+        slack_url: &slack_url,
+        upgrade_url: &upgrade_url,
         folder: folder.path(),
         redis_url: redis_url.as_deref(),
         socket: options.socket,
         program: &options.bot,
         descriptors: options.slow_connections.map(|_| slow::DESCRIPTORS),
-    })?;
+    };
     let mut table = Table::default();
+    if options.threads.is_some() {
+        // The first start makes the digest key and seals the open cards it finds, once.
+        let mut first = Bot::start(&surroundings)?;
+        first_contact(&slack, &mut first, options.socket, &mut Table::default()).await?;
+        first.stop()?;
+    }
+    let mut bot = Bot::start(&surroundings)?;
 
     let person = first_contact(&slack, &mut bot, options.socket, &mut table).await?;
     if let Some(threads) = options.threads {

@@ -18,7 +18,7 @@ use axum::{
     Json, Router,
     body::Bytes,
     extract::{
-        Path, State, WebSocketUpgrade,
+        Path, Query, State, WebSocketUpgrade,
         ws::{Message as Frame, WebSocket},
     },
     response::{IntoResponse as _, Response},
@@ -225,7 +225,12 @@ impl Slack {
     }
 }
 
-async fn on_call(State(slack): State<Slack>, Path(method): Path<String>, body: Bytes) -> Response {
+async fn on_call(
+    State(slack): State<Slack>,
+    Path(method): Path<String>,
+    Query(asked): Query<HashMap<String, String>>,
+    body: Bytes,
+) -> Response {
     slack.0.calls.fetch_add(1, Ordering::Relaxed);
     let answer = match method.as_str() {
         "chat.postMessage" | "chat.update" => match serde_json::from_slice(&body) {
@@ -241,7 +246,7 @@ async fn on_call(State(slack): State<Slack>, Path(method): Path<String>, body: B
         "bots.info" => json!({ "ok": true, "bot": { "id": "B1", "app_id": "A1", "name": "countersign" } }),
         // Everybody is a full member of the workspace.
         "users.info" => json!({ "ok": true, "user": {
-            "id": "U1", "team_id": "T1", "name": "ana", "deleted": false, "is_bot": false, "is_restricted": false,
+            "id": asked.get("user"), "team_id": "T1", "name": "ana", "deleted": false, "is_bot": false, "is_restricted": false,
             "is_ultra_restricted": false, "is_stranger": false, "profile": { "display_name": "ana" },
         } }),
         "views.publish" => {
