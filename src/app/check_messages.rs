@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{parts, stdout::told};
 use crate::{
-    clock::{Clock as _, SystemClock, Timestamp},
+    clock::{Clock as _, SystemClock},
     config::{Config, StoreKind},
     conversation::outbox::refused::kind,
     graph::store::{DeadLetter, Undelivered, Waiting},
@@ -13,9 +13,6 @@ use crate::{
 
 /// How many are counted.
 const COUNTED: usize = 1000;
-
-/// For how long a message may wait to be sent before that is told, in milliseconds.
-const LATE: i64 = 180_000;
 
 /// How many are named.
 const NAMED: usize = 5;
@@ -27,10 +24,8 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     }
     let store = parts::store_to_read(config, Arc::new(SystemClock)).await.map_err(|error| told(&error))?;
     let letters = store.dead_letters(COUNTED).await.map_err(|error| error.to_string())?;
-    let waiting = store
-        .waiting(Timestamp(SystemClock.now().millis() - LATE), COUNTED)
-        .await
-        .map_err(|error| error.to_string())?;
+    let waiting =
+        store.waiting(Waiting::late_before(SystemClock.now()), COUNTED).await.map_err(|error| error.to_string())?;
     let waiting = late(&waiting);
     if letters.is_empty() {
         return match waiting {

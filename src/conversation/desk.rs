@@ -291,24 +291,13 @@ impl Desk {
             }
             Entry::Rated(rated) => {
                 let reply = parts.ratings.on_rated(rated, desk.seq).await?;
-                let answered = match &rated.response_url {
-                    Some(url) => self.respond(url, &reply).await,
-                    None => false,
-                };
-                if !answered {
-                    self.tell(&rated.by, &rated.thread.channel, Some(&rated.thread.root), &reply).await;
-                }
+                let place = (&rated.thread.channel, Some(&rated.thread.root));
+                self.tell_back(&rated.by, rated.response_url.as_deref(), Some(place), &reply).await;
                 Answer::Nothing
             }
             Entry::SendAgain(wish) => {
                 let reply = self.send_again(wish).await?;
-                let answered = match &wish.response_url {
-                    Some(url) => self.respond(url, &reply).await,
-                    None => false,
-                };
-                if let (false, Some(channel)) = (answered, &wish.channel) {
-                    self.tell(&wish.by, channel, wish.thread.as_ref(), &reply).await;
-                }
+                self.tell_back(&wish.by, wish.response_url.as_deref(), wish.place(), &reply).await;
                 Answer::Nothing
             }
             Entry::Twins(twins) => {

@@ -165,6 +165,13 @@ pub struct SendAgain {
     pub response_url: Option<String>,
 }
 
+impl SendAgain {
+    /// The conversation where it was pressed, and the thread in it.
+    pub fn place(&self) -> Option<(&ChannelId, Option<&MessageTs>)> {
+        self.channel.as_ref().map(|channel| (channel, self.thread.as_ref()))
+    }
+}
+
 /// A press on a button of a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Click {

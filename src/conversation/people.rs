@@ -85,6 +85,11 @@ impl Outside {
         }
     }
 
+    /// Whether Slack did not say what kind of account it is.
+    pub fn is_unknown(self) -> bool {
+        matches!(self, Self::NotLookedUp | Self::Unanswered)
+    }
+
     /// The word for it in the settings; nothing for what no setting allows.
     fn setting(self) -> Option<&'static str> {
         match self {

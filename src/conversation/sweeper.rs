@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{desk::Desk, home::Home, notebook::retention::Retention, outbox::Sender, workers::Workers};
 use crate::{
-    clock::{Clock, Timestamp},
-    graph::store::Store,
+    clock::Clock,
+    graph::store::{Store, Waiting},
 };
 
 /// How often what is kept for a time only is dropped, in rounds.
@@ -29,9 +29,6 @@ const COUNTING_ROUNDS: u32 = 20;
 
 /// The most dead letters that are counted.
 const COUNTED: usize = 1000;
-
-/// For how long a message may wait to be sent before it is counted, in milliseconds.
-const LATE: i64 = 180_000;
 
 /// How long no round may end before something is wrong.
 const LONGEST_ROUND: Duration = Duration::from_secs(30);
@@ -136,7 +133,7 @@ impl Sweeper {
     }
 
     async fn count_what_waits(&self) {
-        match self.store.waiting(Timestamp(self.clock.now().millis() - LATE), COUNTED).await {
+        match self.store.waiting(Waiting::late_before(self.clock.now()), COUNTED).await {
             Ok(waiting) => metrics::gauge!("countersign_messages_late").set(waiting.len() as f64),
             Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot count what waits to be sent"),
         }

@@ -201,6 +201,18 @@ impl ActionRecord {
         self.told.iter().map(notice).collect()
     }
 
+    /// The card as it stands when it is sent, in place of what its message says by then: for whoever may know an older
+    /// state than others do.
+    pub fn to_be_redrawn(&self, at: Timestamp) -> Outgoing {
+        Outgoing {
+            slot: Some(self.slot.clone()),
+            nonce: Nonce::fresh(),
+            progress: false,
+            not_before: at,
+            body: Outbound::Redraw { action: self.id.clone() },
+        }
+    }
+
     /// The card as it stands, to be sent in place of what its message says now.
     pub fn redrawn(&self, at: Timestamp) -> Outgoing {
         Outgoing {

@@ -1,4 +1,4 @@
-//! Clicks, typed consent and expiry, against the store.
+//! Clicks and what they decide, against the store.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -26,7 +26,7 @@ use crate::{
         engine::PolicyFor,
         keyring::{Keyring, Proof},
         request::Times,
-        store::{ActionChange, AuditKind, Changes, Error, Mail, Outbound, Outgoing, Seq, Store},
+        store::{ActionChange, AuditKind, Changes, Error, Mail, Seq, Store},
     },
     ids::{ApprovalId, CommitId, ThreadId, UserId},
     reply::Reply,
@@ -386,7 +386,7 @@ impl Approvals {
             return Ok(Answer::Refused(told)); // the edit is on its way
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.outbox.push(Outgoing { body: Outbound::Redraw { action: record.id.clone() }, ..record.redrawn(now) });
+        changes.outbox.push(record.to_be_redrawn(now));
         self.store.apply(&changes).await?;
         Ok(Answer::Redrawn { thread: record.thread.clone(), told })
     }

@@ -19,7 +19,7 @@ use crate::{
             form::{self, Frame},
             reason, show_all,
         },
-        people::{Outside, Right},
+        people::Right,
     },
     graph::{
         action::{ActionKind, ActionRecord, Approver, Edit, Policy, Proposal, Replacement, Status, Wish},
@@ -139,8 +139,7 @@ impl Approvals {
     async fn may_open(&self, record: &ActionRecord, by: &UserId, in_channel: bool, callback: &str) -> Result<(), Shut> {
         if callback == modals::CHANGE {
             if let Err(outside) = self.people.may(by, Right::Ask).await {
-                let passes = matches!(outside, Outside::NotLookedUp | Outside::Unanswered);
-                return Err(Shut { told: outside.may_not_ask(), passes });
+                return Err(Shut { told: outside.may_not_ask(), passes: outside.is_unknown() });
             }
             return match record.status {
                 Status::Rejected | Status::Cancelled => Ok(()),
@@ -156,7 +155,11 @@ impl Approvals {
         let person = self.person(record, by, in_channel).await;
         policy::may_reject(record, by, &person).map_err(|why| Shut {
             told: replies::denied(record, by, in_channel, why),
-            passes: matches!(why, Denied::Uncertain | Denied::Outside(Outside::NotLookedUp | Outside::Unanswered)),
+            passes: match why {
+                Denied::Uncertain => true,
+                Denied::Outside(outside) => outside.is_unknown(),
+                _ => false,
+            },
         })
     }
 

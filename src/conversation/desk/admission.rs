@@ -103,13 +103,7 @@ impl Desk {
             Entry::Here(here) => (None, Some(&here.thread)),
             Entry::Notebook { thread, .. } => (None, Some(thread)),
             Entry::SendAgain(wish) => {
-                let answered = match &wish.response_url {
-                    Some(url) => self.respond(url, reply).await,
-                    None => false,
-                };
-                if let (false, Some(channel)) = (answered, &wish.channel) {
-                    self.tell(by, channel, wish.thread.as_ref(), reply).await;
-                }
+                self.tell_back(by, wish.response_url.as_deref(), wish.place(), reply).await;
                 return;
             }
             Entry::Stop(stop) => (None, Some(&stop.thread)),
@@ -128,14 +122,8 @@ impl Desk {
             }
             _ => return,
         };
-        if let Some(url) = url
-            && self.respond(url, reply).await
-        {
-            return;
-        }
-        if let Some(thread) = thread {
-            self.tell(by, &thread.channel, Some(&thread.root), reply).await;
-        }
+        let place = thread.map(|thread| (&thread.channel, Some(&thread.root)));
+        self.tell_back(by, url.map(String::as_str), place, reply).await;
     }
 }
 

@@ -18,15 +18,26 @@ impl Desk {
 
     /// Tells the person who pressed, where they pressed.
     pub(super) async fn tell_clicker(&self, click: &Click, reply: &Reply) -> Arrived {
-        if let Some(url) = &click.response_url
+        let thread = click.thread.as_ref().or(click.message.as_ref());
+        let place = click.channel.as_ref().map(|channel| (channel, thread));
+        self.tell_back(&click.by, click.response_url.as_deref(), place, reply).await
+    }
+
+    /// Tells a person in answer to what they pressed, or else in the conversation, and thread, where that was.
+    pub(super) async fn tell_back(
+        &self,
+        by: &UserId,
+        url: Option<&str>,
+        place: Option<(&ChannelId, Option<&MessageTs>)>,
+        reply: &Reply,
+    ) -> Arrived {
+        if let Some(url) = url
             && self.respond(url, reply).await
         {
             return Arrived::Yes;
         }
-        match &click.channel {
-            Some(channel) => {
-                self.tell(&click.by, channel, click.thread.as_ref().or(click.message.as_ref()), reply).await
-            }
+        match place {
+            Some((channel, thread)) => self.tell(by, channel, thread, reply).await,
             None => Arrived::No,
         }
     }

@@ -13,7 +13,7 @@ use super::{Sender, attempt::first_tried};
 use crate::{
     clock::Timestamp,
     conversation::entry::Entry,
-    graph::store::{ActionFilter, Changes, Claimed, Error, Outbound, Outgoing, Seq, TimerChange},
+    graph::store::{ActionFilter, Changes, Claimed, Error, Outbound, Seq, TimerChange},
     ids::{ChannelId, CommitId, MessageTs, Nonce, Slot, ThreadId},
     slack::client_error,
 };
@@ -91,10 +91,7 @@ impl Sender {
             return;
         };
         let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
-        changes.outbox.push(Outgoing {
-            body: Outbound::Redraw { action: record.id.clone() }, // it may move before this is stored
-            ..record.redrawn(self.0.clock.now())
-        });
+        changes.outbox.push(record.to_be_redrawn(self.0.clock.now())); // it may move before this is stored
         if let Err(error) = self.0.store.apply(&changes).await {
             tracing::warn!(error = crate::cause::chain(&error), "A card that may be out of date is not drawn again");
         }

@@ -137,6 +137,13 @@ pub struct Waiting {
     pub attempts: u32,
 }
 
+impl Waiting {
+    /// What was to be sent before this waits for so long, three minutes, that it is told.
+    pub fn late_before(now: Timestamp) -> Timestamp {
+        Timestamp(now.millis() - 180_000)
+    }
+}
+
 /// What became of an attempt to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {

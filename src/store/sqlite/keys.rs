@@ -6,7 +6,11 @@
 use rusqlite::{Row, types::Type};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{graph::store::Error, store::aside};
+use crate::{
+    graph::store::Error,
+    ids::{ChannelId, MessageTs, TeamId, ThreadId},
+    store::aside,
+};
 
 /// How many bits the position has.
 const BITS: u32 = 32;
@@ -44,6 +48,15 @@ pub(super) fn json<T: Serialize>(value: &T) -> String {
 /// A stored value; `what` says where it was, if it cannot be read.
 pub(super) fn parse<T: DeserializeOwned>(stored: &(impl AsRef<[u8]> + ?Sized), what: &str) -> Result<T, Error> {
     aside::parse(what, stored.as_ref())
+}
+
+/// The thread that the first three columns name.
+pub(super) fn thread(row: &Row<'_>) -> rusqlite::Result<ThreadId> {
+    Ok(ThreadId {
+        team: TeamId::new(name(row, 0)?),
+        channel: ChannelId::new(name(row, 1)?),
+        root: MessageTs::new(name(row, 2)?),
+    })
 }
 
 /// The bytes of a text column, whether they are text or not.

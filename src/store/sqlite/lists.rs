@@ -4,13 +4,13 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::Value;
 
 use super::{
-    keys::{bytes, key, name, parse, seq, uint},
+    keys::{self, bytes, key, parse, seq, uint},
     thread_row::ThreadRow,
 };
 use crate::{
     clock::Timestamp,
     graph::store::{Backlog, Error, Saved, StepRecord, ThreadSummary, Version, read_versioned},
-    ids::{ChannelId, MessageTs, TeamId, ThreadId},
+    ids::ThreadId,
 };
 
 /// A saved checkpoint, still written out.
@@ -116,9 +116,7 @@ pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(SQL)?;
     let rows = select.query_map([clock.0, limit], |row| {
-        let text = |column| name(row, column);
-        let thread =
-            ThreadId { team: TeamId::new(text(0)?), channel: ChannelId::new(text(1)?), root: MessageTs::new(text(2)?) };
+        let thread = keys::thread(row)?;
         let (version, updated_at) = (uint(row.get(3)?), Timestamp(row.get(4)?));
         Ok(ThreadSummary { thread, version, updated_at, busy: row.get(5)? })
     })?;

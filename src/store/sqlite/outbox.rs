@@ -10,13 +10,13 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     dead_letters,
-    keys::{bytes, int, json, key, name, parse, seq},
+    keys::{self, bytes, int, json, key, parse, seq},
     thread_row::ThreadRow,
 };
 use crate::{
     clock::Timestamp,
     graph::store::{Claimed, Error, Outbound, Outgoing, Posted, Sent, Seq, TRIED_OFTEN, Waiting},
-    ids::{ChannelId, MessageTs, Nonce, Slot, TeamId, ThreadId},
+    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
 };
 
 /// A message, its body written out.
@@ -370,9 +370,7 @@ pub(super) fn waiting(connection: &Connection, before: Timestamp, limit: usize) 
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(SQL)?;
     let found = select.query_map([before.0, limit], |row| {
-        let text = |column| name(row, column);
-        let thread =
-            ThreadId { team: TeamId::new(text(0)?), channel: ChannelId::new(text(1)?), root: MessageTs::new(text(2)?) };
+        let thread = keys::thread(row)?;
         let slot = row.get::<_, Option<String>>(3)?.map(Slot::new);
         Ok(Waiting { thread, slot, since: Timestamp(row.get(4)?), attempts: row.get(5)? })
     })?;
