@@ -84,6 +84,10 @@ async fn two_bots_of_which_one_dies_or_freezes_do_everything_once() {
         sleep(Duration::from_millis(20)).await;
     }
     for bot in &bots {
+        while !bot.is_up() {
+            assert!(Instant::now() < deadline, "it does not come up (seed {seed}):\n{}", bot.log());
+            sleep(Duration::from_millis(20)).await;
+        }
         let status = bot.stop().await;
         assert!(status.success(), "{status}\n{}", bot.log());
     }
