@@ -193,6 +193,13 @@ pub struct Choice {
     pub says: String,
 }
 
+impl Choice {
+    /// A button with this label that says this.
+    pub fn new(label: impl Into<String>, says: impl Into<String>) -> Self {
+        Self { label: label.into(), says: says.into() }
+    }
+}
+
 /// A button that sends something once more that could not be delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resend {
@@ -258,6 +265,11 @@ impl Reply {
     pub fn choice(mut self, label: impl Into<String>, says: impl Into<String>) -> Self {
         self.choices.push(Choice { label: label.into(), says: says.into() });
         self
+    }
+
+    /// Adds answers, each a label and what is said when it is pressed.
+    pub fn choices<L: Into<String>, S: Into<String>>(self, choices: impl IntoIterator<Item = (L, S)>) -> Self {
+        choices.into_iter().fold(self, |reply, (label, says)| reply.choice(label, says))
     }
 
     /// Adds a button that sends something once more.

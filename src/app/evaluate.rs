@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::parts;
 use crate::{
     assistant::{graph::chat_graph, shelf::NoShelf, state::AgentState},
-    capabilities::{self, experiments::rules::status_meant},
+    capabilities::experiments::rules::status_meant,
     clock::{Clock, SystemClock},
     config::Config,
     graph::{
@@ -133,7 +133,7 @@ pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     config.upgrade.api_url = platform.url();
     (config.upgrade.auth_token, config.upgrade.service_account) = (None, None); // the stand-in asks for none
     let clock = Arc::new(SystemClock);
-    let registry = capabilities::registry(parts::upgrade(&config, clock.clone())?, clock.clone());
+    let registry = parts::capabilities(&config, clock.clone(), None)?;
     let mut score = Score { model: model.name().to_owned(), lines: Vec::new(), calls: 0, tokens: 0 };
     let graph = chat_graph(model, fallback, registry, Arc::new(NoShelf))?;
     for case in cases {

@@ -9,8 +9,9 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::{
     assistant::shelf::{KEPT, Shelf},
     capabilities::{
-        self, Registry,
-        standing::{self, book::Book},
+        Capability, Registry,
+        experiments::Experiments,
+        standing::{self, StandingApprovals, book::Book},
     },
     clock::Clock,
     config::{Config, StoreKind},
@@ -105,10 +106,11 @@ pub fn sign_in(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<SignIn>
 /// approvals.
 pub fn capabilities(config: &Config, clock: Arc<dyn Clock>, book: Option<&Arc<Book>>) -> anyhow::Result<Registry> {
     let upgrade = upgrade(config, clock.clone())?;
-    let mut registry = capabilities::registry(upgrade.clone(), clock.clone());
+    let mut all: Vec<Arc<dyn Capability>> = vec![Arc::new(Experiments::new(upgrade.clone(), clock.clone()))];
     if let Some(book) = book {
-        standing::add_to(&mut registry, book, upgrade, clock);
+        all.push(Arc::new(StandingApprovals::new(book.clone(), upgrade, clock)));
     }
+    let registry = Registry::build(all)?;
     let contexts = &config.approvals.contexts;
     let within =
         contexts.iter().map(|(context, rule)| (format!("approvals.contexts.{context}.actions"), &rule.actions));

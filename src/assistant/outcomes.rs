@@ -7,7 +7,8 @@ use super::{
     plan::{Plan, in_order},
 };
 use crate::{
-    graph::action::{ActionRecord, Decision, ErrorKind, Outcome, Status, Verdict},
+    capabilities::Registry,
+    graph::action::{ActionRecord, Decision, Outcome, Status, Verdict},
     ids::UserId,
     reply::{Part, Reply, Span, Text},
 };
@@ -16,14 +17,21 @@ use crate::{
 const LISTED: usize = 15;
 
 /// The reply to the end of an action, whatever it is.
-pub fn outcome(record: &ActionRecord) -> Reply {
+pub fn outcome(registry: &Registry, record: &ActionRecord) -> Reply {
+    let subject = subject(registry, record);
+    let reply = told(record, subject.as_deref());
+    let steps = registry.of_action(&record.name).map(|capability| capability.next_steps(record)).unwrap_or_default();
+    steps.into_iter().fold(reply, |reply, step| reply.choice(step.label, step.says))
+}
+
+/// How it ended, without what comes next.
+fn told(record: &ActionRecord, subject: Option<&str>) -> Reply {
     let to = || Text::new().person(record.requested_by.clone()).plain(" ");
     match record.status {
         Status::Done => {
-            let text = to().join(done(record));
-            let goes_on = experiment_of(record).is_some() && summary(record).words() == record.card.done;
-            let text = if goes_on { text.plain(" What next?") } else { text };
-            next_steps(Reply::text(text), record)
+            let text = to().join(done(record, subject));
+            let goes_on = subject.is_some() && summary(record).words() == record.card.done;
+            Reply::text(if goes_on { text.plain(" What next?") } else { text })
         }
         Status::Failed => {
             let several = record.parameters["experiments"].is_array();
@@ -34,14 +42,10 @@ pub fn outcome(record: &ActionRecord) -> Reply {
                 false => " did not work. ",
             };
             let text = everyone(record).bold(record.act()).plain(words);
-            failed(Reply::text(text.join(told)), record)
+            Reply::text(text.join(told))
         }
         Status::Unknown => {
-            let reply = Reply::text(everyone(record).join(summary(record))).hint("I will not send it again by myself.");
-            match experiment_of(record) {
-                Some(experiment) => reply.choice("Show details", format!("show “{experiment}”")),
-                None => reply,
-            }
+            Reply::text(everyone(record).join(summary(record))).hint("I will not send it again by myself.")
         }
         Status::Settled => Reply::text(to().bold(record.act()).plain(": ").join(summary(record))),
         Status::Rejected => rejected(record),
@@ -74,9 +78,14 @@ pub fn outcome(record: &ActionRecord) -> Reply {
 }
 
 /// That one of several requests is done, and which one is next. The way back is on the card.
-pub fn done_so_far(record: &ActionRecord, plan: &Plan) -> Reply {
+pub fn done_so_far(registry: &Registry, record: &ActionRecord, plan: &Plan) -> Reply {
+    let subject = subject(registry, record);
     let to = Text::new().person(record.requested_by.clone()).plain(" ");
-    Reply::text(to.join(done(record)).plain(" Next: ").plain(in_order(plan.ahead.get(..1).unwrap_or_default())))
+    Reply::text(
+        to.join(done(record, subject.as_deref()))
+            .plain(" Next: ")
+            .plain(in_order(plan.ahead.get(..1).unwrap_or_default())),
+    )
 }
 
 /// Who asked and who approved, each once: neither may miss that it went wrong.
@@ -96,7 +105,7 @@ pub fn everyone_and(by: &UserId, record: &ActionRecord) -> Text {
 }
 
 /// That it is done, and who approved: the card above says what. An answer of the platform's is told to who asked for it.
-fn done(record: &ActionRecord) -> Text {
+fn done(record: &ActionRecord, subject: Option<&str>) -> Text {
     let told = summary(record);
     if told.words() != record.card.done {
         return match approved_by_others(record) {
@@ -104,8 +113,8 @@ fn done(record: &ActionRecord) -> Text {
             None => told,
         };
     }
-    let done = match experiment_of(record) {
-        Some(experiment) => Text::new().plain("“").bold(experiment).plain("”: done"),
+    let done = match subject {
+        Some(subject) => Text::new().plain("“").bold(subject).plain("”: done"),
         None => Text::new().bold(record.act()).plain(": done"),
     };
     match approved_by_others(record) {
@@ -127,16 +136,6 @@ fn approved_by_others(record: &ActionRecord) -> Option<Text> {
 /// Whether what ended badly says how many it worked for: “1 of 2: …”.
 fn worked_for_some(told: &Text) -> bool {
     told.words().split_once(" of ").is_some_and(|(some, _)| some.parse::<u64>().is_ok_and(|some| some > 0))
-}
-
-/// Offers what there is, if what it is about is not there. Trying again is on the card.
-fn failed(reply: Reply, record: &ActionRecord) -> Reply {
-    match (&record.outcome, experiment_of(record)) {
-        (Some(Outcome::Failed { error: ErrorKind::NotFound, .. }), Some(_)) => {
-            reply.choice("List experiments", "list experiments")
-        }
-        _ => reply,
-    }
 }
 
 fn rejected(record: &ActionRecord) -> Reply {
@@ -182,18 +181,6 @@ pub fn reason_of(record: &ActionRecord) -> Option<&str> {
     })
 }
 
-/// What can be done next, as buttons. The way back is on the card.
-fn next_steps(mut reply: Reply, record: &ActionRecord) -> Reply {
-    let Some(experiment) = experiment_of(record) else { return reply };
-    if record.name.starts_with("delete") {
-        return reply.choice("List experiments", "list experiments");
-    }
-    if record.name.starts_with("create") {
-        reply = reply.choice("Start it", format!("start “{experiment}”"));
-    }
-    reply.choice("Show details", format!("show “{experiment}”"))
-}
-
 fn summary(record: &ActionRecord) -> Text {
     match &record.outcome {
         Some(outcome) => outcome.summary().clone(),
@@ -220,25 +207,21 @@ pub fn log_line(record: &ActionRecord) -> Text {
     people(line, " · edited before the decision by ", &record.edited_by())
 }
 
-/// The experiment an action is about.
-pub fn experiment_of(record: &ActionRecord) -> Option<String> {
+/// The name of what an action is about, from now on “it”.
+pub fn subject(registry: &Registry, record: &ActionRecord) -> Option<String> {
     let result = match &record.outcome {
         Some(Outcome::Done { result, .. }) => result,
         _ => &Value::Null,
     };
-    let parameters = &record.parameters;
-    // What the platform calls it now comes first: it may have been renamed.
-    let places =
-        [result.get("name"), parameters.get("experiment_name"), parameters.get("name"), parameters.get("experiment")];
-    places.into_iter().flatten().find_map(Value::as_str).map(str::to_owned)
+    registry.subject(&record.name, &record.parameters, result)
 }
 
 /// What was done in this thread: when, and who approved.
-pub fn accomplished(log: &Log) -> Reply {
+pub fn accomplished(registry: &Registry, log: &Log) -> Reply {
     let done: Vec<_> = log.done().collect();
     if done.is_empty() {
-        return Reply::text("Nothing was changed in this thread so far.")
-            .choice("List experiments", "list experiments");
+        let first = registry.suggestions().next();
+        return Reply::text("Nothing was changed in this thread so far.").choices(first);
     }
     let older = done.len().saturating_sub(LISTED) as u64 + log.earlier;
     let points = done.iter().rev().take(LISTED).rev().map(|entry| {

@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
@@ -16,13 +15,7 @@ use super::{
     tools,
 };
 use crate::{
-    capabilities::{
-        experiments::{
-            listing::{Form, Which},
-            replies::{answers, contexts, details, knowledge, lists, users},
-        },
-        standing,
-    },
+    capabilities::Registry,
     clock::Timestamp,
     graph::action::{ActionRecord, ErrorKind, MissingParameter},
     model::rules::{FIRST_STEPS, situation::Draft},
@@ -154,19 +147,12 @@ pub fn left_out(reply: Reply, how_many: usize) -> Reply {
 }
 
 /// That a request cannot be served, and which can.
-pub fn unsupported() -> Reply {
-    let can = |what: &str, example: &str| Text::new().bold(what).plain(": ").italic(example);
+pub fn unsupported(registry: &Registry) -> Reply {
+    let examples = registry.capabilities.iter().flat_map(|capability| capability.examples());
+    let can = |(what, example): &(&str, &str)| Text::new().bold(*what).plain(": ").italic(*example);
     Reply::text("I cannot do that. What I can do here:")
-        .and(Part::List(vec![
-            can("Words", "what is a decision point?"),
-            can("Version and health", "is UpGrade running?"),
-            can("Lists", "list the running experiments"),
-            can("Details", "show Math Hints"),
-            can("Changes, each approved on a card", "start Math Hints"),
-            can("Users", "what condition would u1 get in assign-prog?"),
-            can("Tests", "test the balance of Math Hints with 200 users"),
-        ]))
-        .choice("List experiments", "list experiments")
+        .and(Part::List(examples.map(can).collect()))
+        .choices(registry.suggestions().next())
         .choice("What can you do?", "what can you do?")
 }
 
@@ -293,10 +279,10 @@ pub fn without_model(reply: Reply) -> Reply {
 }
 
 /// The answers of the tools of this turn, as they are.
-pub fn results(state: &AgentState) -> Option<Reply> {
+pub fn results(registry: &Registry, state: &AgentState) -> Option<Reply> {
     let mut whole: Option<Reply> = None;
     for read in &state.turn.reads {
-        let Some(part) = of_tool(state, read) else { continue };
+        let Some(part) = of_tool(registry, state, read) else { continue };
         whole = Some(match whole {
             None => part,
             Some(mut whole) => {
@@ -312,33 +298,15 @@ pub fn results(state: &AgentState) -> Option<Reply> {
 }
 
 /// One tool's answer, in the form its capability gives it.
-pub fn of_tool(state: &AgentState, read: &Read) -> Option<Reply> {
+pub fn of_tool(registry: &Registry, state: &AgentState, read: &Read) -> Option<Reply> {
     if let Some(failed) = &read.failed {
         return Some(failed.clone());
     }
     let value = state.turn.gathered.get(&read.key)?;
-    let asked = |key: &str| read.arguments.get(key).and_then(Value::as_str);
-    let reply = match read.tool.as_str() {
-        tools::EXECUTION_LOG => outcomes::accomplished(&state.log),
-        tools::CONTEXT_METADATA => contexts::contexts_reply(value, asked("context")),
-        "get_available_contexts" => contexts::available_reply(value),
-        "get_conditions_for_context" => contexts::conditions_reply(value),
-        "get_decision_points_for_context" => contexts::points_reply(value),
-        "get_group_types_for_context" => contexts::group_types_reply(value),
-        "explain_upgrade_concept" => knowledge::explain_reply(value),
-        "list_upgrade_concepts" => knowledge::concepts_reply(value),
-        "get_core_terms" | "get_assignment_terms" => knowledge::terms_reply(value),
-        tool if tool.starts_with("get_") && tool.ends_with("_schema") => knowledge::schema_reply(value),
-        tools::EXPERIMENT_NAMES => answers::names_reply(value),
-        "get_experiment_details" => {
-            let form = read.arguments.get("form").and_then(|form| Form::deserialize(form).ok());
-            details::details_reply(value, form.unwrap_or_default())
-        }
-        "generate_test_users" => users::reply(value),
-        "check_upgrade_health" => answers::health_reply(value),
-        standing::list::NAME => standing::replies::list_reply(value),
-        tools::ALL_EXPERIMENTS => lists::list_reply(value, &Which::deserialize(&read.arguments).unwrap_or_default()),
-        _ => data(value),
+    let reply = match registry.tools.get(read.tool.as_str()) {
+        _ if read.tool == tools::EXECUTION_LOG => outcomes::accomplished(registry, &state.log),
+        Some(tool) => tool.present(&read.arguments, value).unwrap_or_else(|| data(value)),
+        None => data(value),
     };
     Some(match read.read_at {
         Some(read_at) => how_old(reply, state.turn.at.since(read_at), &state.turn.said),

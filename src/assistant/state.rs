@@ -86,8 +86,9 @@ pub struct AgentState {
     /// What the last answer asked somebody to choose from; for the next message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub offered: Vec<Choice>,
-    /// The experiment that “it” means.
-    pub last_experiment: Option<String>,
+    /// The name of the thing that “it” means.
+    #[serde(alias = "last_experiment")]
+    pub last_subject: Option<String>,
     /// Whom the open question was put to; nobody knows in threads of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_of: Option<UserId>,

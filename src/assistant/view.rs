@@ -42,7 +42,7 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
         draft: state.draft.clone(),
         on_card: on_card(state, context),
         turned_down: state.turned_down.clone().filter(|_| turn.number <= state.turned_down_turn + DRAFT_TURNS),
-        last_experiment: state.last_experiment.clone(),
+        last_subject: state.last_subject.clone(),
         open_cards: context.open.iter().rev().take(5).rev().map(open_card).collect(),
         recent_changes: recent_changes(state),
         gathered: BTreeMap::new(),
@@ -60,7 +60,7 @@ pub(super) fn heard(state: &AgentState, by: &UserId, text: &str, open: &[ActionR
         draft: state.draft.clone(),
         on_card: state.on_card.clone().filter(|change| open.iter().any(|card| card.name == change.action)),
         turned_down: state.turned_down.clone().filter(|_| number <= state.turned_down_turn + DRAFT_TURNS),
-        last_experiment: state.last_experiment.clone(),
+        last_subject: state.last_subject.clone(),
         open_cards: open.iter().rev().take(5).rev().map(open_card).collect(),
         recent_changes: recent_changes(state),
         ..Situation::default()

@@ -1,22 +1,61 @@
 //! What the assistant can do: tools that read, actions that change.
 //!
 //! A capability is a folder here: `tools.rs` for what the model may call at any time, `actions/<verb>.rs` for what a
-//! person must approve, `replies.rs` for what it says. [`Registry`] is all of them together.
+//! person must approve, `replies.rs` for what it says. It is described by one [`Capability`], and [`Registry`] is all of
+//! them together.
 
 pub mod experiments;
+mod registry;
 pub mod standing;
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
 
+pub use self::registry::{Registry, RegistryError};
 use crate::{
-    clock::Clock,
-    graph::action::{ActionKind, ErrorKind, Reader},
-    reply::Reply,
-    services::upgrade::client::UpgradeClient,
+    graph::action::{ActionKind, ActionRecord, ErrorKind, Reader},
+    reply::{Choice, Reply},
 };
+
+/// One domain: everything that the rest of the program knows of it.
+pub trait Capability: Send + Sync {
+    /// Its name, such as `experiments`.
+    fn name(&self) -> &'static str;
+
+    /// What it is for, in one line.
+    fn purpose(&self) -> &'static str;
+
+    /// What reads.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// What changes, once a person has approved it.
+    fn actions(&self) -> Vec<Arc<dyn ActionKind>>;
+
+    /// The name of the thing that one of its changes is about, from then on “it”. `result` is what the change brought, null
+    /// before it was made. `None`: it is about no single thing.
+    fn subject(&self, parameters: &Value, result: &Value) -> Option<String> {
+        let _ = (parameters, result);
+        None
+    }
+
+    /// What can be asked next once one of its changes has ended, as buttons.
+    fn next_steps(&self, record: &ActionRecord) -> Vec<Choice> {
+        let _ = record;
+        Vec::new()
+    }
+
+    /// What somebody can begin with: a label, and the request.
+    fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// What it can do, in a few words each, with a request as an example.
+    fn examples(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+}
 
 /// Something the model may call at any time: it reads.
 #[async_trait]
@@ -46,6 +85,23 @@ pub trait Tool: Send + Sync {
         let _ = reader;
         self.call(arguments).await
     }
+
+    /// Its answer as a person reads it. `None`: it is shown as data.
+    fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
+        let _ = (arguments, answer);
+        None
+    }
+
+    /// What “it” means once this was answered: the name of the thing that was asked about.
+    fn subject(&self, arguments: &Value, answer: &Value) -> Option<String> {
+        let _ = (arguments, answer);
+        None
+    }
+
+    /// Whether an answer of a moment ago may be given again, with its age, in place of asking anew.
+    fn may_be_repeated(&self) -> bool {
+        false
+    }
 }
 
 /// Why a tool has no answer.
@@ -57,24 +113,4 @@ pub struct ToolError {
     pub reply: Reply,
     /// Whether asking again soon may help.
     pub transient: bool,
-}
-
-/// All tools and actions by name.
-#[derive(Clone, Default)]
-pub struct Registry {
-    /// What reads.
-    pub tools: BTreeMap<&'static str, Arc<dyn Tool>>,
-    /// What changes.
-    pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
-}
-
-impl fmt::Debug for Registry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").field("tools", &self.tools.keys()).field("actions", &self.actions.keys()).finish()
-    }
-}
-
-/// Everything the assistant can do, with the services it does it through. The clock tells which dates are to come.
-pub fn registry(upgrade: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
-    experiments::registry(upgrade, clock)
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
+use serde_json::Value;
 
 use super::{
     super::{
@@ -60,9 +61,8 @@ impl Gather {
         let parameters = change.params.clone().into();
         match action.prepare_for(&parameters, reader).await {
             Ok(proposal) => {
-                let created = || Some(proposal.parameters.get("name")?.as_str()?.to_owned());
-                if let Some(name) = gather_tools::experiment_in(&proposal.parameters).or_else(created) {
-                    state.last_experiment = Some(name);
+                if let Some(subject) = self.registry.subject(&change.action, &proposal.parameters, &Value::Null) {
+                    state.last_subject = Some(subject);
                 }
                 state.draft = None;
                 state.on_card = Some(Draft { asked: None, ..change.clone() });

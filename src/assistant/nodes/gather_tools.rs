@@ -59,9 +59,9 @@ pub(super) enum Answer {
     /// It was settled without reading.
     Settled(Result<String, String>),
     /// It was read, or could not be.
-    Read { tool: &'static str, arguments: Value, key: String, result: Result<Value, ToolError> },
+    Read { tool: Arc<dyn Tool>, arguments: Value, key: String, result: Result<Value, ToolError> },
     /// It was read a moment ago.
-    Known { tool: &'static str, arguments: Value, key: String, value: Value, read_at: Timestamp },
+    Known { tool: Arc<dyn Tool>, arguments: Value, key: String, value: Value, read_at: Timestamp },
 }
 
 impl Planned {
@@ -76,13 +76,13 @@ impl Planned {
                     Fresh::OnShelf(name) => shelf::get(shelf, &name).await,
                 };
                 if let Some(value) = value {
-                    return Answer::Known { tool: tool.name(), arguments, key, value, read_at };
+                    return Answer::Known { tool, arguments, key, value, read_at };
                 }
                 (tool, arguments, key)
             }
         };
         let result = tool.call_for(&arguments, reader).await;
-        Answer::Read { tool: tool.name(), arguments, key, result }
+        Answer::Read { tool, arguments, key, result }
     }
 }
 
@@ -157,7 +157,7 @@ fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Res
     if let Some(known) = state.turn.gathered.get(&key) {
         return Ok(Planned::Settled(Ok(shortened_to(known, LONGEST_TOLD).to_string())));
     }
-    if let Some((entry, read_at)) = known_from_before(state, tool.name(), &key) {
+    if let Some((entry, read_at)) = known_from_before(state, &**tool, &key) {
         return Ok(Planned::Known { entry, read_at, tool: Arc::clone(tool), arguments, key });
     }
     if state.turn.reads.len() >= READS {
@@ -167,17 +167,14 @@ fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Res
 }
 
 /// What was read in this thread a moment ago, unless somebody asks to look again.
-fn known_from_before(state: &AgentState, tool: &str, key: &str) -> Option<(Fresh, Timestamp)> {
+fn known_from_before(state: &AgentState, tool: &dyn Tool, key: &str) -> Option<(Fresh, Timestamp)> {
     const AGAIN: [&str; 9] = ["again", "refresh", "reload", "now", "current", "currently", "latest", "still", "moment"];
     let said = state.turn.said.to_lowercase();
     let looks_again = said.split(|c: char| !c.is_alphanumeric()).any(|word| AGAIN.contains(&word));
-    let of_platform = tool.ends_with("_for_context")
-        || [tools::CONTEXT_METADATA, tools::ALL_EXPERIMENTS, "get_experiment_details", "get_available_contexts"]
-            .contains(&tool);
-    if looks_again || !of_platform {
+    if looks_again || !tool.may_be_repeated() {
         return None;
     }
-    state.context.fresh(&kind_of(tool), key, state.turn.at)
+    state.context.fresh(&kind_of(tool.name()), key, state.turn.at)
 }
 
 /// The type under which a tool's answers are kept.
@@ -185,10 +182,10 @@ fn kind_of(tool: &str) -> String {
     tool.trim_start_matches("get_").to_uppercase()
 }
 
-/// “It” is now the experiment that was read about.
-fn remember_experiment(state: &mut AgentState, arguments: &Value, answer: &Value) {
-    if let Some(asked) = experiment_in(arguments) {
-        state.last_experiment = Some(answer["name"].as_str().map_or(asked, str::to_owned));
+/// “It” is now what was read about.
+fn remember_subject(state: &mut AgentState, tool: &dyn Tool, arguments: &Value, answer: &Value) {
+    if let Some(subject) = tool.subject(arguments, answer) {
+        state.last_subject = Some(subject);
     }
 }
 
@@ -301,17 +298,17 @@ pub(super) fn keep(state: &mut AgentState, call: &Call, answer: Answer) -> Block
             if let Some(told) = told.as_object_mut() {
                 told.insert("read_seconds_ago".to_owned(), state.turn.at.since(read_at).as_secs().into());
             }
-            remember_experiment(state, &arguments, &value);
+            remember_subject(state, &*tool, &arguments, &value);
             state.turn.gathered.insert(key.clone(), value);
             let read_at = Some(read_at);
-            state.turn.reads.push(Read { tool: tool.to_owned(), arguments, key, failed: None, read_at });
+            state.turn.reads.push(Read { tool: tool.name().to_owned(), arguments, key, failed: None, read_at });
             return exchange::result(call, Ok(told.to_string()));
         }
     };
     let (failed, told) = match result {
         Ok(value) => {
-            remember_experiment(state, &arguments, &value);
-            state.context.learn(&kind_of(tool), &key, &value, state.turn.at);
+            remember_subject(state, &*tool, &arguments, &value);
+            state.context.learn(&kind_of(tool.name()), &key, &value, state.turn.at);
             let kept = shortened_to(&value, LONGEST_RESULT);
             let told = shortened_to(&kept, LONGEST_TOLD).to_string();
             state.turn.gathered.insert(key.clone(), kept);
@@ -324,7 +321,7 @@ pub(super) fn keep(state: &mut AgentState, call: &Call, answer: Answer) -> Block
             (Some(reply), Err(words))
         }
     };
-    state.turn.reads.push(Read { tool: tool.to_owned(), arguments, key, failed, read_at: None });
+    state.turn.reads.push(Read { tool: tool.name().to_owned(), arguments, key, failed, read_at: None });
     exchange::result(call, told)
 }
 
@@ -346,10 +343,4 @@ pub(super) fn key_of(tool: &str, arguments: &Value) -> String {
         key.push_str(&super::super::history::shorten(&text, 80));
     }
     key
-}
-
-/// The experiment that a question or a change is about, by the name that was given or found.
-pub(super) fn experiment_in(data: &Value) -> Option<String> {
-    let keys = ["experiment_name", "experiment", "experiment_id"];
-    keys.into_iter().find_map(|key| data.get(key)?.as_str()).filter(|name| !name.is_empty()).map(str::to_owned)
 }

@@ -72,7 +72,7 @@ impl Respond {
             }
             exchange::append(&mut request.exchange, response, results);
         }
-        Ok(replies::results(state).unwrap_or_else(replies::no_words))
+        Ok(replies::results(&self.registry, state).unwrap_or_else(replies::no_words))
     }
 }
 
@@ -107,16 +107,16 @@ fn read_back(state: &AgentState, call: &Call, choices: &mut Vec<Choice>) -> Resu
 }
 
 /// Remembers how an action ended and says so.
-fn ended(state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
+fn ended(registry: &Registry, state: &mut AgentState, record: &ActionRecord, context: &Context) -> Reply {
     let reply = match state.plan().filter(|plan| !plan.ahead.is_empty()) {
-        Some(plan) if record.status == Status::Done => outcomes::done_so_far(record, plan),
-        _ => outcomes::outcome(record),
+        Some(plan) if record.status == Status::Done => outcomes::done_so_far(registry, record, plan),
+        _ => outcomes::outcome(registry, record),
     };
     state.context.outdated();
     state.offered.clear(); // something else was said since
     state.log.add(record, outcomes::log_line(record), context.now);
-    if let Some(name) = outcomes::experiment_of(record) {
-        state.last_experiment = Some(name);
+    if let Some(subject) = outcomes::subject(registry, record) {
+        state.last_subject = Some(subject);
     }
     if state.on_card.as_ref().is_some_and(|on_card| on_card.action == record.name) {
         state.on_card = None;
@@ -133,7 +133,7 @@ fn is_unsupported(state: &AgentState) -> bool {
 }
 
 /// The answer where no words have to be found: what failed, and what a tool returned to a documented question.
-fn settled(state: &AgentState, finds_words: bool, context: &Context) -> Option<Reply> {
+fn settled(registry: &Registry, state: &AgentState, finds_words: bool, context: &Context) -> Option<Reply> {
     let turn = &state.turn;
     if !turn.reads.is_empty() && turn.gathered.is_empty() {
         return turn.reads.iter().find_map(|read| read.failed.clone());
@@ -143,21 +143,21 @@ fn settled(state: &AgentState, finds_words: bool, context: &Context) -> Option<R
         ([], _) => rules::without_a_wish(&situation).map(Reply::markdown),
         // The words say which part was asked for, even where the model's call asked for everything.
         ([read], Some((tool, arguments))) if read.tool == tool => {
-            let reply = replies::of_tool(state, &Read { arguments, ..read.clone() })?;
+            let reply = replies::of_tool(registry, state, &Read { arguments, ..read.clone() })?;
             Some(match rules::considered_request(&situation).filter(|_| read.failed.is_none()) {
                 Some(request) => replies::for_you_to_decide(reply, &request),
                 None => reply,
             })
         }
         _ if finds_words => None,
-        _ => replies::results(state),
+        _ => replies::results(registry, state),
     }
 }
 
 /// A model's words, with the files that the tools' answers bring: words cannot take their place.
-fn with_files(state: &AgentState, mut reply: Reply) -> Reply {
+fn with_files(registry: &Registry, state: &AgentState, mut reply: Reply) -> Reply {
     if reply.files.is_empty() {
-        reply.files = replies::results(state).map(|results| results.files).unwrap_or_default();
+        reply.files = replies::results(registry, state).map(|results| results.files).unwrap_or_default();
     }
     reply
 }
@@ -183,7 +183,7 @@ impl Node<AgentState> for Respond {
         let mut answers = !state.turn.reads.is_empty();
         let reply = match &context.ended {
             Some(record) => {
-                let reply = ended(&mut state, record, context);
+                let reply = ended(&self.registry, &mut state, record, context);
                 let reply = match self.registry.actions.get(record.name.as_str()) {
                     Some(action) => action.report(record, reply),
                     None => reply,
@@ -193,14 +193,14 @@ impl Node<AgentState> for Respond {
                     _ => close(state, reply, bill),
                 });
             }
-            None if is_unsupported(&state) => replies::unsupported(),
-            None => match settled(&state, self.mind.finds_words(&state), context) {
+            None if is_unsupported(&state) => replies::unsupported(&self.registry),
+            None => match settled(&self.registry, &state, self.mind.finds_words(&state), context) {
                 Some(reply) => reply,
                 None => {
                     let reply = self.worded(&mut state, context, &mut bill).await?;
                     let asks = reply.words().trim_end().ends_with('?');
                     answers = !asks && (answers || self.mind.finds_words(&state));
-                    with_files(&state, reply)
+                    with_files(&self.registry, &state, reply)
                 }
             },
         };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     assistant::{graph::chat_graph, shelf::Shelf, state::AgentState},
-    capabilities::{Registry, Tool, ToolError},
+    capabilities::{Capability, Registry, Tool, ToolError},
     clock::Timestamp,
     graph::{
         action::*,
@@ -21,7 +21,7 @@ use crate::{
     },
     ids::{ApprovalId, ThreadId},
     model::{Block, Error, KnownBlock, Model, Request, Response, Usage, rules::RulesModel},
-    reply::{Card, Fact, Reply, Text},
+    reply::{Card, Choice, Fact, Reply, Text},
 };
 
 /// A model that answers what it was told to, and remembers what it was asked.
@@ -216,9 +216,51 @@ fn registry() -> Registry {
         FakeTool("count_things", Ok(json!({ "things": 7 }))),
     ];
     let actions = ["create_experiment", "update_experiment_status"].map(FakeAction);
-    Registry {
-        tools: tools.into_iter().map(|tool| (tool.0, Arc::new(tool) as Arc<dyn Tool>)).collect(),
-        actions: actions.into_iter().map(|action| (action.0, Arc::new(action) as Arc<dyn ActionKind>)).collect(),
+    let fakes = Fakes {
+        tools: tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect(),
+        actions: actions.into_iter().map(|action| Arc::new(action) as Arc<dyn ActionKind>).collect(),
+    };
+    Registry::build(vec![Arc::new(fakes)]).unwrap()
+}
+
+/// A capability of fakes.
+pub(super) struct Fakes {
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) actions: Vec<Arc<dyn ActionKind>>,
+}
+
+impl Capability for Fakes {
+    fn name(&self) -> &'static str {
+        "fakes"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "What a test needs."
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.tools.clone()
+    }
+
+    fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+        self.actions.clone()
+    }
+
+    fn subject(&self, parameters: &Value, result: &Value) -> Option<String> {
+        let places = [&result["name"], &parameters["name"], &parameters["experiment"]];
+        places.into_iter().find_map(Value::as_str).map(str::to_owned)
+    }
+
+    fn next_steps(&self, record: &ActionRecord) -> Vec<Choice> {
+        let name = self.subject(&record.parameters, &Value::Null).unwrap_or_default();
+        match record.status {
+            Status::Done | Status::Unknown => vec![Choice::new("Show details", format!("show “{name}”"))],
+            _ => Vec::new(),
+        }
+    }
+
+    fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
+        &[("List experiments", "list experiments")]
     }
 }
 

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 
 use super::stage::{Script, Stage, Told, calls, finds, is_away, says};
 use crate::{
-    capabilities::experiments::{self, listing::Which},
+    capabilities::{
+        Registry,
+        experiments::{Experiments, listing::Which},
+    },
     clock::{SystemClock, Timestamp},
     graph::{
         action::{Decision, ErrorKind, Outcome, Status, Verdict},
@@ -247,7 +250,8 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
         sign_in: SignIn::Nobody,
         timeout: Duration::from_secs(1),
     };
-    let registry = experiments::registry(Arc::new(UpgradeClient::new(config).unwrap()), Arc::new(SystemClock));
+    let client = Arc::new(UpgradeClient::new(config).unwrap());
+    let registry = Registry::build(vec![Arc::new(Experiments::new(client, Arc::new(SystemClock)))]).unwrap();
     let takes = |schema: Value, key: &str| schema["properties"].get(key).is_some();
     for said in [
         "is UpGrade running?",

@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 
 use super::{
     access::{self, schema, tool_error},
+    replies::contexts,
     tools::{arguments_as, as_tool_error},
 };
 use crate::{
     capabilities::{Tool, ToolError},
+    reply::Reply,
     services::upgrade::{client::UpgradeClient, context::ContextMetadata},
 };
 
@@ -67,6 +69,14 @@ impl Tool for AvailableContexts {
         let contexts = self.0.context_metadata().await.map_err(|error| tool_error(&error))?;
         Ok(json!({ "contexts": contexts.keys().collect::<Vec<_>>() }))
     }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(contexts::available_reply(answer))
+    }
+
+    fn may_be_repeated(&self) -> bool {
+        true
+    }
 }
 
 /// `get_conditions_for_context`: the suggested condition codes.
@@ -90,6 +100,14 @@ impl Tool for ConditionsOfContext {
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
         let (context, known) = asked(&self.0, arguments, "conditions").await?;
         Ok(json!({ "context": context, "conditions": known.conditions }))
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(contexts::conditions_reply(answer))
+    }
+
+    fn may_be_repeated(&self) -> bool {
+        true
     }
 }
 
@@ -127,6 +145,14 @@ impl Tool for PointsOfContext {
             "in_use": in_use.collect::<Vec<_>>(),
         }))
     }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(contexts::points_reply(answer))
+    }
+
+    fn may_be_repeated(&self) -> bool {
+        true
+    }
 }
 
 /// `get_group_types_for_context`: the kinds of groups.
@@ -150,5 +176,13 @@ impl Tool for GroupTypesOfContext {
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
         let (context, known) = asked(&self.0, arguments, "group types").await?;
         Ok(json!({ "context": context, "group_types": known.group_types }))
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(contexts::group_types_reply(answer))
+    }
+
+    fn may_be_repeated(&self) -> bool {
+        true
     }
 }

@@ -7,11 +7,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{access::schema, examples, replies::refusals, tools::arguments_as};
+use super::{
+    access::schema,
+    examples,
+    replies::{knowledge as words, refusals},
+    tools::arguments_as,
+};
 use crate::{
     capabilities::{Tool, ToolError},
     glossary::{self, Term},
     graph::action::{ActionKind, ErrorKind},
+    reply::Reply,
     services::upgrade::client::UpgradeClient,
 };
 
@@ -69,6 +75,10 @@ impl Tool for ExplainConcept {
                 "meaning": format!("{}\n\n{}", term.meaning, other.meaning),
             }),
         })
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(words::explain_reply(answer))
     }
 }
 
@@ -133,6 +143,13 @@ impl Tool for Terms {
         let parts = self.parts.iter().map(|(name, terms)| (*name, terms.iter().map(brief).collect::<Vec<_>>()));
         Ok(json!(parts.collect::<BTreeMap<_, _>>()))
     }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(match self.with_meaning {
+            true => words::terms_reply(answer),
+            false => words::concepts_reply(answer),
+        })
+    }
 }
 
 fn first_sentence(meaning: &str) -> &str {
@@ -193,5 +210,9 @@ impl Tool for ActionSchema {
         };
         let parameters: Vec<_> = schema["properties"].as_object().into_iter().flatten().map(parameter).collect();
         Ok(json!({ "action": self.action.name(), "what": self.action.description(), "parameters": parameters }))
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(words::schema_reply(answer))
     }
 }

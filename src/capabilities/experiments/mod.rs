@@ -25,50 +25,101 @@ pub mod replies;
 pub mod rules;
 mod scope;
 pub mod setup;
+mod subject;
 pub mod summary;
 pub mod testing;
 pub mod tools;
 
 use std::sync::Arc;
 
-use super::{Registry, Tool};
-use crate::{clock::Clock, graph::action::ActionKind, services::upgrade::client::UpgradeClient};
+use serde_json::Value;
 
-/// Everything that can be read and done, on one platform. The clock tells which dates are to come.
-pub fn registry(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Registry {
-    let tools: [Arc<dyn Tool>; 11] = [
-        Arc::new(tools::CheckHealth(client.clone())),
-        Arc::new(knowledge::ExplainConcept(client.clone())),
-        Arc::new(tools::ContextMetadata(client.clone())),
-        Arc::new(context_tools::AvailableContexts(client.clone())),
-        Arc::new(context_tools::ConditionsOfContext(client.clone())),
-        Arc::new(context_tools::PointsOfContext(client.clone())),
-        Arc::new(context_tools::GroupTypesOfContext(client.clone())),
-        Arc::new(tools::ExperimentNames(client.clone())),
-        Arc::new(tools::AllExperiments(client.clone(), clock.clone())),
-        Arc::new(tools::ExperimentDetails(client.clone())),
-        Arc::new(testing::users::GenerateUsers(client.clone())),
-    ];
-    let actions: [Arc<dyn ActionKind>; 10] = [
-        Arc::new(actions::create::CreateExperiment(client.clone(), clock.clone())),
-        Arc::new(actions::update::UpdateExperiment(client.clone(), clock.clone())),
-        Arc::new(actions::status::UpdateStatus(client.clone(), clock.clone())),
-        Arc::new(actions::delete::DeleteExperiment(client.clone())),
-        Arc::new(actions::init::InitUser(client.clone())),
-        Arc::new(actions::assign::GetAssignments(client.clone())),
-        Arc::new(actions::mark::MarkDecisionPoint(client.clone())),
-        Arc::new(testing::balance::TestBalance(client.clone(), clock.clone())),
-        Arc::new(testing::consistency::TestConsistency(client.clone(), clock)),
-        Arc::new(testing::journey::SimulateJourney(client)),
-    ];
-    let terms = knowledge::TERMS.into_iter().map(|terms| Arc::new(terms) as Arc<dyn Tool>);
-    Registry {
-        tools: tools
-            .into_iter()
-            .chain(terms)
-            .chain(knowledge::schemas(&actions))
-            .map(|tool| (tool.name(), tool))
-            .collect(),
-        actions: actions.into_iter().map(|action| (action.name(), action)).collect(),
+use super::{Capability, Tool};
+use crate::{
+    clock::Clock,
+    graph::action::{ActionKind, ActionRecord},
+    reply::Choice,
+    services::upgrade::client::UpgradeClient,
+};
+
+/// Everything that can be read and done, on one platform.
+#[derive(Debug)]
+pub struct Experiments {
+    client: Arc<UpgradeClient>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Experiments {
+    /// On this platform. The clock tells which dates are to come.
+    pub fn new(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Self {
+        Self { client, clock }
+    }
+}
+
+impl Capability for Experiments {
+    fn name(&self) -> &'static str {
+        "experiments"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "A/B experiments on UpGrade: look them up, design them, start and stop them, try them with simulated users."
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let client = || self.client.clone();
+        let tools: [Arc<dyn Tool>; 11] = [
+            Arc::new(tools::CheckHealth(client())),
+            Arc::new(knowledge::ExplainConcept(client())),
+            Arc::new(tools::ContextMetadata(client())),
+            Arc::new(context_tools::AvailableContexts(client())),
+            Arc::new(context_tools::ConditionsOfContext(client())),
+            Arc::new(context_tools::PointsOfContext(client())),
+            Arc::new(context_tools::GroupTypesOfContext(client())),
+            Arc::new(tools::ExperimentNames(client())),
+            Arc::new(tools::AllExperiments(client(), self.clock.clone())),
+            Arc::new(tools::ExperimentDetails(client())),
+            Arc::new(testing::users::GenerateUsers(client())),
+        ];
+        let terms = knowledge::TERMS.into_iter().map(|terms| Arc::new(terms) as Arc<dyn Tool>);
+        tools.into_iter().chain(terms).chain(knowledge::schemas(&self.actions())).collect()
+    }
+
+    fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+        let (client, clock) = (|| self.client.clone(), || self.clock.clone());
+        vec![
+            Arc::new(actions::create::CreateExperiment(client(), clock())),
+            Arc::new(actions::update::UpdateExperiment(client(), clock())),
+            Arc::new(actions::status::UpdateStatus(client(), clock())),
+            Arc::new(actions::delete::DeleteExperiment(client())),
+            Arc::new(actions::init::InitUser(client())),
+            Arc::new(actions::assign::GetAssignments(client())),
+            Arc::new(actions::mark::MarkDecisionPoint(client())),
+            Arc::new(testing::balance::TestBalance(client(), clock())),
+            Arc::new(testing::consistency::TestConsistency(client(), clock())),
+            Arc::new(testing::journey::SimulateJourney(client())),
+        ]
+    }
+    fn subject(&self, parameters: &Value, result: &Value) -> Option<String> {
+        subject::of_change(parameters, result)
+    }
+
+    fn next_steps(&self, record: &ActionRecord) -> Vec<Choice> {
+        subject::next_steps(record)
+    }
+
+    fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
+        &[subject::LIST, ("Is UpGrade running?", "is UpGrade running?")]
+    }
+
+    fn examples(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("Words", "what is a decision point?"),
+            ("Version and health", "is UpGrade running?"),
+            ("Lists", "list the running experiments"),
+            ("Details", "show Math Hints"),
+            ("Changes, each approved on a card", "start Math Hints"),
+            ("Users", "what condition would u1 get in assign-prog?"),
+            ("Tests", "test the balance of Math Hints with 200 users"),
+        ]
     }
 }

@@ -11,7 +11,8 @@ use super::{
     access::{self, schema, tool_error},
     listing::{Form, Which},
     period,
-    replies::refusals,
+    replies::{answers, contexts, details, lists, refusals},
+    subject,
     summary::{Details, Summary},
 };
 use crate::{
@@ -52,6 +53,10 @@ impl Tool for CheckHealth {
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
         Ok(json!(self.0.health().await.map_err(|error| tool_error(&error))?))
     }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(answers::health_reply(answer))
+    }
 }
 
 /// `get_context_metadata`: the vocabulary of every context.
@@ -76,6 +81,14 @@ impl Tool for ContextMetadata {
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
         Ok(json!(self.0.context_metadata().await.map_err(|error| tool_error(&error))?))
     }
+
+    fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
+        Some(contexts::contexts_reply(answer, arguments["context"].as_str()))
+    }
+
+    fn may_be_repeated(&self) -> bool {
+        true
+    }
 }
 
 /// `get_experiment_names`: names and ids.
@@ -99,6 +112,10 @@ impl Tool for ExperimentNames {
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
         let names = self.0.names().await.map_err(|error| tool_error(&error))?;
         Ok(json!({ "total": names.len(), "experiments": names }))
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(answers::names_reply(answer))
     }
 }
 
@@ -139,6 +156,14 @@ impl Tool for AllExperiments {
         }
         let experiments: Vec<_> = found.iter().take(MOST).copied().map(Summary::of).collect();
         Ok(json!({ "total": found.len(), "experiments": experiments }))
+    }
+
+    fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
+        Some(lists::list_reply(answer, &Which::deserialize(arguments).unwrap_or_default()))
+    }
+
+    fn may_be_repeated(&self) -> bool {
+        true
     }
 }
 
@@ -184,6 +209,19 @@ impl Tool for ExperimentDetails {
             answer["raw"] = if size > LARGEST_RAW { json!({ "left_out": size }) } else { experiment.raw };
         }
         Ok(answer)
+    }
+
+    fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
+        let form = arguments.get("form").and_then(|form| Form::deserialize(form).ok());
+        Some(details::details_reply(answer, form.unwrap_or_default()))
+    }
+
+    fn subject(&self, arguments: &Value, answer: &Value) -> Option<String> {
+        subject::of_answer(arguments, answer)
+    }
+
+    fn may_be_repeated(&self) -> bool {
+        true
     }
 }
 

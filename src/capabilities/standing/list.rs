@@ -14,6 +14,7 @@ use crate::{
     capabilities::{Tool, ToolError},
     clock::Timestamp,
     graph::action::{ErrorKind, Reader},
+    reply::Reply,
 };
 
 /// Its name.
@@ -51,6 +52,10 @@ impl Tool for ListStandingApprovals {
             ToolError { kind: ErrorKind::Network, reply: replies::not_now(), transient: true }
         })?;
         Ok(told(&all, reader, self.0.now()))
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(replies::list_reply(answer))
     }
 }
 

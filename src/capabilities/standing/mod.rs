@@ -17,15 +17,42 @@ pub mod revoke;
 use std::sync::Arc;
 
 use self::book::Book;
-use super::Registry;
-use crate::{clock::Clock, services::upgrade::client::UpgradeClient};
+use super::{Capability, Tool};
+use crate::{clock::Clock, graph::action::ActionKind, services::upgrade::client::UpgradeClient};
 
 /// The names of the changes, for settings.
 pub const ACTIONS: [&str; 2] = [allow::NAME, revoke::NAME];
 
-/// Adds what can be done with standing approvals.
-pub fn add_to(registry: &mut Registry, book: &Arc<Book>, upgrade: Arc<UpgradeClient>, clock: Arc<dyn Clock>) {
-    registry.actions.insert(allow::NAME, Arc::new(allow::AllowStanding(book.clone(), upgrade, clock)));
-    registry.actions.insert(revoke::NAME, Arc::new(revoke::RevokeStanding(book.clone())));
-    registry.tools.insert(list::NAME, Arc::new(list::ListStandingApprovals(book.clone())));
+/// What can be done with standing approvals.
+#[derive(Debug)]
+pub struct StandingApprovals {
+    book: Arc<Book>,
+    client: Arc<UpgradeClient>,
+    clock: Arc<dyn Clock>,
+}
+
+impl StandingApprovals {
+    /// Those of this book, about what is on this platform.
+    pub fn new(book: Arc<Book>, client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Self {
+        Self { book, client, clock }
+    }
+}
+
+impl Capability for StandingApprovals {
+    fn name(&self) -> &'static str {
+        "standing approvals"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "Standing approvals: a bounded number of changes of one kind that need no card each."
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        vec![Arc::new(list::ListStandingApprovals(self.book.clone()))]
+    }
+
+    fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+        let allow = allow::AllowStanding(self.book.clone(), self.client.clone(), self.clock.clone());
+        vec![Arc::new(allow), Arc::new(revoke::RevokeStanding(self.book.clone()))]
+    }
 }

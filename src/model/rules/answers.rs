@@ -171,7 +171,7 @@ pub(super) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
         (true, _, true) | (_, true, true) => Some(Wish::Drop.into()),
         (true, _, false) => Some(nothing_but_cards().into()),
         (_, true, false) if holds_up && !situation.open_cards.is_empty() => Some(nothing_but_cards().into()),
-        (_, true, false) if cancels => Some(match &situation.last_experiment {
+        (_, true, false) if cancels => Some(match &situation.last_subject {
             Some(name) if situation.open_cards.is_empty() => {
                 Understood::unclear("What should I cancel?", vec![format!("cancel “{name}”"), "never mind".to_owned()])
             }

@@ -395,7 +395,7 @@ fn status(words: &[Word], situation: &Situation) -> Option<Understood> {
     if rest.first().is_some_and(|next| next.is("after")) {
         return None; // `stop after 50 users` says when an experiment ends by itself
     }
-    if rest.is_empty() && situation.last_experiment.is_none() && confidence < 0.9 {
+    if rest.is_empty() && situation.last_subject.is_none() && confidence < 0.9 {
         return None;
     }
     if let Some(both) = either(words, rest, situation) {

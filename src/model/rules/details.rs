@@ -115,11 +115,11 @@ pub(super) fn details(words: &[Word], situation: &Situation) -> Option<Wish> {
     if let (Some(_), [] | [_]) = (form, words) {
         // “In detail”, of what was talked about.
         if words.first().is_none_or(|word| word.any(&["show", "explain", "describe", "it", "that", "list"])) {
-            return situation.last_experiment.as_ref().and_then(|_| of_experiment(&[], situation, form));
+            return situation.last_subject.as_ref().and_then(|_| of_experiment(&[], situation, form));
         }
     }
     let whole = lower(skip(skip(skip(words, SHOWING), "explain|describe"), "the|its|more"));
-    match (whole.as_str(), &situation.last_experiment) {
+    match (whole.as_str(), &situation.last_subject) {
         ("details", Some(_)) => return of_experiment(&[], situation, form),
         ("setup" | "set-up" | "configuration" | "design", Some(_)) => {
             return of_experiment(&[], situation, Some("full"));
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn parts_of_what_was_talked_about() {
-        let talked = Situation { last_experiment: Some("Math Hints".into()), ..Situation::default() };
+        let talked = Situation { last_subject: Some("Math Hints".into()), ..Situation::default() };
         let shown = |form: &str| format!(r#"read get_experiment_details {{"experiment_id":"Math Hints"{form}}}"#);
         let (usual, full, raw) = (shown(""), shown(r#","form":"full""#), shown(r#","form":"raw""#));
         check(

@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_is_not_wished_is_no_change() {
-        let talked = Situation { last_experiment: Some("Math Hints".into()), ..Situation::default() };
+        let talked = Situation { last_subject: Some("Math Hints".into()), ..Situation::default() };
         let shown = r#"read get_experiment_details {"experiment_id":"Math Hints"}"#;
         check(
             &talked,

@@ -221,7 +221,7 @@ pub(super) fn concept(words: &[Word], situation: &Situation) -> Option<Wish> {
     let named =
         ["of", "in", "experiment", "study", "setup", "details", "detail", "context", "it", "its", "this", "that"];
     let of_theirs = asked.iter().any(|word| word.any(&named)) || names::points_back(asked);
-    let known = situation.last_experiment.as_ref().is_some_and(|name| name.to_lowercase() == lower(asked));
+    let known = situation.last_subject.as_ref().is_some_and(|name| name.to_lowercase() == lower(asked));
     let is_context = matches!(asked, [one] if one.text.contains('-'));
     (asked.iter().all(is_plain) && !of_theirs && !known && !is_context && lower(asked) != "briefly")
         .then(|| Wish::read(EXPLAIN, [("concept", Some(text(skip(asked, "the|a|an"))))]))

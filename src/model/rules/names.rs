@@ -56,7 +56,7 @@ const POINTING: &[&str] = &[
 pub(super) fn experiment(words: &[Word], situation: &Situation) -> Named {
     let words = without_last(words, &[",", "please", "now", "again"]);
     if points_back(words) {
-        return situation.last_experiment.clone().map_or(Named::Nothing, Named::Name);
+        return situation.last_subject.clone().map_or(Named::Nothing, Named::Name);
     }
     if let Some(quoted) = words.iter().find(|word| word.quoted) {
         return Named::Name(quoted.text.clone());

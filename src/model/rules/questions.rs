@@ -266,7 +266,7 @@ fn health(words: &[Word]) -> Option<Wish> {
 fn is_it_up(words: &[Word], situation: &Situation) -> Option<Wish> {
     const STATES: &str = "up and running|up|down|alive|online|reachable|healthy|working|ok|okay";
     let asked = after(words, "is it").and_then(|rest| after(skip(rest, "still"), STATES))?;
-    (asked.is_empty() && situation.last_experiment.is_none()).then(|| Wish::read(HEALTH, []))
+    (asked.is_empty() && situation.last_subject.is_none()).then(|| Wish::read(HEALTH, []))
 }
 
 /// `what does assign-prog know?`

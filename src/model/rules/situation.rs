@@ -33,9 +33,9 @@ pub struct Situation {
     /// What somebody turned down last, and nobody has asked for anything since: a correction asks for it once more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turned_down: Option<TurnedDown>,
-    /// The experiment that “it” means.
+    /// The name of the thing that “it” means.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_experiment: Option<String>,
+    pub last_subject: Option<String>,
     /// The cards that wait for a person.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open_cards: Vec<OpenCard>,

@@ -87,7 +87,7 @@ fn understood(part: &str, situation: &Situation, first: bool) -> Understood {
         true => Situation { said, ..situation.clone() },
         false => Situation {
             said,
-            last_experiment: Some(situation.last_experiment.clone().unwrap_or_else(|| "it".to_owned())),
+            last_subject: Some(situation.last_subject.clone().unwrap_or_else(|| "it".to_owned())),
             recent_changes: situation.recent_changes.clone(),
             ..Situation::default()
         },

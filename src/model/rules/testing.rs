@@ -215,7 +215,7 @@ mod tests {
     fn consistency_rules_and_names_of_users() {
         let of_math_hints = r#"test_consistency_rules {"experiment":"Math Hints"}"#;
         check(
-            &Situation { last_experiment: Some("Math Hints".to_owned()), ..Situation::default() },
+            &Situation { last_subject: Some("Math Hints".to_owned()), ..Situation::default() },
             &[
                 ("test consistency rules for Math Hints", of_math_hints),
                 ("test the consistency rule of “Math Hints”", of_math_hints),

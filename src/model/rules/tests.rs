@@ -200,8 +200,8 @@ fn changes() {
 }
 
 #[test]
-fn it_is_the_last_experiment() {
-    let situation = Situation { last_experiment: Some("Math Hints".into()), ..Situation::default() };
+fn it_is_the_last_subject() {
+    let situation = Situation { last_subject: Some("Math Hints".into()), ..Situation::default() };
     check(
         &situation,
         &[

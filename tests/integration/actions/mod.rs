@@ -22,7 +22,7 @@ mod truth;
 use std::{sync::Arc, time::Duration};
 
 use countersign::{
-    capabilities::{Registry, registry},
+    capabilities::{Registry, experiments::Experiments},
     clock::{SystemClock, Timestamp},
     graph::{
         action::{ActionKind, ActionRecord, Outcome, Performed, Policy, PrepareError, Proposal, Refusal, Status},
@@ -42,6 +42,11 @@ struct Bench {
     registry: Registry,
 }
 
+fn registry(client: UpgradeClient) -> Registry {
+    let experiments = Experiments::new(Arc::new(client), Arc::new(SystemClock));
+    Registry::build(vec![Arc::new(experiments)]).expect("no name is there twice")
+}
+
 impl Bench {
     async fn start(version: Version) -> Self {
         Self::patient(version, Duration::from_secs(5)).await
@@ -57,8 +62,7 @@ impl Bench {
             sign_in: SignIn::Token("token".into()),
             timeout,
         };
-        let registry = registry(Arc::new(UpgradeClient::new(config).expect("a client")), Arc::new(SystemClock));
-        Self { upgrade, registry }
+        Self { upgrade, registry: registry(UpgradeClient::new(config).expect("a client")) }
     }
 
     fn action(&self, name: &str) -> &dyn ActionKind {

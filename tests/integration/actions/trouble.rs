@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use countersign::{
-    clock::SystemClock,
     graph::action::{ActionRecord, Outcome, Performed, Probed, Recovery},
     sandbox::upgrade::{
         Version,
@@ -180,7 +179,7 @@ async fn a_token_that_is_not_accepted_is_said_plainly() {
         timeout: Duration::from_secs(5),
     };
     let client = countersign::services::upgrade::client::UpgradeClient::new(config).unwrap();
-    let registry = countersign::capabilities::registry(std::sync::Arc::new(client), std::sync::Arc::new(SystemClock));
+    let registry = super::registry(client);
     let error = registry.tools["get_experiment_names"].call(&json!({})).await.unwrap_err();
     assert!(!error.transient);
     assert!(error.reply.words().starts_with("UpGrade does not accept my credentials"));

@@ -14,10 +14,12 @@ use crate::{
         experiments::{
             access::{self, schema, tool_error},
             replies::users as words,
+            subject,
             tools::{arguments_as, as_tool_error},
         },
     },
     graph::action::ErrorKind,
+    reply::Reply,
     services::upgrade::client::UpgradeClient,
 };
 
@@ -111,6 +113,14 @@ impl Tool for GenerateUsers {
         };
         let users = (0..count).map(user).collect();
         Ok(json!(Users { run: run.clone(), experiment, group_type: group_type.clone(), users }))
+    }
+
+    fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
+        Some(words::reply(answer))
+    }
+
+    fn subject(&self, arguments: &Value, answer: &Value) -> Option<String> {
+        subject::of_answer(arguments, answer)
     }
 }
 

@@ -1,0 +1,52 @@
+//! Which experiment a question or a change is about: what “it” means, and what can be asked next about it.
+
+use serde_json::Value;
+
+use crate::{
+    graph::action::{ActionRecord, ErrorKind, Outcome, Status},
+    reply::Choice,
+};
+
+/// The list of everything, as a button.
+pub(super) const LIST: (&str, &str) = ("List experiments", "list experiments");
+
+/// The experiment that a change is about. What the platform calls it now comes first: it may have been renamed.
+pub(super) fn of_change(parameters: &Value, result: &Value) -> Option<String> {
+    let places = [
+        result.get("name"),
+        parameters.get("experiment_name"),
+        parameters.get("name"),
+        parameters.get("experiment"),
+        parameters.get("experiment_id"),
+    ];
+    places.into_iter().flatten().find_map(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+/// The experiment that was read about, by the name the answer gives it.
+pub(super) fn of_answer(arguments: &Value, answer: &Value) -> Option<String> {
+    let asked = ["experiment", "experiment_id"].into_iter().find_map(|key| arguments.get(key)?.as_str());
+    let asked = asked.filter(|asked| !asked.is_empty())?;
+    Some(answer["name"].as_str().unwrap_or(asked).to_owned())
+}
+
+/// What can be asked next about a change that has ended. The way back is on its card, and so is trying again.
+pub(super) fn next_steps(record: &ActionRecord) -> Vec<Choice> {
+    let result = match &record.outcome {
+        Some(Outcome::Done { result, .. }) => result,
+        _ => &Value::Null,
+    };
+    let Some(name) = of_change(&record.parameters, result) else { return Vec::new() };
+    let details = Choice::new("Show details", format!("show “{name}”"));
+    match record.status {
+        Status::Done if record.name.starts_with("delete") => vec![Choice::new(LIST.0, LIST.1)],
+        Status::Done if record.name.starts_with("create") => {
+            vec![Choice::new("Start it", format!("start “{name}”")), details]
+        }
+        Status::Done | Status::Unknown => vec![details],
+        Status::Failed => match &record.outcome {
+            Some(Outcome::Failed { error: ErrorKind::NotFound, .. }) => vec![Choice::new(LIST.0, LIST.1)],
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
