@@ -29,7 +29,8 @@
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes; seals around both | [`graph::store`] |
 //! | [`slack`] | the wire: what comes in is verified and parsed, what goes out is escaped and sent | [`slack::sink`] |
 //! | [`services`] | one client for each other outside system | [`services::upgrade`] |
-//! | [`model`] | language models, and `rules`, which is none | [`model::Model`] |
+//! | [`model`] | language models | [`model::Model`] |
+//! | [`understanding`] | what is known when words are read, and what they mean where no language model reads them | [`understanding::situation`] |
 //! | [`capabilities`] | what the assistant can do: tools that read, actions that change; [`capabilities::standing`] allows some beforehand | [`capabilities::experiments`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`conversation`] | joins Slack and the engine: dispatch, workers, desk, approvals and their forms, outbox, rendering, commands, the Home tab, the notebook | [`conversation`] |
@@ -64,7 +65,7 @@
 //! 6. *Killing any process at any moment loses nothing and blocks no thread for longer than a lease.* Readiness and leases
 //!    are properties of the thread in the store; there is no queue to lose.
 //! 7. *Two threads never mix; one thread is advanced by one worker at a time.* Every write carries version and fence.
-//! 8. *Without a language model commands, buttons, cards and the documented phrases still work.* [`model::rules`].
+//! 8. *Without a language model commands, buttons, cards and the documented phrases still work.* [`understanding`].
 //! 9. *Text from people, models and other systems cannot mention everyone, forge a link, press a button or reach a log at
 //!    `info`.* [`reply`] marks it, [`slack::mrkdwn`] escapes it.
 //! 10. *The cost of a turn does not grow with the age of the thread.* The state is bounded; steps are stored as
@@ -100,4 +101,5 @@ pub mod slack;
 pub mod status_line;
 pub mod store;
 pub mod this_machine;
+pub mod understanding;
 pub mod wire;

@@ -21,8 +21,8 @@ use crate::{
         node::{Context, Next, NodeError, Said, State},
     },
     ids::{RunId, ThreadId},
-    model::rules::situation::{Analysis, Draft},
     sandbox::upgrade::{self, SandboxUpgrade},
+    understanding::situation::{Analysis, Draft},
 };
 
 /// How many nodes a turn may take; more than any does.

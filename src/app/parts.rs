@@ -23,7 +23,6 @@ use crate::{
     model::{
         Model,
         anthropic::{self, AnthropicModel},
-        rules::RulesModel,
     },
     services::{
         google::ServiceAccount,
@@ -31,6 +30,7 @@ use crate::{
     },
     slack::client::SlackClient,
     store::{redis::RedisStore, sqlite::SqliteStore},
+    understanding::RulesModel,
 };
 
 /// The store that the settings name.

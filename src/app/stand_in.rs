@@ -6,7 +6,8 @@
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
-use crate::model::{Block, Model as _, Purpose, Request, ToolChoice, rules::RulesModel};
+use crate::model::{Block, Model as _, Purpose, Request, ToolChoice};
+use crate::understanding::RulesModel;
 
 /// The blocks of the answer to a request.
 pub fn answer(body: &Value) -> Vec<Value> {

@@ -42,4 +42,4 @@ pub mod state;
 mod tools;
 mod view;
 
-pub use crate::model::rules::{lets_go, spared};
+pub use crate::understanding::{lets_go, spared};

@@ -8,11 +8,11 @@ use crate::{
         store::News,
     },
     ids::UserId,
-    model::rules::{
+    reply::{Part, Reply, Text},
+    understanding::{
         self,
         situation::{Situation, TurnedDown},
     },
-    reply::{Part, Reply, Text},
 };
 
 /// Remembers the news, and words them.
@@ -41,7 +41,7 @@ fn explained(record: &ActionRecord, by: &UserId, turned_down: Option<&TurnedDown
     let reply = Reply::text(text.plain(" says why this was turned down: ").bold(record.act()))
         .and(Part::Text(Text::new().italic(reason)));
     let said = Situation { said: reason.to_owned(), turned_down: turned_down.cloned(), ..Situation::default() };
-    match rules::asks_otherwise(&said) {
+    match understanding::asks_otherwise(&said) {
         true => reply.choice("Ask for that instead", reason),
         false if record.card.editable => reply,
         false => reply.hint("Tell me here what to do instead, if anything."),

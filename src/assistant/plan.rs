@@ -10,7 +10,7 @@ use super::{
     history::shorten,
     state::{AgentState, Turn},
 };
-use crate::{clock::Timestamp, model::rules::situation::Draft};
+use crate::{clock::Timestamp, understanding::situation::Draft};
 
 /// How many requests of one message are done.
 pub const MOST_STEPS: usize = 8;

@@ -18,8 +18,8 @@ use crate::{
     capabilities::Registry,
     clock::Timestamp,
     graph::action::{ActionRecord, ErrorKind, MissingParameter},
-    model::rules::{FIRST_STEPS, situation::Draft},
     reply::{Part, Reply, Text},
+    understanding::{FIRST_STEPS, situation::Draft},
 };
 
 /// How many answers are offered as buttons.

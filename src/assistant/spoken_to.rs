@@ -9,7 +9,7 @@ use super::{offered, state::AgentState, view};
 use crate::{
     graph::action::ActionRecord,
     ids::UserId,
-    model::rules::{self, Meaning, situation::Asked},
+    understanding::{self, Meaning, situation::Asked},
 };
 
 /// More words than these are no answer, even to who is alone with the bot.
@@ -232,7 +232,7 @@ impl AgentState {
             return true;
         }
         let waits = !open.is_empty() || self.draft.is_some() || !self.offered.is_empty();
-        match rules::meaning(&view::heard(self, by, text, open)) {
+        match understanding::meaning(&view::heard(self, by, text, open)) {
             Meaning::Request | Meaning::Agreement => true,
             Meaning::Correction => !self.waits_for_an_answer() && (!open.is_empty() || !is_talk(&words)),
             Meaning::Drop => waits,
@@ -257,11 +257,11 @@ impl AgentState {
             return true;
         }
         let Some(draft) = &self.draft else { return false };
-        if rules::lets_go(text) || rules::ends_draft(text) {
+        if understanding::lets_go(text) || understanding::ends_draft(text) {
             return true;
         }
         let rest = without_beginning(words);
-        if rules::only_parts(&rest.join(" ")) || rules::only_parts(text) {
+        if understanding::only_parts(&rest.join(" ")) || understanding::only_parts(text) {
             return true;
         }
         let Some(asked) = &draft.asked else { return false };
@@ -352,7 +352,7 @@ fn lower(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::rules::situation::Draft;
+    use crate::understanding::situation::Draft;
 
     /// A thread in which ana was asked for this parameter.
     fn asks_for(parameter: &str, options: &[&str]) -> AgentState {

@@ -45,11 +45,9 @@ use crate::{
         store::{News, Saved},
     },
     ids::UserId,
-    model::{
-        Message,
-        rules::situation::{Analysis, Draft, TurnedDown},
-    },
+    model::Message,
     reply::{Choice, Part, Reply},
+    understanding::situation::{Analysis, Draft, TurnedDown},
 };
 
 /// The longest message a turn works with, in characters.
@@ -309,7 +307,7 @@ impl AgentState {
 
     /// The question that a missing parameter is asked with becomes part of the draft.
     pub fn ask_for(&mut self, mut draft: Draft, missing: &MissingParameter) {
-        draft.asked = Some(crate::model::rules::situation::Asked {
+        draft.asked = Some(crate::understanding::situation::Asked {
             parameter: missing.name.clone(),
             question: missing.question.clone(),
             options: missing.options.iter().take(10).cloned().collect(),

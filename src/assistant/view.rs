@@ -15,10 +15,8 @@ use super::{
 use crate::{
     graph::{action::ActionRecord, node::Context},
     ids::UserId,
-    model::{
-        Purpose, Request, ToolChoice, ToolSpec,
-        rules::situation::{Draft, OpenCard, RecentChange, Situation},
-    },
+    model::{Purpose, Request, ToolChoice, ToolSpec},
+    understanding::situation::{Draft, OpenCard, RecentChange, Situation},
 };
 
 /// How many of the newest changes a model is told about.

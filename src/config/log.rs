@@ -29,6 +29,7 @@ pub const MODULES: &[&str] = &[
     "status_line",
     "store",
     "this_machine",
+    "understanding",
     "wire",
 ];
 

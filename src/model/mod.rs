@@ -1,14 +1,14 @@
-//! Language models, and the one that is none.
+//! Language models.
 //!
-//! A [`Model`] answers a [`Request`] with text and tool calls. `anthropic` asks a real one; `rules` understands a small
-//! grammar of documented phrases and serves the playground, the tests that need no script, and every outage.
+//! A [`Model`] answers a [`Request`] with text and tool calls. `anthropic` asks a real one; the rules of
+//! [`crate::understanding`] answer the documented phrases and serve the playground, the tests that need no script, and
+//! every outage.
 //!
 //! The request is given in parts rather than as one prompt, because the parts differ in how long they stay the same:
 //! tools, then instructions, then history, then the situation. A provider caches a prefix, so the order is the price.
 //! `rules` reads the situation as data.
 
 pub mod anthropic;
-pub mod rules;
 pub mod watched;
 
 use std::sync::Arc;

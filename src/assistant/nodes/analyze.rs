@@ -15,12 +15,10 @@ use super::{
 };
 use crate::{
     graph::node::{Context, Node, NodeError, Step},
-    model::{
-        Purpose, Response, ToolChoice,
-        rules::{
-            self,
-            situation::{Analysis, Capability, IntentType},
-        },
+    model::{Purpose, Response, ToolChoice},
+    understanding::{
+        self,
+        situation::{Analysis, Capability, IntentType},
     },
 };
 
@@ -116,10 +114,10 @@ impl Node<AgentState> for Analyze {
             return Ok(Step::go(state, Gather::NAME));
         }
         let situation = view::situation(&state, context);
-        if rules::without_a_wish(&situation).is_some() {
+        if understanding::without_a_wish(&situation).is_some() {
             state.turn.analysis = Some(Analysis {
                 confidence: 1.0,
-                capability: rules::capability(&situation),
+                capability: understanding::capability(&situation),
                 user_request_summary: state.turn.said.clone(),
                 ..Analysis::default()
             });
@@ -137,7 +135,7 @@ impl Node<AgentState> for Analyze {
             return Ok(Step::go(state, Self::NAME).cost(bill.total()));
         }
         let situation = view::situation(&state, context);
-        analysis.capability = analysis.capability.or_else(|| rules::capability(&situation));
+        analysis.capability = analysis.capability.or_else(|| understanding::capability(&situation));
         let next = match analysis.intent_type {
             _ if analysis.capability == Some(Capability::Unsupported) => Respond::NAME,
             _ if analysis.confidence < SURE => Clarify::NAME,

@@ -23,8 +23,8 @@ use crate::{
         node::{Ask, Context, Node, NodeError, Step},
     },
     ids::UserId,
-    model::rules::{self, situation::Draft},
     reply::{Reply, Text},
+    understanding::{self, situation::Draft},
 };
 
 /// Asks for approval.
@@ -61,7 +61,7 @@ fn replaced<'a>(turn: &Turn, change: &Draft, by: &UserId, context: &'a Context) 
             Some(open) if open.requested_by == *by => Replaced::Own(open),
             open => open.map_or(Replaced::Nothing, Replaced::Stays),
         },
-        (false, ..) if !rules::says_no(&turn.said) => Replaced::Nothing,
+        (false, ..) if !understanding::says_no(&turn.said) => Replaced::Nothing,
         (false, [only], _) => Replaced::Own(only),
         (false, _, [newest, ..]) => Replaced::Stays(newest),
         (false, _, []) => Replaced::Nothing,

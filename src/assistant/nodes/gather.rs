@@ -29,7 +29,8 @@ use crate::{
         action::{ErrorKind, PrepareError, Reader, Refusal},
         node::{Context, Node, NodeError, Step},
     },
-    model::{Purpose, ToolChoice, ToolSpec, rules::situation::Draft},
+    model::{Purpose, ToolChoice, ToolSpec},
+    understanding::situation::Draft,
 };
 
 /// How many times the model is asked in one turn.

@@ -17,7 +17,8 @@ use crate::{
     capabilities::{Registry, Tool, ToolError},
     clock::Timestamp,
     graph::action::Reader,
-    model::{Block, ToolSpec, rules::situation::Draft},
+    model::{Block, ToolSpec},
+    understanding::situation::Draft,
 };
 
 /// How many things are read in one turn.

@@ -24,11 +24,9 @@ use crate::{
         action::{ActionRecord, Status},
         node::{Context, Node, NodeError, Step},
     },
-    model::{
-        Purpose, ToolChoice,
-        rules::{self, situation::Capability},
-    },
+    model::{Purpose, ToolChoice},
     reply::{Choice, Reply},
+    understanding::{self, situation::Capability},
 };
 
 /// How many times the model is asked in one turn.
@@ -139,12 +137,12 @@ fn settled(registry: &Registry, state: &AgentState, finds_words: bool, context: 
         return turn.reads.iter().find_map(|read| read.failed.clone());
     }
     let situation = view::situation(state, context);
-    match (turn.reads.as_slice(), rules::documented_read(&situation)) {
-        ([], _) => rules::without_a_wish(&situation).map(Reply::markdown),
+    match (turn.reads.as_slice(), understanding::documented_read(&situation)) {
+        ([], _) => understanding::without_a_wish(&situation).map(Reply::markdown),
         // The words say which part was asked for, even where the model's call asked for everything.
         ([read], Some((tool, arguments))) if read.tool == tool => {
             let reply = replies::of_tool(registry, state, &Read { arguments, ..read.clone() })?;
-            Some(match rules::considered_request(&situation).filter(|_| read.failed.is_none()) {
+            Some(match understanding::considered_request(&situation).filter(|_| read.failed.is_none()) {
                 Some(request) => replies::for_you_to_decide(reply, &request),
                 None => reply,
             })

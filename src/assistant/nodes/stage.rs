@@ -20,8 +20,9 @@ use crate::{
         store,
     },
     ids::{ApprovalId, ThreadId},
-    model::{Block, Error, KnownBlock, Model, Request, Response, Usage, rules::RulesModel},
+    model::{Block, Error, KnownBlock, Model, Request, Response, Usage},
     reply::{Card, Choice, Fact, Reply, Text},
+    understanding::RulesModel,
 };
 
 /// A model that answers what it was told to, and remembers what it was asked.

@@ -16,12 +16,10 @@ use crate::{
         action::{Decision, ErrorKind, Outcome, Status, Verdict},
         node::State,
     },
-    model::{
-        Block, KnownBlock, Model, Purpose, Request, ToolChoice,
-        rules::{RulesModel, documented_read, situation::Situation},
-    },
+    model::{Block, KnownBlock, Model, Purpose, Request, ToolChoice},
     reply::Text,
     services::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
+    understanding::{RulesModel, documented_read, situation::Situation},
 };
 
 fn by_bo(verdict: Verdict) -> Vec<Decision> {

@@ -46,7 +46,7 @@ use serde_json::Value;
 
 pub use self::answers::{Spared, ends_draft, lets_go, says_no, spared};
 use self::situation::{Capability, Situation};
-use super::{Error, Model, Request, Response};
+use crate::model::{Error, Model, Request, Response};
 
 /// The grammar, as a model.
 #[derive(Clone, Copy, Debug, Default)]
