@@ -28,7 +28,7 @@
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes; seals around both | [`graph::store`] |
 //! | [`slack`] | the wire: what comes in is verified and parsed, what goes out is escaped and sent | [`slack::sink`] |
-//! | [`services`] | one client for each other outside system | [`services::upgrade`] |
+//! | [`services`] | one client for each other outside system | [`capabilities::experiments::upgrade`] |
 //! | [`model`] | language models | [`model::Model`] |
 //! | [`understanding`] | what is known when words are read, and what they mean where no language model reads them | [`understanding::situation`] |
 //! | [`capabilities`] | what the assistant can do: tools that read, actions that change; [`capabilities::standing`] allows some beforehand | [`capabilities::experiments`] |

@@ -31,7 +31,7 @@ const EXIT_SETTINGS: u8 = 2;
 /// How long the process may take to end after the bot has drained.
 const LAST_MOMENTS: Duration = Duration::from_secs(3);
 
-/// A Slack bot that runs a team's experiments, and changes nothing without a countersignature.
+/// A Slack bot that makes the changes a team asks for, and none without a countersignature.
 #[derive(Parser)]
 #[command(version, about)]
 struct Arguments {
@@ -59,7 +59,7 @@ enum Command {
         #[arg(value_name = "FILE", default_value = "tests/fixtures/evaluation.json")]
         cases: PathBuf,
     },
-    /// Runs the stand-ins for Slack and UpGrade alone, to try `serve` against.
+    /// Runs the stand-ins for Slack and the platforms alone, to try `serve` against.
     Sandbox(app::sandbox::Options),
     /// Writes what happened in a thread (TEAM/CHANNEL/TS) as a lab notebook: Markdown to read, JSON lines to check.
     /// `trace` lists the threads.
@@ -124,7 +124,7 @@ async fn run(arguments: Arguments) -> ExitCode {
     match arguments.command.unwrap_or(Command::Playground(arguments.playground)) {
         Command::Playground(options) => {
             telemetry::log("warn", LogFormat::Text);
-            match Config::load(arguments.config.as_deref(), &environment) {
+            match Config::load(arguments.config.as_deref(), &environment, &countersign::app::installed::SETTINGS) {
                 Ok(config) => finish(app::playground::run(options, config, signalled()).await),
                 Err(problems) => settings_are_wrong(&problems.to_string()),
             }
@@ -137,17 +137,18 @@ async fn run(arguments: Arguments) -> ExitCode {
             finish(notebook::verify(&file, last.as_deref()).and_then(|lines| Ok(say(lines.join("\n"))?)))
         }
         command => {
-            let config = match Config::read(arguments.config.as_deref(), &environment) {
-                (Some(config), problems) if problems.0.is_empty() => config,
-                (config, Problems(problems)) => {
-                    let mut wrong: Vec<_> = problems.iter().map(ToString::to_string).collect();
-                    if let (Some(config), Command::Serve | Command::Check) = (&config, &command) {
-                        let told = |line: &String| problems.iter().any(|problem| line.contains(&problem.key));
-                        wrong.extend(check::settings(config).into_iter().filter(|line| !told(line)));
+            let config =
+                match Config::read(arguments.config.as_deref(), &environment, &countersign::app::installed::SETTINGS) {
+                    (Some(config), problems) if problems.0.is_empty() => config,
+                    (config, Problems(problems)) => {
+                        let mut wrong: Vec<_> = problems.iter().map(ToString::to_string).collect();
+                        if let (Some(config), Command::Serve | Command::Check) = (&config, &command) {
+                            let told = |line: &String| problems.iter().any(|problem| line.contains(&problem.key));
+                            wrong.extend(check::settings(config).into_iter().filter(|line| !told(line)));
+                        }
+                        return settings_are_wrong(&wrong.join("\n"));
                     }
-                    return settings_are_wrong(&wrong.join("\n"));
-                }
-            };
+                };
             match command {
                 Command::Serve => match check::settings(&config) {
                     wrong if wrong.is_empty() => finish(serve(config).await),

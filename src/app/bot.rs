@@ -17,8 +17,8 @@ use super::{
     supervision::Supervision,
 };
 use crate::{
-    assistant::{graph::chat_graph, quick::QuickAnswers},
-    capabilities::standing::book::Book,
+    assistant::{graph::chat_graph, model_health::WatchedModel},
+    capabilities::facts::Facts,
     clock::Clock,
     config::{Config, SlackMode},
     conversation::{
@@ -137,21 +137,22 @@ impl Bot {
         learn_app(&slack, account.bot.as_deref(), &us).await;
         let people = People::new(slack.clone(), clock.clone(), us.clone(), config);
         let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named(), people.clone());
-        let book = Arc::new(Book::new(store.clone(), clock.clone(), Arc::new(groups.clone())));
-        let registry = parts::capabilities(config, clock.clone(), Some(&book))?;
+        let entitled = Arc::new(groups.clone());
+        let (registry, book) = parts::with_standing_approvals(config, store.clone(), clock.clone(), entitled)?;
         let links = Links::new(store.clone(), account.url);
         let missing = slack.missing_scopes().clone();
 
         let (model, rules) = parts::models(config)?;
         let (model, pulse) = watched(model, &clock);
-        let quick = QuickAnswers::new(registry.clone(), clock.clone(), pulse);
+        let facts = Facts::new(registry.clone(), clock.clone());
+        let settle_within = registry.services().map(|service| service.settle_within).max().unwrap_or_default();
         let settings = parts::told_settings(config, &registry);
         let approvals = config.approvals.clone();
         let policy_for: PolicyFor = Arc::new(move |matter| policy::policy_for(&approvals, matter));
         let actions = registry.actions.clone();
         let engine = Engine::new(engine::Parts {
             actions: actions.clone(),
-            graph: chat_graph(model, rules, registry, Arc::new(parts::StoreShelf(store.clone())))
+            graph: chat_graph(model, rules, registry.clone(), Arc::new(parts::StoreShelf(store.clone())))
                 .context("the chat graph is not sound")?,
             store: store.clone(),
             clock: clock.clone(),
@@ -163,7 +164,7 @@ impl Bot {
                 approval_ttl: config.approvals.expires_after,
                 remind_before: config.approvals.remind_before,
                 step_timeout: config.workers.step_timeout,
-                settle_within: config.upgrade.settle_within,
+                settle_within,
                 status_after: config.workers.status_after,
                 portions: render::portions,
                 ..Settings::default()
@@ -201,7 +202,8 @@ impl Bot {
             store: store.clone(),
             clock: clock.clone(),
             slack: slack.clone(),
-            quick: quick.clone(),
+            facts: facts.clone(),
+            model: WatchedModel::new(pulse),
             policy_for: policy_for.clone(),
             groups: groups.clone(),
             names: names.clone(),
@@ -214,7 +216,7 @@ impl Bot {
             store: store.clone(),
             clock: clock.clone(),
             slack: slack.clone(),
-            kind: actions.get("create_experiment").cloned(),
+            registry: registry.clone(),
         });
         let desk = Desk::new(desk::Parts {
             store: store.clone(),
@@ -239,7 +241,7 @@ impl Bot {
             commands: Commands::new(commands::Parts {
                 store: store.clone(),
                 clock: clock.clone(),
-                quick,
+                facts,
                 groups: groups.clone(),
                 policy_for,
                 links,

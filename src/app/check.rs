@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::Url;
 
-use super::{check_approvers, check_messages, check_scopes, check_store, keys, parts, stdout::told};
+use super::{check_approvers, check_messages, check_scopes, check_store, installed, keys, parts, stdout::told};
 use crate::{
     capabilities::standing,
     clock::SystemClock,
     config::{Config, SlackMode},
     model::{Message, Purpose, Request, ToolChoice},
-    services::{
-        http,
-        upgrade::{error::Error, sign_in::SignIn},
-    },
+    services::http,
     slack::{client::SlackClient, refusal::Refusal},
 };
 
@@ -44,10 +42,10 @@ pub async fn run(config: &Config) -> Vec<Line> {
         Line { what: "digest key", result: key },
         Line { what: "messages", result: check_messages::run(config).await },
         Line { what: "model", result: model(config).await },
-        Line { what: "upgrade", result: upgrade(config).await },
-        Line { what: "actions", result: actions(config) },
-        Line { what: "approvers", result: check_approvers::run(config).await },
     ];
+    lines.extend(services(config).await);
+    lines.push(Line { what: "actions", result: actions(config) });
+    lines.push(Line { what: "approvers", result: check_approvers::run(config).await });
     if check_scopes::names_any(config) {
         lines.push(Line { what: "contexts", result: check_scopes::run(config).await });
     }
@@ -62,7 +60,7 @@ pub fn settings(config: &Config) -> Vec<String> {
     note(way_in(config).map_err(anyhow::Error::msg));
     note(parts::redis_url(config).map(drop));
     note(parts::models(config).map(drop));
-    note(parts::capabilities(config, Arc::new(SystemClock), None).map(drop));
+    note(parts::capabilities(config, Arc::new(SystemClock)).map(drop));
     wrong
 }
 
@@ -148,36 +146,18 @@ async fn model(config: &Config) -> Result<String, String> {
     }
 }
 
-async fn upgrade(config: &Config) -> Result<String, String> {
-    let client = parts::upgrade(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
-    let at = |error: Error| match error {
-        Error::SignIn(_) => error.to_string(),
-        error => format!("{error} (UPGRADE_API_URL is {})", config.upgrade.api_url),
+/// How the outside systems of the capabilities are.
+async fn services(config: &Config) -> Vec<Line> {
+    let all = match installed::capabilities(config, Arc::new(SystemClock)) {
+        Ok(all) => all,
+        Err(error) => return vec![Line { what: "capabilities", result: Err(told(&error)) }],
     };
-    let health = client.health().await.map_err(at)?;
-    let (how, refused) = match client.sign_in() {
-        SignIn::Nobody => (
-            "without signing in".to_owned(),
-            "wants a token; set UPGRADE_SERVICE_ACCOUNT or UPGRADE_AUTH_TOKEN".to_owned(),
-        ),
-        SignIn::Token(_) => {
-            ("with UPGRADE_AUTH_TOKEN".to_owned(), "does not accept UPGRADE_AUTH_TOKEN; renew it".to_owned())
-        }
-        SignIn::ServiceAccount(account) => {
-            let name = account.account();
-            let refused = format!("does not accept {name}; it must know it as a service account of its own");
-            (format!("as {name}, with tokens from {}", account.endpoint()), refused)
-        }
-    };
-    match client.signed_in().await {
-        Ok(()) => Ok(format!("{} {}, {how}", health.name, health.version)),
-        Err(Error::Auth) => Err(format!("{} {} answers, but {refused}", health.name, health.version)),
-        Err(error) => Err(at(error)),
-    }
+    let lines = join_all(all.iter().map(|capability| capability.check())).await;
+    lines.into_iter().flatten().map(|(what, result)| Line { what, result }).collect()
 }
 
 fn actions(config: &Config) -> Result<String, String> {
-    let registry = parts::capabilities(config, Arc::new(SystemClock), None).map_err(|error| told(&error))?;
+    let registry = parts::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
     let known = registry.actions.len() + standing::ACTIONS.len(); // as `/countersign settings` lists them
     match config.approvals.rules().len() {
         0 => Ok(format!("{known}, all approved as [approvals] says")),

@@ -23,7 +23,7 @@ const REMARKS: usize = 3;
 /// The approvers of the settings, and what is wrong with them.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     let settings = &config.approvals;
-    let registry = parts::capabilities(config, Arc::new(SystemClock), None).map_err(|error| told(&error))?;
+    let registry = parts::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
     let actions: Vec<&str> = registry.actions.keys().copied().collect();
     let stuck = stuck(settings, &actions);
     if stuck.len() == actions.len() {

@@ -1,9 +1,15 @@
-//! Whether the contexts and experiments that the settings name exist: what can only be told by asking the platform.
+//! Whether the contexts and things that the settings name exist: what can only be told by asking the platforms.
 
 use std::sync::Arc;
 
-use super::{parts, stdout::told};
-use crate::{clock::SystemClock, config::Approvals, config::Config};
+use futures_util::future::join_all;
+
+use super::{installed, parts, stdout::told};
+use crate::{
+    capabilities::Nameable,
+    clock::SystemClock,
+    config::{Approvals, Config},
+};
 
 /// Whether there is anything to ask about.
 pub(super) fn names_any(config: &Config) -> bool {
@@ -11,19 +17,20 @@ pub(super) fn names_any(config: &Config) -> bool {
     !contexts.is_empty() || !envelopes.is_empty()
 }
 
-/// What the settings name of the platform, and what is wrong with it. A rule for a context that does not exist never
-/// applies, so that is wrong; an experiment may be made later, so one that does not exist is only remarked on.
+/// What the settings name of the platforms, and what is wrong with it. A rule for a context that does not exist never
+/// applies, so that is wrong; a thing may be made later, so one that does not exist is only remarked on.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
-    let client = parts::upgrade(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
-    let known = client.context_metadata().await.map_err(|error| error.to_string())?;
-    let known: Vec<String> = known.into_keys().collect();
-    let experiments = client.names().await.map_err(|error| error.to_string())?;
-    let experiments: Vec<String> = experiments.into_iter().map(|named| named.name).collect();
-    told_of(&config.approvals, &known, &experiments)
+    let all = installed::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
+    let mut nameable = Vec::new();
+    for found in join_all(all.iter().map(|capability| capability.nameable())).await {
+        nameable.push(found?);
+    }
+    told_of(&config.approvals, &nameable)
 }
 
-/// The same, once the platform has answered.
-fn told_of(settings: &Approvals, contexts: &[String], experiments: &[String]) -> Result<String, String> {
+/// The same, once the platforms have answered.
+fn told_of(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String> {
+    let contexts = || nameable.iter().flat_map(|there| there.contexts.iter().map(String::as_str));
     let rules = settings.contexts.keys().map(|context| (format!("approvals.contexts.{context}"), context, true));
     let envelopes = settings.envelopes.iter().flat_map(|(name, envelope)| {
         let key = format!("approvals.envelopes.{name}");
@@ -32,25 +39,24 @@ fn told_of(settings: &Approvals, contexts: &[String], experiments: &[String]) ->
     let mut wrong = Vec::new();
     for (key, context, exact) in rules.chain(envelopes) {
         // A rule is found by the exact name; an envelope by the name in whichever case.
-        let is = |known: &String| if exact { known == context } else { same(known, context) };
-        if !contexts.iter().any(is) {
-            let nearest = parts::nearest(context, contexts.iter().map(String::as_str))
-                .map(|nearest| format!("; the nearest is {nearest}"));
+        let is = |known: &str| if exact { known == context } else { same(known, context) };
+        if !contexts().any(is) {
+            let nearest = parts::nearest(context, contexts()).map(|nearest| format!("; the nearest is {nearest}"));
             wrong.push(format!("{key}: there is no context {context}{}", nearest.unwrap_or_default()));
         }
     }
     if !wrong.is_empty() {
         return Err(wrong.join("; "));
     }
+    let things = || nameable.iter().flat_map(|there| there.things.iter().map(String::as_str));
+    let kinds: Vec<&str> = nameable.iter().map(|there| there.thing).filter(|thing| !thing.is_empty()).collect();
+    let kind = kinds.join(" or ");
     let mut remarks = Vec::new();
     for (name, envelope) in &settings.envelopes {
-        for experiment in &envelope.experiments {
-            if !experiments.iter().any(|known| same(known, experiment)) {
-                let nearest = parts::nearest(experiment, experiments.iter().map(String::as_str))
-                    .map(|nearest| format!("; the nearest is “{nearest}”"));
-                let nearest = nearest.unwrap_or_default();
-                remarks.push(format!("approvals.envelopes.{name}: there is no experiment “{experiment}” yet{nearest}"));
-            }
+        for subject in envelope.subjects.iter().filter(|subject| !things().any(|known| same(known, subject))) {
+            let nearest = parts::nearest(subject, things()).map(|nearest| format!("; the nearest is “{nearest}”"));
+            let nearest = nearest.unwrap_or_default();
+            remarks.push(format!("approvals.envelopes.{name}: there is no {kind} “{subject}” yet{nearest}"));
         }
     }
     Ok(if remarks.is_empty() { "all that the settings name exist".to_owned() } else { remarks.join("; ") })
@@ -91,15 +97,16 @@ mod tests {
             ),
         ];
         for ([rule, context, experiment], expected) in cases {
-            let mut settings = Config::load(None, &Default::default()).unwrap().approvals;
+            let mut settings = Config::load(None, &Default::default(), &installed::SETTINGS).unwrap().approvals;
             settings.contexts.insert(rule.to_owned(), ContextRule::default());
             let envelope = Envelope {
                 contexts: vec![context.to_owned()],
-                experiments: vec![experiment.to_owned()],
+                subjects: vec![experiment.to_owned()],
                 ..Envelope::default()
             };
             settings.envelopes.insert("pilot".to_owned(), envelope);
-            let found = told_of(&settings, &contexts, &experiments);
+            let there = Nameable { thing: "experiment", contexts: contexts.to_vec(), things: experiments.to_vec() };
+            let found = told_of(&settings, &[there]);
             assert_eq!(found.as_deref().map_err(String::as_str), expected);
         }
     }

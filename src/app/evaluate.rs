@@ -10,10 +10,13 @@ use anyhow::Context as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::parts;
+use super::{
+    installed::{self, StandIn},
+    parts,
+};
 use crate::{
     assistant::{graph::chat_graph, shelf::NoShelf, state::AgentState},
-    capabilities::experiments::rules::status_meant,
+    capabilities::Registry,
     clock::{Clock, SystemClock},
     config::Config,
     graph::{
@@ -21,7 +24,6 @@ use crate::{
         node::{Context, Next, NodeError, Said, State},
     },
     ids::{RunId, ThreadId},
-    sandbox::upgrade::{self, SandboxUpgrade},
     understanding::situation::{Analysis, Draft},
 };
 
@@ -126,21 +128,19 @@ pub fn cases(file: &Path) -> anyhow::Result<Vec<Case>> {
 ///
 /// If the stand-in for the platform does not start, or the settings name no usable model.
 pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
-    let options = upgrade::Options { seed: true, ..upgrade::Options::default() };
-    let platform = SandboxUpgrade::start(options).await.context("cannot start a stand-in for UpGrade")?;
+    let platform = StandIn::start(installed::Options::default(), None, None).await?;
     let (model, fallback) = parts::models(config)?;
     let mut config = config.clone();
-    config.upgrade.api_url = platform.url();
-    (config.upgrade.auth_token, config.upgrade.service_account) = (None, None); // the stand-in asks for none
+    platform.take_the_place(&mut config);
     let clock = Arc::new(SystemClock);
-    let registry = parts::capabilities(&config, clock.clone(), None)?;
+    let registry = parts::capabilities(&config, clock.clone())?;
     let mut score = Score { model: model.name().to_owned(), lines: Vec::new(), calls: 0, tokens: 0 };
-    let graph = chat_graph(model, fallback, registry, Arc::new(NoShelf))?;
+    let graph = chat_graph(model, fallback, registry.clone(), Arc::new(NoShelf))?;
     for case in cases {
         let found = understand(&graph, case, &*clock).await;
         score.calls += found.calls;
         score.tokens += found.tokens;
-        score.lines.push(Line { said: case.said.clone(), wrong: compare(case, &found) });
+        score.lines.push(Line { said: case.said.clone(), wrong: compare(&registry, case, &found) });
     }
     platform.stop().await;
     Ok(score)
@@ -210,7 +210,7 @@ async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -
 }
 
 /// What differs from what is expected, in words.
-fn compare(case: &Case, found: &Found) -> Vec<String> {
+fn compare(registry: &Registry, case: &Case, found: &Found) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut differ = |what: &str, is: &str, should: &str| {
         if is != should {
@@ -246,7 +246,7 @@ fn compare(case: &Case, found: &Found) -> Vec<String> {
         (None, None) => Value::Null,
     };
     for (name, should) in &case.parameters {
-        differ(name, &plain(name, &given[name]), &plain(name, should));
+        differ(name, &plain(registry, name, &given[name]), &plain(registry, name, should));
     }
     if found.without_model {
         wrong.push("the language model did not answer".to_owned());
@@ -256,19 +256,21 @@ fn compare(case: &Case, found: &Found) -> Vec<String> {
 }
 
 /// A value in the one form in which it is compared: `70/30` may be given as a list as well, `start` as a status.
-fn plain(name: &str, value: &Value) -> String {
+fn plain(registry: &Registry, name: &str, value: &Value) -> String {
     let text = match value {
         Value::Null => "none".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(|item| plain("", item)).collect::<Vec<_>>().join("/"),
-        Value::Object(members) => {
-            members.iter().map(|(key, value)| format!("{key}={}", plain("", value))).collect::<Vec<_>>().join(",")
-        }
+        Value::Array(items) => items.iter().map(|item| plain(registry, "", item)).collect::<Vec<_>>().join("/"),
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| format!("{key}={}", plain(registry, "", value)))
+            .collect::<Vec<_>>()
+            .join(","),
         Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string()),
         Value::Bool(_) => value.to_string(),
     };
-    match status_meant(&text).filter(|_| name == "status") {
-        Some(status) => status.stored().to_owned(),
+    match registry.canonical(name, &text) {
+        Some(canonical) => canonical,
         None => text.trim().trim_end_matches(['.', '?', '!']).to_lowercase(),
     }
 }

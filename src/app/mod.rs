@@ -11,6 +11,7 @@ mod check_scopes;
 mod check_store;
 pub mod evaluate;
 mod http;
+pub mod installed;
 pub mod keys;
 pub mod notebook;
 pub mod parts;

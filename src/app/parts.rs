@@ -1,4 +1,4 @@
-//! Opens what the settings name: store, Slack, platform, model.
+//! Opens what the settings name: store, Slack, capabilities, model.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use anyhow::{Context, bail};
 use async_trait::async_trait;
 use secrecy::{ExposeSecret, SecretString};
 
+use super::installed;
 use crate::{
     assistant::shelf::{KEPT, Shelf},
     capabilities::{
-        Capability, Registry,
-        experiments::Experiments,
+        Allowances, Capability, Registry,
         standing::{self, StandingApprovals, book::Book},
     },
     clock::Clock,
@@ -19,14 +19,10 @@ use crate::{
         approvals::policy,
         commands::settings::{self, Settings, Told},
     },
-    graph::{action::Scope, engine::Matter, store::Store},
+    graph::{action::Scope, engine::Matter, standing::Entitled, store::Store},
     model::{
         Model,
         anthropic::{self, AnthropicModel},
-    },
-    services::{
-        google::ServiceAccount,
-        upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
     },
     slack::client::SlackClient,
     store::{redis::RedisStore, sqlite::SqliteStore},
@@ -82,34 +78,35 @@ pub fn slack(config: &Config) -> anyhow::Result<SlackClient> {
         .context("cannot set up the Slack client")
 }
 
-/// The platform that the settings name.
-pub fn upgrade(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<UpgradeClient>> {
-    let base_url = config.upgrade.api_url.parse().context("upgrade.api_url is no address")?;
-    let settings = UpgradeConfig { base_url, sign_in: sign_in(config, clock)?, timeout: config.upgrade.timeout };
-    let client = UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?;
-    Ok(Arc::new(client.reading_at_most(config.upgrade.max_answer_mb << 20)))
+/// What the assistant can do, without standing approvals.
+///
+/// # Errors
+///
+/// If a client cannot be set up, or as [`registry`].
+pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Registry> {
+    registry(config, installed::capabilities(config, clock)?)
 }
 
-/// How to sign in to the platform.
-pub fn sign_in(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<SignIn> {
-    let settings = &config.upgrade;
-    let Some(path) = &settings.service_account else {
-        return Ok(settings.auth_token.clone().map_or(SignIn::Nobody, SignIn::Token));
-    };
-    let token_uri = settings.token_uri.as_deref().map(str::parse).transpose();
-    let token_uri = token_uri.context("upgrade.token_uri is no address")?;
-    let account = ServiceAccount::read(path, token_uri, settings.timeout, clock);
-    Ok(SignIn::ServiceAccount(Arc::new(account.context("upgrade.service_account")?)))
+/// The same with standing approvals, which are kept in the store; and their book.
+///
+/// # Errors
+///
+/// As [`capabilities`].
+pub fn with_standing_approvals(
+    config: &Config,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    entitled: Arc<dyn Entitled>,
+) -> anyhow::Result<(Registry, Arc<Book>)> {
+    let mut all = installed::capabilities(config, clock.clone())?;
+    let allowances = Allowances::new(all.iter().flat_map(|capability| capability.allowances()));
+    let book = Arc::new(Book::new(store, clock.clone(), entitled, allowances));
+    all.push(Arc::new(StandingApprovals::new(book.clone(), all.clone(), clock)));
+    Ok((registry(config, all)?, book))
 }
 
-/// What the assistant can do, if every rule in the settings is for something of it. Without a book there are no standing
-/// approvals.
-pub fn capabilities(config: &Config, clock: Arc<dyn Clock>, book: Option<&Arc<Book>>) -> anyhow::Result<Registry> {
-    let upgrade = upgrade(config, clock.clone())?;
-    let mut all: Vec<Arc<dyn Capability>> = vec![Arc::new(Experiments::new(upgrade.clone(), clock.clone()))];
-    if let Some(book) = book {
-        all.push(Arc::new(StandingApprovals::new(book.clone(), upgrade, clock)));
-    }
+/// All of these, if they fit together and every rule in the settings is for something of them.
+fn registry(config: &Config, all: Vec<Arc<dyn Capability>>) -> anyhow::Result<Registry> {
     let registry = Registry::build(all)?;
     let contexts = &config.approvals.contexts;
     let within =
@@ -175,11 +172,11 @@ pub fn told_settings(config: &Config, registry: &Registry) -> Settings {
         policies,
         contexts,
         envelopes: config.approvals.envelopes.clone(),
+        measures: config.approvals.measures,
         model: key.map(|_| config.model.name.clone()),
         expires_after: config.approvals.expires_after,
         threads: config.workers.threads,
         step_timeout: config.workers.step_timeout,
-        platform_timeout: config.upgrade.timeout,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `countersign playground`: a workspace in the browser, with the bot in it and an experiment platform behind it.
+//! `countersign playground`: a workspace in the browser, with the bot in it and a platform behind it.
 //!
 //! The bot in it is the production bot: it reaches the stand-ins over the wire, by Socket Mode, as it would reach the
 //! originals.
@@ -15,13 +15,13 @@ use secrecy::SecretString;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Bot, sandbox, stdout::say};
+use super::{Bot, installed::StandIn, parts, sandbox, stdout::say};
 use crate::{
     clock::SystemClock,
     config::Config,
     conversation::trace::Traces,
     ids::{TeamId, ThreadId},
-    playground::{self, TraceSource},
+    playground::{self, Suggestion, TraceSource},
     store::sqlite,
 };
 
@@ -34,7 +34,7 @@ pub struct Options {
     /// The port of the page.
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Where the workspace, the experiments and the bot's memory are kept.
+    /// Where the workspace, the platform and the bot's memory are kept.
     #[arg(long, default_value = ".countersign", value_name = "FOLDER")]
     data: PathBuf,
     /// Begin anew: forget what is kept there.
@@ -63,9 +63,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     config.slack.mode = Some(crate::config::SlackMode::Socket);
     config.slack.bot_token = Some(SecretString::from(world.slack.bot_token().to_owned()));
     config.slack.app_token = Some(SecretString::from(world.slack.app_token().to_owned()));
-    config.upgrade.api_url = world.upgrade.url();
-    config.upgrade.auth_token = None;
-    config.upgrade.service_account = None;
+    world.platform.take_the_place(&mut config);
     config.slack.agent_view = true;
     config.store.kind = Some(crate::config::StoreKind::Sqlite);
     config.store.path = data.join(STORE_FILE);
@@ -75,7 +73,9 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
     let traces =
         PlaygroundTraces { traces: Traces::new(bot.store()), team: world.slack.look(|world| world.team.clone()) };
-    let page = playground::router(world.slack.router(), Arc::new(traces));
+    let registry = parts::capabilities(&config, Arc::new(SystemClock))?;
+    let suggestions: Vec<_> = registry.invitations().map(|(why, text)| Suggestion { why, text }).collect();
+    let page = playground::router(world.slack.router(), Arc::new(traces), &suggestions);
     let understood = match &config.model.api_key {
         Some(_) => format!("{} (ANTHROPIC_API_KEY is set)", config.model.name),
         None => "its documented phrases; set ANTHROPIC_API_KEY for a language model".to_owned(),
@@ -101,7 +101,7 @@ fn forget(data: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let store = data.join(STORE_FILE);
-    let marks = [data.join(sandbox::SLACK_FILE), data.join(sandbox::UPGRADE_FILE), store.clone()];
+    let marks = [data.join(sandbox::SLACK_FILE), data.join(StandIn::FILE), store.clone()];
     let ours = marks.iter().any(|mark| mark.exists());
     let empty = std::fs::read_dir(data)?.next().is_none();
     anyhow::ensure!(ours || empty, "{} does not look like a playground's folder, so it is left alone", data.display());

@@ -5,18 +5,21 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
-use super::{stand_in, stdout::say};
+use super::{
+    installed::{self, StandIn},
+    stand_in,
+    stdout::say,
+};
 use crate::{
-    config, private_file,
+    config,
     sandbox::{
-        google::SandboxGoogle, model::SandboxModel, slack, slack::SandboxSlack, upgrade, upgrade::SandboxUpgrade,
+        model::SandboxModel,
+        slack::{self, SandboxSlack},
     },
 };
 
 /// The file of the workspace in a data folder.
 pub const SLACK_FILE: &str = "slack.json";
-/// The file of the platform in a data folder.
-pub const UPGRADE_FILE: &str = "upgrade.json";
 
 /// What the stand-in signs its requests with; no secret, as nothing but a sandbox believes it.
 const SIGNING_SECRET: &str = "sandbox-signing-secret";
@@ -27,9 +30,6 @@ pub struct Options {
     /// The port of the stand-in for Slack; 0 takes a free one.
     #[arg(long, default_value_t = 8090)]
     slack_port: u16,
-    /// The port of the stand-in for UpGrade; 0 takes a free one.
-    #[arg(long, default_value_t = 8091)]
-    upgrade_port: u16,
     /// The port of the stand-in for a language model, which answers as the grammar does; 0 takes a free one, and
     /// without it there is none.
     #[arg(long)]
@@ -37,15 +37,14 @@ pub struct Options {
     /// Send events to this address as HTTP requests instead of Socket Mode.
     #[arg(long, value_name = "URL", value_parser = address)]
     events_url: Option<String>,
-    /// Let UpGrade ask for the tokens of a service account, and write its key file here.
-    #[arg(long, value_name = "FILE")]
-    service_account: Option<PathBuf>,
     /// Keep both worlds in this folder.
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
     /// Write every call, delivery and change to files in this folder, a line of JSON each.
     #[arg(long, value_name = "FOLDER")]
     ledger: Option<PathBuf>,
+    #[command(flatten)]
+    platform: installed::Options,
 }
 
 /// An address, as far as that can be told.
@@ -71,12 +70,10 @@ fn as_agent() -> Vec<String> {
 pub struct World {
     /// Slack.
     pub slack: SandboxSlack,
-    /// The experiment platform.
-    pub upgrade: SandboxUpgrade,
+    /// The platform.
+    pub platform: StandIn,
     /// The language model, if one was asked for.
     pub model: Option<SandboxModel>,
-    /// What mints the tokens it asks for, if it asks for any, and where the key for them lies.
-    google: Option<(SandboxGoogle, PathBuf)>,
 }
 
 impl World {
@@ -86,7 +83,7 @@ impl World {
     ///
     /// If a port is taken, or a folder cannot be made or a file not be read.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
-        let Options { slack_port, upgrade_port, model_port, events_url, service_account, data, ledger } = options;
+        let Options { slack_port, model_port, events_url, data, ledger, platform } = options;
         for folder in [&data, &ledger].into_iter().flatten() {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         }
@@ -105,20 +102,7 @@ impl World {
             ..slack::Options::default()
         })
         .await?;
-        let google = match service_account {
-            Some(path) => Some((google_with_key_at(&path).await?, path)),
-            None => None,
-        };
-        let upgrade = SandboxUpgrade::start(upgrade::Options {
-            port: upgrade_port,
-            minted: google.as_ref().map(|(google, _)| google.tokens()),
-            seed: true,
-            persist: data.as_ref().map(|data| data.join(UPGRADE_FILE)),
-            ledger_file: ledger.as_ref().map(|folder| folder.join("upgrade.jsonl")),
-            ..upgrade::Options::default()
-        })
-        .await
-        .context("the stand-in for UpGrade cannot start")?;
+        let platform = StandIn::start(platform, data.as_deref(), ledger.as_deref()).await?;
         let model = match model_port {
             None => None,
             Some(port) => {
@@ -128,24 +112,17 @@ impl World {
                 Some(model)
             }
         };
-        Ok(Self { slack, upgrade, model, google })
+        Ok(Self { slack, platform, model })
     }
 
     /// Ends them and keeps what is to be kept.
     pub async fn stop(self) {
         self.slack.stop().await;
-        self.upgrade.stop().await;
+        self.platform.stop().await;
         if let Some(model) = self.model {
             model.stop().await;
         }
     }
-}
-
-async fn google_with_key_at(path: &Path) -> anyhow::Result<SandboxGoogle> {
-    let google = SandboxGoogle::start().await.context("the stand-in for Google cannot start")?;
-    let key = format!("{:#}\n", google.key_file());
-    private_file::write(path, key.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(google)
 }
 
 /// Runs until `stop`.
@@ -159,13 +136,12 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<()
     say(format_args!("SLACK_BOT_TOKEN={}", world.slack.bot_token()))?;
     say(format_args!("SLACK_APP_TOKEN={}", world.slack.app_token()))?;
     say(format_args!("SLACK_SIGNING_SECRET={}", world.slack.signing_secret()))?;
-    say(format_args!("UPGRADE_API_URL={}", world.upgrade.url()))?;
+    for (name, value) in world.platform.variables() {
+        say(format_args!("{name}={value}"))?;
+    }
     if let Some(model) = &world.model {
         say(format_args!("ANTHROPIC_BASE_URL={}", model.url()))?;
         say(format_args!("ANTHROPIC_API_KEY={}", model.api_key()))?;
-    }
-    if let Some((_, path)) = &world.google {
-        say(format_args!("UPGRADE_SERVICE_ACCOUNT={}", path.display()))?;
     }
     stop.cancelled().await;
     world.stop().await;

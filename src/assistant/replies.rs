@@ -181,17 +181,6 @@ pub fn needs_a_number(question: Option<&str>) -> Reply {
     question.map_or(reply.clone(), |question| reply.and(Part::Text(question.into())))
 }
 
-/// Neither a context nor a status, but nearly the latter.
-pub fn not_a_list(asked: &str, status: &str) -> Reply {
-    Reply::text(
-        Text::from("There is no context or status ")
-            .code(shorten(asked, 60))
-            .plain(". Did you mean ")
-            .code(format!("/upgrade list {status}"))
-            .plain("?"),
-    )
-}
-
 /// With the cards that still wait, and what decides about them. Nothing more where none does.
 pub fn still_open(reply: Reply, open: &[ActionRecord]) -> Reply {
     match open {

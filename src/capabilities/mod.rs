@@ -4,22 +4,34 @@
 //! person must approve, `replies.rs` for what it says. It is described by one [`Capability`], and [`Registry`] is all of
 //! them together.
 
+mod allowance;
+mod command;
 pub mod experiments;
+pub mod facts;
+pub mod moment;
+pub mod parameters;
 mod registry;
 pub mod standing;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-pub use self::registry::{Registry, RegistryError};
+use self::facts::Facts;
+pub use self::{
+    allowance::{Allowance, Allowances, Counts, Place},
+    command::{Command, Takes, Word},
+    registry::{OWN_COMMAND, Registry, RegistryError},
+};
 use crate::{
-    graph::action::{ActionKind, ActionRecord, ErrorKind, Reader},
+    config::Measure,
+    graph::action::{ActionKind, ActionRecord, ErrorKind, PrepareError, Reader},
     reply::{Choice, Reply},
 };
 
-/// One domain: everything that the rest of the program knows of it.
+/// One domain: everything that the rest of the program knows of it. Only name, purpose, tools and actions have to be there.
+#[async_trait]
 pub trait Capability: Send + Sync {
     /// Its name, such as `experiments`.
     fn name(&self) -> &'static str;
@@ -55,6 +67,128 @@ pub trait Capability: Send + Sync {
     fn examples(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
+
+    /// What to try where nothing was said yet: why, and the request.
+    fn invitations(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// What a language model has to know of the domain, as a section of its instructions, in Markdown.
+    fn instructions(&self) -> &'static str {
+        ""
+    }
+
+    /// The outside system that it stands on.
+    fn service(&self) -> Option<Service> {
+        None
+    }
+
+    /// How the outside system is, for an operator: the name of the line, and what is wrong and would be right.
+    async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
+        None
+    }
+
+    /// What the settings can name of it, as it is there now.
+    ///
+    /// # Errors
+    ///
+    /// Why that cannot be told.
+    async fn nameable(&self) -> Result<Nameable, String> {
+        Ok(Nameable::default())
+    }
+
+    /// A value of a parameter in the one form in which it is compared; `None`: as it is.
+    fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
+        let _ = (parameter, value);
+        None
+    }
+
+    /// A slash command of its own.
+    fn command(&self) -> Option<Command> {
+        None
+    }
+
+    /// The answer to a word of that command, `rest` being what was typed after it. Never fails: what went wrong is the
+    /// answer then.
+    async fn answer(&self, word: &str, rest: &str, facts: &Facts) -> Reply {
+        let _ = (word, rest, facts);
+        Reply::default()
+    }
+
+    /// Windows in which something new can be asked for, from everywhere.
+    fn shortcuts(&self) -> &'static [Shortcut] {
+        &[]
+    }
+
+    /// Its section of the Home tab.
+    async fn home(&self, facts: &Facts) -> Option<Reply> {
+        let _ = facts;
+        None
+    }
+
+    /// What standing approvals can allow beforehand.
+    fn allowances(&self) -> &'static [Allowance] {
+        &[]
+    }
+
+    /// The thing or the context of this name, for a standing approval.
+    ///
+    /// # Errors
+    ///
+    /// A refusal with what was meant perhaps, or that the platform cannot be asked.
+    async fn place(&self, name: &str) -> Result<Place, PrepareError> {
+        let reply = Reply::text(format!("There is nothing called “{name}” in which this could be allowed."));
+        Err(parameters::refused(ErrorKind::NotFound, reply))
+    }
+
+    /// The names of its things, to choose from.
+    async fn places(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What envelopes can limit. Its settings bring the same.
+    fn measures(&self) -> &'static [Measure] {
+        &[]
+    }
+}
+
+/// An outside system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// What people call it.
+    pub name: &'static str,
+    /// The tool whose answer has its `name` and `version`.
+    pub health: &'static str,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// How long a change that got no answer is looked for.
+    pub settle_within: Duration,
+}
+
+/// What the settings can name of a domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nameable {
+    /// What one of its things is called, such as “document”.
+    pub thing: &'static str,
+    /// The contexts.
+    pub contexts: Vec<String>,
+    /// Its things, by name.
+    pub things: Vec<String>,
+}
+
+/// A window in which something new can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortcut {
+    /// By which Slack names it.
+    pub callback: &'static str,
+    /// At the top of the window, such as “New document”.
+    pub title: &'static str,
+    /// What is new, such as “new document”.
+    pub what: &'static str,
+    /// How to ask for it in words.
+    pub says: &'static str,
+    /// The action that makes it, whose form is shown.
+    pub action: &'static str,
 }
 
 /// Something the model may call at any time: it reads.

@@ -4,8 +4,11 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use serde_json::Value;
 
-use super::{Capability, Tool};
+use super::{Capability, Service, Shortcut, Tool};
 use crate::graph::action::ActionKind;
+
+/// The command of the bot itself.
+pub const OWN_COMMAND: &str = "/countersign";
 
 /// All tools and actions by name.
 #[derive(Clone, Default)]
@@ -34,6 +37,24 @@ pub enum RegistryError {
         /// The capability that came second.
         capability: &'static str,
     },
+    /// Two capabilities have one slash command, or one shortcut.
+    #[error("`{name}` of {capability} is a command or a shortcut that is taken")]
+    Way {
+        /// The command or shortcut.
+        name: &'static str,
+        /// The capability that came second.
+        capability: &'static str,
+    },
+    /// A shortcut leads to an action that is not there.
+    #[error("the shortcut `{shortcut}` of {capability} leads to `{action}`, which is no action of it")]
+    Leads {
+        /// The shortcut.
+        shortcut: &'static str,
+        /// The action.
+        action: &'static str,
+        /// The capability.
+        capability: &'static str,
+    },
     /// Arguments cannot be checked against it.
     #[error("the schema of `{name}` cannot be used: {reason}")]
     Schema {
@@ -49,7 +70,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`RegistryError`], if a name is there twice or a schema is none.
+    /// [`RegistryError`], if a name is there twice, a schema is none, or something leads nowhere.
     pub fn build(capabilities: Vec<Arc<dyn Capability>>) -> Result<Self, RegistryError> {
         let mut registry = Self::default();
         for capability in capabilities {
@@ -65,6 +86,7 @@ impl Registry {
                 registry.owners.insert(action.name(), registry.capabilities.len());
                 registry.actions.insert(action.name(), action);
             }
+            registry.admits_ways_of(&*capability)?;
             registry.capabilities.push(capability);
         }
         Ok(registry)
@@ -83,6 +105,45 @@ impl Registry {
     /// What somebody can begin with, of all capabilities: a label, and the request.
     pub fn suggestions(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.capabilities.iter().flat_map(|capability| capability.suggestions().iter().copied())
+    }
+
+    /// What to try where nothing was said yet, of all capabilities: why, and the request.
+    pub fn invitations(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.capabilities.iter().flat_map(|capability| capability.invitations().iter().copied())
+    }
+
+    /// A value of a parameter in the one form in which it is compared.
+    pub fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
+        self.capabilities.iter().find_map(|capability| capability.canonical(parameter, value))
+    }
+
+    /// The outside systems.
+    pub fn services(&self) -> impl Iterator<Item = Service> {
+        self.capabilities.iter().filter_map(|capability| capability.service())
+    }
+
+    /// The windows in which something new can be asked for.
+    pub fn shortcuts(&self) -> impl Iterator<Item = &'static Shortcut> {
+        self.capabilities.iter().flat_map(|capability| capability.shortcuts())
+    }
+
+    /// Its slash command and its shortcuts, which have to be new and to lead to something.
+    fn admits_ways_of(&self, capability: &dyn Capability) -> Result<(), RegistryError> {
+        let command = capability.command().map(|command| command.name);
+        let taken =
+            self.capabilities.iter().filter_map(|known| known.command()).any(|known| Some(known.name) == command);
+        if let Some(name) = command.filter(|name| taken || *name == OWN_COMMAND) {
+            return Err(RegistryError::Way { name, capability: capability.name() });
+        }
+        for Shortcut { callback, action, .. } in capability.shortcuts() {
+            if self.shortcuts().any(|known| known.callback == *callback) {
+                return Err(RegistryError::Way { name: callback, capability: capability.name() });
+            }
+            if !capability.actions().iter().any(|known| known.name() == *action) {
+                return Err(RegistryError::Leads { shortcut: callback, action, capability: capability.name() });
+            }
+        }
+        Ok(())
     }
 
     fn admits(&self, name: &'static str, schema: &Value, capability: &dyn Capability) -> Result<(), RegistryError> {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::Envelope;
+use super::{Envelope, Measure};
 
 /// `[approvals]`: who may decide, unless a rule for the action says otherwise.
 #[derive(Clone, Debug, Deserialize)]
@@ -51,9 +51,12 @@ pub struct Approvals {
     /// `[approvals.contexts.<name>]`: the same for one context, and within it for one action.
     #[serde(default)]
     pub contexts: BTreeMap<String, ContextRule>,
-    /// `[approvals.envelopes.<name>]`: what was agreed beforehand about a context or an experiment.
+    /// `[approvals.envelopes.<name>]`: what was agreed beforehand about a context or a thing.
     #[serde(default)]
     pub envelopes: BTreeMap<String, Envelope>,
+    /// What envelopes can limit.
+    #[serde(skip)]
+    pub measures: &'static [&'static [Measure]],
 }
 
 /// `[approvals.actions.<name>]`: what is different for one action.

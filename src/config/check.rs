@@ -20,11 +20,7 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
             found.push(Problem { key: key.to_owned(), what });
         }
     };
-    for (key, url) in [
-        ("slack.api_url", &config.slack.api_url),
-        ("model.base_url", &config.model.base_url),
-        ("upgrade.api_url", &config.upgrade.api_url),
-    ] {
+    for (key, url) in [("slack.api_url", &config.slack.api_url), ("model.base_url", &config.model.base_url)] {
         if let Some(wrong) = wrong_address(url) {
             expect(false, key, wrong);
         }
@@ -35,9 +31,6 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
     let no_path = |path: &Path| path.as_os_str().is_empty();
     expect(!config.model.name.trim().is_empty(), "model.name", "found nothing; right would be its name".to_owned());
     expect(!no_path(&config.store.path), "store.path", "found nothing; right would be a file".to_owned());
-    let key_file = config.upgrade.service_account.as_deref();
-    let what = "found nothing; right would be a key file, or not to set it".to_owned();
-    expect(!key_file.is_some_and(no_path), "upgrade.service_account", what);
     let connections = config.slack.connections;
     expect(
         (1..=10).contains(&connections),
@@ -67,21 +60,13 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
         ("approvals.remind_before", config.approvals.remind_before, 0, 30 * 24 * 3600),
         ("approvals.escalate_after", config.approvals.escalate_after, 1, 30 * 24 * 3600),
         ("model.timeout", config.model.timeout, 1, 600),
-        ("upgrade.timeout", config.upgrade.timeout, 1, 120),
-        ("upgrade.settle_within", config.upgrade.settle_within, 1, 3600),
     ] {
-        let (least, most) = (Duration::from_secs(least), Duration::from_secs(most));
-        expect(
-            (least..=most).contains(&time),
-            key,
-            format!("found {}; right would be between {} and {}", words(time), words(least), words(most)),
-        );
+        if let Some(wrong) = between(time, least, most) {
+            expect(false, key, wrong);
+        }
     }
-    for (key, mb) in
-        [("slack.max_answer_mb", config.slack.max_answer_mb), ("upgrade.max_answer_mb", config.upgrade.max_answer_mb)]
-    {
-        expect((1..=1024).contains(&mb), key, format!("found {mb}; right would be 1 to 1024 megabytes"));
-    }
+    let mb = config.slack.max_answer_mb;
+    expect((1..=1024).contains(&mb), "slack.max_answer_mb", format!("found {mb}; right would be 1 to 1024 megabytes"));
     let sweep = workers.sweep_every;
     expect(
         // A lease that is wrong itself is no measure.
@@ -108,11 +93,18 @@ pub(super) fn problems(config: &Config) -> Vec<Problem> {
             expect(false, "record.redact", format!("found `{name}`; did you mean `{near}`?"));
         }
     }
-    sign_in(config, &mut expect);
     digest_keys(config, &mut expect);
     approvals(config, &mut expect);
     envelopes(&config.approvals, &mut expect);
+    found.extend(config.sections.0.values().flat_map(|section| section.problems()));
     found
+}
+
+/// What is wrong with a time that has to be within these seconds.
+pub fn between(time: Duration, least: u64, most: u64) -> Option<String> {
+    let (least, most) = (Duration::from_secs(least), Duration::from_secs(most));
+    let right = || format!("right would be between {} and {}", words(least), words(most));
+    (!(least..=most).contains(&time)).then(|| format!("found {}; {}", words(time), right()))
 }
 
 /// A time as it is written in the settings.
@@ -127,23 +119,6 @@ fn digest_keys(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
         if let Err(what) = digest_key(key.trim()) {
             expect(false, "COUNTERSIGN_DIGEST_KEYS", format!("key {}: {what}", n + 1));
         }
-    }
-}
-
-/// There is one way to sign in to the platform.
-fn sign_in(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
-    let settings = &config.upgrade;
-    expect(
-        settings.service_account.is_none() || settings.auth_token.is_none(),
-        "upgrade.service_account",
-        "UPGRADE_AUTH_TOKEN is set as well; right would be one of them".to_owned(),
-    );
-    if let Some(uri) = &settings.token_uri {
-        if let Some(wrong) = wrong_address(uri) {
-            expect(false, "upgrade.token_uri", wrong);
-        }
-        let what = "it says where the tokens of a service account come from, but upgrade.service_account is not set";
-        expect(settings.service_account.is_some(), "upgrade.token_uri", what.to_owned());
     }
 }
 
@@ -179,7 +154,7 @@ fn approvals(config: &Config, expect: &mut impl FnMut(bool, &str, String)) {
 /// Limits must be readable, and what is outside of them must still be possible to approve.
 fn envelopes(settings: &Approvals, expect: &mut impl FnMut(bool, &str, String)) {
     for (name, envelope) in &settings.envelopes {
-        for (key, what) in envelope.problems() {
+        for (key, what) in envelope.problems(settings.measures) {
             expect(false, &format!("approvals.envelopes.{name}.{key}"), what);
         }
         let most = most(&settings.approvers, false).filter(|_| !settings.approvers.is_empty());

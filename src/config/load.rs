@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use super::{
-    Config, Problem, Problems, SlackMode, StoreKind, check,
+    Additions, Config, Kind, Measure, Problem, Problems, Sections, SlackMode, StoreKind, check,
     nearest::nearest,
     secrets::{self, SECRETS},
     variables,
@@ -21,23 +21,17 @@ use super::{
 const DEFAULTS: &str = include_str!("../../config/default.toml");
 
 /// The usual names of some settings, and where they belong.
-const USUAL_NAMES: &[(&str, &str)] = &[
-    ("SLACK_API_URL", "slack.api_url"),
-    ("ANTHROPIC_BASE_URL", "model.base_url"),
-    ("UPGRADE_API_URL", "upgrade.api_url"),
-    ("UPGRADE_SERVICE_ACCOUNT", "upgrade.service_account"),
-    ("PORT", "server.port"),
-];
+const USUAL_NAMES: &[(&str, &str)] =
+    &[("SLACK_API_URL", "slack.api_url"), ("ANTHROPIC_BASE_URL", "model.base_url"), ("PORT", "server.port")];
 
 /// The settings that are lists, wherever they stand.
-const LISTS: [&str; 8] =
-    ["approvers", "contexts", "escalate_to", "experiments", "outsiders", "redact", "redact_matching", "statuses"];
+const LISTS: [&str; 7] = ["approvers", "contexts", "escalate_to", "subjects", "outsiders", "redact", "redact_matching"];
 
 /// What the library calls the origin of a variable.
 const ENVIRONMENT: &str = "the environment";
 
-/// The sections.
-const SECTIONS: [&str; 8] = ["slack", "server", "store", "workers", "approvals", "record", "model", "upgrade"];
+/// The sections that are there whatever capabilities there are.
+const SECTIONS: [&str; 7] = ["slack", "server", "store", "workers", "approvals", "record", "model"];
 
 /// The environment of the process. A variable that is no text is none of ours.
 pub fn environment() -> HashMap<String, String> {
@@ -46,13 +40,17 @@ pub fn environment() -> HashMap<String, String> {
 }
 
 impl Config {
-    /// Reads the defaults, then `file`, then `environment`.
+    /// Reads the defaults, then `file`, then `environment`; `added` is what capabilities bring.
     ///
     /// # Errors
     ///
     /// [`Problems`] with all that is wrong, each with what would be right.
-    pub fn load(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Self, Problems> {
-        match Self::read(file, environment) {
+    pub fn load(
+        file: Option<&Path>,
+        environment: &HashMap<String, String>,
+        added: &Additions,
+    ) -> Result<Self, Problems> {
+        match Self::read(file, environment, added) {
             (Some(config), problems) if problems.0.is_empty() => Ok(config),
             (_, problems) => Err(problems),
         }
@@ -60,16 +58,20 @@ impl Config {
 
     /// The same, with what could be read besides: in place of wrong values there may be defaults. It is for finding out
     /// what else is wrong, so that all of it can be told at once; not for running.
-    pub fn read(file: Option<&Path>, environment: &HashMap<String, String>) -> (Option<Self>, Problems) {
+    pub fn read(
+        file: Option<&Path>,
+        environment: &HashMap<String, String>,
+        added: &Additions,
+    ) -> (Option<Self>, Problems) {
         let defaults = Tree::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
         let defaults = match defaults.build() {
             Ok(defaults) => defaults,
             Err(error) => return (None, Problems(vec![fatal("config/default.toml", &error)])),
         };
         let mut problems = Vec::new();
-        let tree = tree(file, environment).or_else(|problem| {
+        let tree = tree(file, environment, added).or_else(|problem| {
             problems.push(problem);
-            tree(None, environment)
+            tree(None, environment, added)
         });
         let tree = match tree {
             Ok(tree) => tree,
@@ -79,10 +81,12 @@ impl Config {
             }
         };
         problems.dedup();
-        problems.extend(sections_with_a_value(file, environment));
-        problems.extend(unknown_sections(&tree));
-        problems.extend(variables::unknown(environment, &defaults, &SECTIONS));
-        let mut read = Reader { tree: &tree, defaults: &defaults, problems: &mut problems };
+        let names: Vec<&str> = SECTIONS.into_iter().chain(added.sections.iter().map(|section| section.name)).collect();
+        let secrets = secrets::all(added);
+        problems.extend(sections_with_a_value(file, environment, &names));
+        problems.extend(unknown_sections(&tree, &names));
+        problems.extend(variables::unknown(environment, &defaults, &names, added, &secrets));
+        let mut read = Reader { tree: &tree, defaults: &defaults, secrets: &secrets, problems: &mut problems };
         let config = (|| {
             Some(Self {
                 slack: read.section("slack")?,
@@ -92,31 +96,39 @@ impl Config {
                 approvals: read.section("approvals")?,
                 record: read.section("record")?,
                 model: read.section("model")?,
-                upgrade: read.section("upgrade")?,
+                sections: {
+                    let all = added.sections.iter().map(|spec| Some((spec.name, read.values(spec.name, spec.read)?)));
+                    Sections(all.collect::<Option<_>>()?)
+                },
             })
         })();
         let Some(mut config) = config else { return (None, Problems(problems)) };
-        config.add_secrets(environment);
-        problems.extend(secrets::problems(environment));
+        config.approvals.measures = added.measures;
+        config.add_secrets(environment, added);
+        problems.extend(secrets::problems(environment, &secrets));
         problems.extend(check::problems(&config));
         problems.extend(late_reminder(&tree, &config));
         (Some(config), Problems(problems))
     }
 
-    fn add_secrets(&mut self, environment: &HashMap<String, String>) {
-        let secret = |key: &str| {
-            let (_, name) = SECRETS.iter().find(|secret| secret.0 == key)?;
+    fn add_secrets(&mut self, environment: &HashMap<String, String>, added: &Additions) {
+        let named = |secrets: &'static [(&'static str, &'static str)], key: &str| {
+            let (_, name) = secrets.iter().find(|secret| secret.0 == key)?;
             environment
                 .get(*name)
                 .filter(|value| !value.trim().is_empty())
                 .map(|value| SecretString::from(value.trim()))
         };
+        for spec in added.sections {
+            let Some(section) = self.sections.0.get_mut(spec.name) else { continue };
+            section.add_secrets(&|key| named(spec.secrets, key));
+        }
+        let secret = |key: &str| named(SECRETS, key);
         self.slack.bot_token = secret("slack.bot_token");
         self.slack.app_token = secret("slack.app_token");
         self.slack.signing_secret = secret("slack.signing_secret");
         self.store.redis_url = secret("store.redis_url");
         self.model.api_key = secret("model.api_key");
-        self.upgrade.auth_token = secret("upgrade.auth_token");
         self.approvals.digest_keys = secret("approvals.digest_keys");
     }
 
@@ -139,7 +151,7 @@ impl Config {
     }
 }
 
-fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tree, Problem> {
+fn tree(file: Option<&Path>, environment: &HashMap<String, String>, added: &Additions) -> Result<Tree, Problem> {
     let mut builder = Tree::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
     if let Some(file) = file {
         if file.is_dir() {
@@ -149,7 +161,7 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tr
         builder = builder.add_source(File::from(file).format(FileFormat::Toml));
     }
     let ours = environment.iter().filter(|(name, _)| name.starts_with("COUNTERSIGN__"));
-    let (lists, own): (Vec<_>, Vec<_>) = ours.partition(|(name, _)| is_list(name));
+    let (lists, own): (Vec<_>, Vec<_>) = ours.partition(|(name, _)| is_list(name, added));
     let own = own.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let variables = Environment::with_prefix("COUNTERSIGN").prefix_separator("__").separator("__").try_parsing(true);
     builder = builder.add_source(variables.source(Some(own)));
@@ -158,23 +170,33 @@ fn tree(file: Option<&Path>, environment: &HashMap<String, String>) -> Result<Tr
         let items: Vec<&str> = value.split(',').map(str::trim).filter(|item| !item.is_empty()).collect();
         builder = builder.set_override(key, items).map_err(|error| fatal(name, &error))?;
     }
-    for (name, key) in USUAL_NAMES {
-        if let Some(value) = environment.get(*name) {
+    let own = USUAL_NAMES.iter().map(|(name, key)| (*name, (*key).to_owned()));
+    let theirs = added
+        .sections
+        .iter()
+        .flat_map(|section| section.usual_names.iter().map(|(name, key)| (*name, format!("{}.{key}", section.name))));
+    for (name, key) in own.chain(theirs) {
+        if let Some(value) = environment.get(name) {
             let value = value.parse().map_or_else(|_| Value::from(value.as_str()), |number: i64| Value::from(number));
-            builder = builder.set_override(*key, value).map_err(|error| fatal(name, &error))?;
+            builder = builder.set_override(key, value).map_err(|error| fatal(name, &error))?;
         }
     }
     builder.build().map_err(|error| fatal(&file.map_or("settings".to_owned(), |f| f.display().to_string()), &error))
 }
 
 /// Whether a variable sets a list, by the last part of its name: its items have commas between them.
-fn is_list(name: &str) -> bool {
+fn is_list(name: &str, added: &Additions) -> bool {
     let key = name.rsplit("__").next().unwrap_or_default().to_lowercase();
-    LISTS.contains(&key.as_str())
+    let among = |measure: &Measure| matches!(measure.kind, Kind::Among { key: list, .. } if list == key);
+    LISTS.contains(&key.as_str()) || added.measures.iter().copied().flatten().any(among)
 }
 
 /// A section that is given a value. In the whole tree a variable for one of its keys may hide that.
-fn sections_with_a_value(file: Option<&Path>, environment: &HashMap<String, String>) -> Vec<Problem> {
+fn sections_with_a_value(
+    file: Option<&Path>,
+    environment: &HashMap<String, String>,
+    sections: &[&str],
+) -> Vec<Problem> {
     let file = file.filter(|file| file.is_file()).and_then(|file| {
         let alone = Tree::builder().add_source(File::from(file).format(FileFormat::Toml));
         alone.build().ok()
@@ -185,7 +207,7 @@ fn sections_with_a_value(file: Option<&Path>, environment: &HashMap<String, Stri
         let found = variable.or_else(|| in_file().map(|found| found.to_string()))?;
         Some(no_section(section, &found))
     };
-    SECTIONS.iter().filter_map(given).collect()
+    sections.iter().filter_map(given).collect()
 }
 
 fn is_table(value: &Value) -> bool {
@@ -214,14 +236,14 @@ fn late_reminder(tree: &Tree, config: &Config) -> Option<Problem> {
     })
 }
 
-fn unknown_sections(tree: &Tree) -> Vec<Problem> {
-    let Ok(sections) = tree.clone().try_deserialize::<HashMap<String, Value>>() else { return Vec::new() };
-    let mut unknown: Vec<_> = sections.into_keys().filter(|name| !SECTIONS.contains(&name.as_str())).collect();
+fn unknown_sections(tree: &Tree, sections: &[&str]) -> Vec<Problem> {
+    let Ok(found) = tree.clone().try_deserialize::<HashMap<String, Value>>() else { return Vec::new() };
+    let mut unknown: Vec<_> = found.into_keys().filter(|name| !sections.contains(&name.as_str())).collect();
     unknown.sort();
     let told = unknown.into_iter().map(|name| {
-        let near = nearest(&name, SECTIONS.into_iter()).map(|near| format!("did you mean {near}? "));
+        let near = nearest(&name, sections.iter().copied()).map(|near| format!("did you mean {near}? "));
         let near = near.unwrap_or_default();
-        Problem { what: format!("there is no such section; {near}there are {}", SECTIONS.join(", ")), key: name }
+        Problem { what: format!("there is no such section; {near}there are {}", sections.join(", ")), key: name }
     });
     told.collect()
 }
@@ -230,11 +252,17 @@ fn unknown_sections(tree: &Tree) -> Vec<Problem> {
 struct Reader<'a> {
     tree: &'a Tree,
     defaults: &'a Tree,
+    /// Every secret: its full key, and the variable that alone may hold it.
+    secrets: &'a [(String, &'static str)],
     problems: &'a mut Vec<Problem>,
 }
 
 impl Reader<'_> {
     fn section<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        self.values(name, serde_json::from_value)
+    }
+
+    fn values<T>(&mut self, name: &str, read: impl Fn(Json) -> Result<T, serde_json::Error>) -> Option<T> {
         let table = self.tree.get_table(name).unwrap_or_else(|_| {
             let found = self.tree.get::<Value>(name).unwrap_or_default();
             if !self.problems.iter().any(|problem| problem.key == name) {
@@ -248,7 +276,7 @@ impl Reader<'_> {
         table.sort_by(|a, b| a.0.cmp(&b.0));
         for (key, value) in table {
             let full = format!("{name}.{key}");
-            if let Some((_, variable)) = SECRETS.iter().find(|secret| secret.0 == full) {
+            if let Some((_, variable)) = self.secrets.iter().find(|secret| secret.0 == full) {
                 let what = format!("secrets come from the environment only; set {variable} there and remove this");
                 self.problems.push(Problem { key: full, what });
                 continue;
@@ -257,7 +285,7 @@ impl Reader<'_> {
             // may be meant as a word.
             let with = |value: Json| {
                 let candidate: Map<_, _> = good.clone().into_iter().chain([(key.clone(), value)]).collect();
-                serde_json::from_value::<T>(Json::Object(candidate.clone())).map(|_| candidate)
+                read(Json::Object(candidate.clone())).map(|_| candidate)
             };
             let found = json(&value);
             let as_word = (found.is_number() || found.is_boolean()).then(|| with(Json::String(value.to_string())));
@@ -269,7 +297,7 @@ impl Reader<'_> {
                 }
             }
         }
-        match serde_json::from_value(Json::Object(good)) {
+        match read(Json::Object(good)) {
             Ok(section) => Some(section),
             Err(error) => {
                 self.problems.push(Problem { key: name.to_owned(), what: error.to_string() });

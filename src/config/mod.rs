@@ -1,4 +1,5 @@
-//! Settings: one struct per component, read once, every wrong value reported at once.
+//! Settings: one struct per component, read once, every wrong value reported at once. Capabilities bring sections of their
+//! own: [`Additions`].
 //!
 //! Order: `config/default.toml` (embedded, every key explained there), the file given or the profile chosen, the
 //! environment. Only this module reads the environment. Secrets come from the environment alone and are
@@ -10,32 +11,35 @@ mod digest_keys;
 mod envelopes;
 mod load;
 mod log;
+mod measure;
 mod model;
 mod nearest;
 mod problem;
 mod record;
 mod secrets;
+mod section;
 mod server;
 mod slack;
 mod store;
-mod upgrade;
 mod variables;
 mod workers;
 
 pub use self::{
     approvals::{Approvals, ContextRule, Rule},
+    check::between,
     digest_keys::digest_key,
-    envelopes::{Envelope, moment as envelope_moment},
+    envelopes::Envelope,
     load::environment,
     log::MODULES as LOG_MODULES,
+    measure::{Kind, Limits, Measure},
     model::Model,
     problem::{Problem, Problems},
     record::{Kept, Record},
     secrets::wrong_address,
+    section::{Additions, Section, SectionSpec, Sections},
     server::{LogFormat, Server},
     slack::{Slack, SlackMode},
     store::{Store, StoreKind},
-    upgrade::Upgrade,
     variables::OPTIONAL,
     workers::Workers,
 };
@@ -57,6 +61,6 @@ pub struct Config {
     pub record: Record,
     /// `[model]`: which language model.
     pub model: Model,
-    /// `[upgrade]`: the experiment platform.
-    pub upgrade: Upgrade,
+    /// The sections of the capabilities.
+    pub sections: Sections,
 }

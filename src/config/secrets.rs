@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use url::Url;
 
-use super::Problem;
+use super::{Additions, Problem};
 
 /// Secrets: where they belong, and their names in the environment, which alone may hold them.
 pub(super) const SECRETS: &[(&str, &str)] = &[
@@ -13,7 +13,6 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("slack.signing_secret", "SLACK_SIGNING_SECRET"),
     ("store.redis_url", "REDIS_URL"),
     ("model.api_key", "ANTHROPIC_API_KEY"),
-    ("upgrade.auth_token", "UPGRADE_AUTH_TOKEN"),
     ("approvals.digest_keys", "COUNTERSIGN_DIGEST_KEYS"),
 ];
 
@@ -33,9 +32,19 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("-----BEGIN", "a certificate or key file, not a key", ""),
 ];
 
+/// Every secret, with those of the capabilities: its full key, and its name in the environment.
+pub(super) fn all(added: &Additions) -> Vec<(String, &'static str)> {
+    let own = SECRETS.iter().map(|(key, name)| ((*key).to_owned(), *name));
+    let theirs = added
+        .sections
+        .iter()
+        .flat_map(|section| section.secrets.iter().map(|(key, name)| (format!("{}.{key}", section.name), *name)));
+    own.chain(theirs).collect()
+}
+
 /// What is wrong with those that are set.
-pub(super) fn problems(environment: &HashMap<String, String>) -> Vec<Problem> {
-    let set = SECRETS.iter().filter_map(|(_, name)| Some((*name, environment.get(*name)?.trim())));
+pub(super) fn problems(environment: &HashMap<String, String>, secrets: &[(String, &'static str)]) -> Vec<Problem> {
+    let set = secrets.iter().filter_map(|(_, name)| Some((*name, environment.get(*name)?.trim())));
     set.filter_map(|(name, value)| wrong(name, value).map(|what| Problem { key: name.to_owned(), what })).collect()
 }
 
@@ -130,8 +139,8 @@ mod tests {
             ("REDIS_URL", "hidden:6379"),
             ("REDIS_URL", "redis://"),
             ("ANTHROPIC_API_KEY", "xoxb-hidden"),
-            ("UPGRADE_AUTH_TOKEN", "Bearer hidden"),
-            ("UPGRADE_AUTH_TOKEN", "{ \"private_key\": \"hidden\" }"),
+            ("PLATFORM_TOKEN", "Bearer hidden"),
+            ("PLATFORM_TOKEN", "{ \"private_key\": \"hidden\" }"),
         ];
         for (name, value) in every {
             let told = wrong(name, value.trim());
@@ -144,7 +153,7 @@ mod tests {
             ("REDIS_URL", "rediss://:secret@127.0.0.1:6379/0"),
             ("ANTHROPIC_API_KEY", "sk-ant-1"),
             ("ANTHROPIC_API_KEY", "a gateway's".split(' ').next().unwrap()),
-            ("UPGRADE_AUTH_TOKEN", "eyJhbGciOi.J9"),
+            ("PLATFORM_TOKEN", "eyJhbGciOi.J9"),
         ];
         for (name, value) in fine {
             assert_eq!(wrong(name, value), None, "{name} {value}");
@@ -153,7 +162,7 @@ mod tests {
 
     #[test]
     fn an_address_is_where_a_service_is_and_nothing_else() {
-        let every = ["upgrade.example.com", "ftp://host", "http://", "https://u:hidden@host/api", "u:hidden@host"];
+        let every = ["api.example.com", "ftp://host", "http://", "https://u:hidden@host/api", "u:hidden@host"];
         for address in
             every.into_iter().chain(["https://host/api?debug=1", "https://host/api#top", "", "https://host?"])
         {

@@ -4,17 +4,22 @@ use std::collections::HashMap;
 
 use config::Config as Tree;
 
-use super::{Problem, nearest::nearest, secrets::SECRETS};
+use super::{Additions, Problem, nearest::nearest};
 
 /// Keys that the default settings only show in a comment; `tests/integration/deploy.rs` compares.
-pub const OPTIONAL: &[&str] =
-    &["slack.mode", "server.connections", "store.kind", "record.keep", "upgrade.service_account", "upgrade.token_uri"];
+pub const OPTIONAL: &[&str] = &["slack.mode", "server.connections", "store.kind", "record.keep"];
 
 /// What each variable with our prefix is told that the settings would not read.
-pub(super) fn unknown(environment: &HashMap<String, String>, defaults: &Tree, sections: &[&str]) -> Vec<Problem> {
-    let known = known(defaults, sections);
+pub(super) fn unknown(
+    environment: &HashMap<String, String>,
+    defaults: &Tree,
+    sections: &[&str],
+    added: &Additions,
+    secrets: &[(String, &str)],
+) -> Vec<Problem> {
+    let known = known(defaults, sections, added);
     let ours = |name: &&String| name.to_ascii_uppercase().starts_with("COUNTERSIGN_");
-    let is_secret = |name: &str| SECRETS.iter().any(|(_, secret)| *secret == name);
+    let is_secret = |name: &str| secrets.iter().any(|(_, secret)| *secret == name);
     let unread = |name: &&String| !name.starts_with("COUNTERSIGN__") && !is_secret(name) && !is_of_kubernetes(name);
     let mut names: Vec<&String> = environment.keys().filter(ours).filter(unread).collect();
     names.sort();
@@ -28,12 +33,15 @@ pub(super) fn unknown(environment: &HashMap<String, String>, defaults: &Tree, se
     told.collect()
 }
 
-fn known(defaults: &Tree, sections: &[&str]) -> Vec<String> {
+fn known(defaults: &Tree, sections: &[&str], added: &Additions) -> Vec<String> {
     let of = |section: &&str| {
         let keys: Vec<_> = defaults.get_table(section).unwrap_or_default().into_keys().collect();
         keys.into_iter().map(|key| format!("{section}.{key}")).collect::<Vec<_>>()
     };
-    let keys = sections.iter().flat_map(of).chain(OPTIONAL.iter().map(|key| (*key).to_owned()));
+    let theirs =
+        added.sections.iter().flat_map(|section| section.optional.iter().map(|key| format!("{}.{key}", section.name)));
+    let optional = OPTIONAL.iter().map(|key| (*key).to_owned()).chain(theirs);
+    let keys = sections.iter().flat_map(of).chain(optional);
     keys.map(|key| format!("COUNTERSIGN__{}", key.to_uppercase().replace('.', "__"))).collect()
 }
 

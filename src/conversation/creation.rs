@@ -1,4 +1,4 @@
-//! “New experiment…”: a window that can be opened from everywhere, and leads to a normal card.
+//! Windows in which something new can be asked for: opened from everywhere by a shortcut, they lead to a normal card.
 //!
 //! What is entered is checked before the window closes, so that what is wrong is said at its field. Then a message says
 //! in the chosen channel who asks for what; its thread gets the request, and the card, like any other. Without a channel,
@@ -19,6 +19,7 @@ use super::{
     render,
 };
 use crate::{
+    capabilities::{Registry, Shortcut},
     clock::Clock,
     graph::{
         action::{ActionKind, Wish},
@@ -34,25 +35,19 @@ use crate::{
     },
 };
 
-/// The callback id of “New experiment…”, and of its window.
-pub const NEW: &str = "new_experiment";
-
-/// At the top of the window.
-const TITLE: &str = "New experiment";
-
 /// The block in which a channel is chosen.
 const WHERE: &str = "where";
 
 /// How long reading what the form shows may take.
 const FILLING: Duration = Duration::from_secs(8);
 
-/// Takes new experiments in.
+/// Takes requests for something new in.
 #[derive(Clone)]
 pub struct Creation {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     slack: SlackClient,
-    kind: Option<Arc<dyn ActionKind>>,
+    registry: Registry,
 }
 
 /// What [`Creation`] needs.
@@ -63,41 +58,56 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Where windows are opened and requests announced.
     pub slack: SlackClient,
-    /// The action that creates an experiment, if there is one.
-    pub kind: Option<Arc<dyn ActionKind>>,
+    /// What can be asked for.
+    pub registry: Registry,
 }
 
 impl Creation {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, clock, slack, kind } = parts;
-        Self { store, clock, slack, kind }
+        let Parts { store, clock, slack, registry } = parts;
+        Self { store, clock, slack, registry }
+    }
+
+    /// Whether this is the callback id of such a shortcut, and of its window.
+    pub fn is_one(&self, callback: &str) -> bool {
+        self.registry.shortcuts().any(|shortcut| shortcut.callback == callback)
+    }
+
+    /// The shortcut of that callback id, and the action that it leads to. What was stored by earlier versions has none: then
+    /// it is the first.
+    fn shortcut(&self, callback: &str) -> Option<(&'static Shortcut, &dyn ActionKind)> {
+        let shortcut = self.registry.shortcuts().find(|one| callback.is_empty() || one.callback == callback)?;
+        Some((shortcut, &**self.registry.actions.get(shortcut.action)?))
     }
 
     /// Opens the window at once, and fills it when the platform has told what there is to choose from.
-    pub async fn open(&self, trigger: Option<&str>, by: &UserId) {
+    pub async fn open(&self, trigger: Option<&str>, by: &UserId, callback: &str) {
+        let title = self.shortcut(callback).map_or(GONE, |(shortcut, _)| shortcut.title);
         let opened = match trigger {
-            Some(trigger) => self.slack.open_view(trigger, &modals::loading(TITLE)).await,
+            Some(trigger) => self.slack.open_view(trigger, &modals::loading(title)).await,
             None => Err(SlackError::NotSent),
         };
         let view = match opened {
             Ok(view) => view,
             Err(error) => {
                 tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
-                return self.tell_directly(by, &too_late()).await;
+                return self.tell_directly(by, &too_late(self.shortcut(callback).map(|(shortcut, _)| shortcut))).await;
             }
         };
-        if let Err(error) = self.slack.update_view(&view, None, &self.window().await).await {
+        if let Err(error) = self.slack.update_view(&view, None, &self.window(callback).await).await {
             tracing::warn!(error = crate::cause::chain(&error), "A window was not filled");
         }
     }
 
-    async fn window(&self) -> Value {
-        let Some(kind) = &self.kind else { return modals::saying(TITLE, &not_here()) };
+    async fn window(&self, callback: &str) -> Value {
+        let Some((shortcut, kind)) = self.shortcut(callback) else { return modals::saying(GONE, &not_here()) };
+        let title = shortcut.title;
         let Ok(Some(form)) = tokio::time::timeout(FILLING, kind.form(&json!({}))).await else {
-            return modals::saying(TITLE, &cannot_ask());
+            return modals::saying(title, &cannot_ask());
         };
-        let frame = Frame { title: TITLE, submit: "Propose", callback: NEW, metadata: "", intro: Some(INTRO) };
+        let callback = shortcut.callback;
+        let frame = Frame { title, submit: "Propose", callback, metadata: "", intro: Some(INTRO) };
         let mut view = form::draw(&form, &frame);
         if let Some(blocks) = view["blocks"].as_array_mut() {
             blocks.insert(1, where_to()); // below the introduction
@@ -112,9 +122,9 @@ impl Creation {
     /// What the window says instead of closing.
     pub async fn read(&self, view: &View, interaction: &Interaction) -> Result<Wanted, Value> {
         let instead = |reply: &Reply| modals::instead(&modals::saying("Nothing was proposed", reply));
-        let kind = self.kind.as_ref().ok_or_else(|| instead(&not_here()))?;
+        let (shortcut, kind) = self.shortcut(&view.callback_id).ok_or_else(|| instead(&not_here()))?;
         let nothing = json!({});
-        let checking = Box::pin(check(kind.as_ref(), &nothing, view, Deadline::of_now()));
+        let checking = Box::pin(check(kind, &nothing, view, Deadline::of_now()));
         let parameters = match checking.await {
             // What could not be checked in time is checked in the thread, as everything is.
             Checked::Fine(parameters, _) | Checked::Unchecked(parameters) => parameters,
@@ -126,6 +136,7 @@ impl Creation {
             team: interaction.team.clone(),
             channel: channel.map(|channel| ChannelId::new(channel.as_str())),
             by: interaction.user.clone(),
+            shortcut: shortcut.callback.to_owned(),
             name: parameters["name"].as_str().unwrap_or_default().to_owned(),
             parameters,
             nonce: Nonce::fresh(),
@@ -140,11 +151,11 @@ impl Creation {
     ///
     /// If Slack or the store does not answer: it is to be done again.
     pub async fn begin(&self, wanted: &Wanted) -> Result<Option<ThreadId>, Error> {
-        let Some(kind) = &self.kind else { return Ok(None) };
-        let Some(thread) = self.thread(wanted).await? else { return Ok(None) };
+        let Some((shortcut, kind)) = self.shortcut(&wanted.shortcut) else { return Ok(None) };
+        let Some(thread) = self.thread(wanted, shortcut).await? else { return Ok(None) };
         let mail = Mail::Said {
             by: wanted.by.clone(),
-            text: format!("new experiment “{}”", wanted.name),
+            text: format!("{} “{}”", shortcut.what, wanted.name),
             ts: thread.root.clone(),
             addressed: true,
             wish: Some(Wish { action: kind.name().to_owned(), parameters: wanted.parameters.clone() }),
@@ -157,9 +168,9 @@ impl Creation {
     }
 
     /// The thread for the request: in the channel, or in direct messages if the bot may not write there.
-    async fn thread(&self, wanted: &Wanted) -> Result<Option<ThreadId>, Error> {
+    async fn thread(&self, wanted: &Wanted, shortcut: &Shortcut) -> Result<Option<ThreadId>, Error> {
         if let Some(channel) = &wanted.channel
-            && let Some(thread) = self.announced(wanted, channel, &announcement(wanted)).await?
+            && let Some(thread) = self.announced(wanted, channel, &announcement(wanted, shortcut)).await?
         {
             return Ok(Some(thread));
         }
@@ -168,8 +179,8 @@ impl Creation {
             Err(error) => return given_up(error),
         };
         let said = match &wanted.channel {
-            Some(_) => announcement(wanted).hint(NOT_THERE),
-            None => announcement(wanted),
+            Some(_) => announcement(wanted, shortcut).hint(NOT_THERE),
+            None => announcement(wanted, shortcut),
         };
         self.announced(wanted, &direct, &said).await
     }
@@ -237,15 +248,19 @@ fn where_to() -> Value {
 }
 
 /// Who asks for what.
-fn announcement(wanted: &Wanted) -> Reply {
-    let name = wanted.name.as_str();
-    Reply::text(Text::new().person(wanted.by.clone()).plain(" asks for a new experiment: ").bold(name))
+fn announcement(wanted: &Wanted, shortcut: &Shortcut) -> Reply {
+    let asks = format!(" asks for a {}: ", shortcut.what);
+    Reply::text(Text::new().person(wanted.by.clone()).plain(asks).bold(wanted.name.as_str()))
 }
 
 /// The window could not be opened.
-fn too_late() -> Reply {
-    Reply::text("That took me too long, so Slack did not let me open the window for a new experiment.")
-        .hint("Please use the shortcut again, or just write to me: “create an experiment”.")
+fn too_late(shortcut: Option<&Shortcut>) -> Reply {
+    let (what, or) = match shortcut {
+        Some(Shortcut { what, says, .. }) => (format!(" for a {what}"), format!(", or just write to me: “{says}”")),
+        None => (String::new(), String::new()),
+    };
+    Reply::text(format!("That took me too long, so Slack did not let me open the window{what}."))
+        .hint(format!("Please use the shortcut again{or}."))
 }
 
 /// The platform did not tell what there is to choose from.
@@ -254,7 +269,10 @@ fn cannot_ask() -> Reply {
         .hint("Please close this and use the shortcut again in a moment.")
 }
 
-/// There is nothing that creates experiments.
+/// At the top of the window of a shortcut that is not there any more.
+const GONE: &str = "Something new";
+
+/// There is nothing that makes this.
 fn not_here() -> Reply {
-    Reply::text("I am not set up to create experiments here.")
+    Reply::text("I am not set up to make this here.")
 }

@@ -105,7 +105,7 @@ pub struct Parts {
     pub approvals: Approvals,
     /// Answers commands.
     pub commands: Commands,
-    /// Takes new experiments in.
+    /// Takes requests for something new in.
     pub creation: Creation,
     /// Ends what is being done.
     pub stopping: Stopping,
@@ -240,8 +240,8 @@ impl Desk {
             Entry::Here(here) => self.obey(here, desk.seq).await?,
             Entry::Ask(shortcut) => self.open_window(shortcut).await,
             Entry::Asked(asked) => self.ask(asked, desk.seq).await?,
-            Entry::New { by, trigger_id } => {
-                parts.creation.open(trigger_id.as_deref(), by).await;
+            Entry::New { by, trigger_id, shortcut } => {
+                parts.creation.open(trigger_id.as_deref(), by, shortcut).await;
                 Answer::Nothing
             }
             Entry::Wanted(wanted) => {
@@ -367,7 +367,12 @@ impl Desk {
         }
     }
 
-    /// A new experiment was proposed.
+    /// Whether this is the callback id of a shortcut for something new, and of its window.
+    pub fn creates(&self, callback: &str) -> bool {
+        self.0.creation.is_one(callback)
+    }
+
+    /// Something new was proposed.
     ///
     /// # Errors
     ///

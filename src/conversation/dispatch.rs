@@ -10,7 +10,6 @@ use async_trait::async_trait;
 use super::{
     approvals::consent,
     commands::in_thread,
-    creation,
     desk::{Desk, Seat},
     entry::{self, Click, Entry, Here, Pages, Pressed, Reason, Typed},
     home::PAGE,
@@ -142,7 +141,9 @@ impl Dispatch {
     async fn on_interaction(&self, interaction: Interaction) -> Result<Answer, SinkError> {
         match &interaction.kind {
             Kind::MessageAction { callback_id, text } => self.on_shortcut(&interaction, callback_id, text).await?,
-            Kind::Shortcut { callback_id } if callback_id == creation::NEW => self.on_new(&interaction).await?,
+            Kind::Shortcut { callback_id } if self.desk.creates(callback_id) => {
+                self.on_new(&interaction, callback_id).await?;
+            }
             Kind::ViewSubmission { view } => return self.on_submission(&interaction, view).await,
             _ => self.on_press(&interaction).await?,
         }
@@ -161,11 +162,16 @@ impl Dispatch {
         self.put_on_desk(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
-    /// Somebody wants to propose a new experiment.
-    async fn on_new(&self, interaction: &Interaction) -> Result<(), SinkError> {
+    /// Somebody wants to propose something new.
+    async fn on_new(&self, interaction: &Interaction, shortcut: &str) -> Result<(), SinkError> {
         let (by, trigger_id) = (interaction.user.clone(), interaction.trigger_id.clone());
         let partition = Partition::of(by.as_str());
-        self.put_on_desk(partition, &Entry::New { by, trigger_id }, vec![interaction.dedup.clone()]).await
+        self.put_on_desk(
+            partition,
+            &Entry::New { by, trigger_id, shortcut: shortcut.to_owned() },
+            vec![interaction.dedup.clone()],
+        )
+        .await
     }
 
     /// A window was sent. What it says is stored, or refused, before it is acknowledged.
@@ -175,7 +181,7 @@ impl Dispatch {
                 let payload = self.desk.submit(view, &interaction.user).await;
                 Ok(Answer { payload: payload.map_err(|error| SinkError(Box::new(error)))? })
             }
-            creation::NEW => match self.desk.wanted(view, interaction).await {
+            callback if self.desk.creates(callback) => match self.desk.wanted(view, interaction).await {
                 Ok(wanted) => {
                     let partition = Partition::of(wanted.by.as_str());
                     // Sent again after an answer that came too late, it is another act in the same window.

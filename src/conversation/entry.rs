@@ -46,15 +46,18 @@ pub enum Entry {
     Asked(Asked),
     /// Somebody wants the notebook of a message's thread.
     Export(Shortcut),
-    /// Somebody wants to propose a new experiment: the window is to be opened.
+    /// Somebody wants to propose something new: the window is to be opened.
     New {
         /// Who.
         by: UserId,
+        /// The callback id of the shortcut; empty in what earlier versions stored.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        shortcut: String,
         /// Opens a window, for three seconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trigger_id: Option<String>,
     },
-    /// The experiment that somebody proposed in that window.
+    /// What somebody proposed in that window.
     Wanted(Wanted),
     /// A slash command.
     Command(Command),
@@ -322,7 +325,7 @@ pub struct Asked {
     pub response_url: Option<String>,
 }
 
-/// A new experiment that somebody wants.
+/// Something new that somebody wants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Wanted {
     /// The workspace.
@@ -332,6 +335,9 @@ pub struct Wanted {
     pub channel: Option<ChannelId>,
     /// Who.
     pub by: UserId,
+    /// The callback id of the shortcut; empty in what earlier versions stored.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub shortcut: String,
     /// What it is called.
     pub name: String,
     /// What was entered, as parameters of the action.

@@ -19,7 +19,17 @@ mod trace;
 
 use async_trait::async_trait;
 pub use routes::router;
+use serde::Serialize;
 use serde_json::Value;
+
+/// Something to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Suggestion {
+    /// Why.
+    pub why: &'static str,
+    /// What to say.
+    pub text: &'static str,
+}
 
 /// Where the page learns what the bot did in a thread, and why.
 #[async_trait]

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use axum::{Router, middleware, routing::get};
 
-use super::{TraceSource, assets, guard, trace};
+use super::{Suggestion, TraceSource, assets, guard, trace};
 
 /// The page at `/`, its files below `/assets/`, the records at `/trace`, and the workspace it draws.
 ///
-/// `slack_workspace` brings the `/workspace/…` routes.
-pub fn router(slack_workspace: Router, trace: Arc<dyn TraceSource>) -> Router {
+/// `slack_workspace` brings the `/workspace/…` routes; `suggestions` are shown where nothing was said yet.
+pub fn router(slack_workspace: Router, trace: Arc<dyn TraceSource>, suggestions: &[Suggestion]) -> Router {
+    let suggestions = serde_json::json!(suggestions);
     Router::new()
         .route("/", get(assets::index))
         .route("/assets/{*path}", get(assets::asset))
+        .route("/suggestions", get(|| async { axum::Json(suggestions) }))
         .route("/trace", get(trace::thread))
         .route("/trace/threads", get(trace::threads))
         .with_state(trace)
@@ -51,7 +53,7 @@ mod tests {
         let workspace = Router::new().route("/workspace/state", get(|| async { "the workspace" }));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let app = router(workspace, Arc::new(OneThread));
+        let app = router(workspace, Arc::new(OneThread), &[]);
         tokio::spawn(async move { axum::serve(listener, app).await });
         format!("http://{address}")
     }

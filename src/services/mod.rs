@@ -8,4 +8,3 @@ pub mod changes;
 pub mod google;
 pub mod http;
 pub mod shared_read;
-pub mod upgrade;

@@ -19,7 +19,7 @@ fn cases() -> Vec<Case> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_grammar_understands_every_utterance() {
-    let config = Config::load(None, &Default::default()).unwrap();
+    let config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     let score = evaluate::run(&config, &cases()).await.unwrap();
     assert_eq!(score.understood(), score.lines.len(), "{score}");
 }
@@ -28,7 +28,7 @@ async fn the_grammar_understands_every_utterance() {
 async fn a_model_that_answers_as_the_grammar_does_understands_as_much() {
     let model = SandboxModel::start(0).await.unwrap();
     model.answers_by(stand_in::answer);
-    let mut config = Config::load(None, &Default::default()).unwrap();
+    let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     config.model.base_url = model.url();
     config.model.api_key = Some(model.api_key().into());
     let score = evaluate::run(&config, &cases()).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_model_that_answers_as_the_grammar_does_understands_as_much() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_language_model_gets_a_score() {
     let model = SandboxModel::start(0).await.unwrap();
-    let mut config = Config::load(None, &Default::default()).unwrap();
+    let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     config.model.base_url = model.url();
     config.model.api_key = Some(model.api_key().into());
     let said = ["Start Math Hints", "What is running?", "write a poem about fractions"];

@@ -142,7 +142,7 @@ async fn of_everything(redaction: Redaction) -> Exported {
 }
 
 fn redaction(change: impl FnOnce(&mut countersign::config::Record)) -> Redaction {
-    let mut record = Config::load(None, &Default::default()).unwrap().record;
+    let mut record = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap().record;
     change(&mut record);
     Redaction::from(&record)
 }

@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn enough_is_left_for_everything_else() {
-        let mut workers = Config::load(None, &Default::default()).unwrap().workers;
+        let mut workers = Config::load(None, &Default::default(), &crate::app::installed::SETTINGS).unwrap().workers;
         (workers.threads, workers.senders) = (64, 32);
         let of = |limit: usize, workers: &config::Workers| for_connections(limit, workers);
         assert_eq!(of(1024, &workers), 1024 - 256);

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Script, Stage, Told, calls, finds, is_away, says};
 use crate::{
+    capabilities::experiments::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
     capabilities::{
         Registry,
         experiments::{Experiments, listing::Which},
@@ -18,7 +19,6 @@ use crate::{
     },
     model::{Block, KnownBlock, Model, Purpose, Request, ToolChoice},
     reply::Text,
-    services::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
     understanding::{RulesModel, documented_read, situation::Situation},
 };
 
@@ -249,7 +249,10 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
         timeout: Duration::from_secs(1),
     };
     let client = Arc::new(UpgradeClient::new(config).unwrap());
-    let registry = Registry::build(vec![Arc::new(Experiments::new(client, Arc::new(SystemClock)))]).unwrap();
+    let settings = crate::config::Config::load(None, &Default::default(), &crate::app::installed::SETTINGS).unwrap();
+    let settings = settings.sections.get::<crate::capabilities::experiments::settings::Upgrade>().clone();
+    let registry =
+        Registry::build(vec![Arc::new(Experiments::with_client(client, &settings, Arc::new(SystemClock)))]).unwrap();
     let takes = |schema: Value, key: &str| schema["properties"].get(key).is_some();
     for said in [
         "is UpGrade running?",

@@ -1,25 +1,21 @@
 //! Reading from the platform on behalf of tools and actions: by name, with every error in the form its caller needs.
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
 use super::{
     lookup::{self, Found},
     replies::refusals,
 };
+pub use crate::capabilities::parameters::{parameters, refused, schema};
 use crate::{
     capabilities::ToolError,
-    graph::action::{ErrorKind, MissingParameter, PrepareError, Refusal},
-    reply::Reply,
-    services::{
-        google,
-        upgrade::{
-            client::UpgradeClient,
-            context::{ContextMetadata, Contexts},
-            error::Error,
-            experiment::{Experiment, Named},
-        },
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient,
+        context::{ContextMetadata, Contexts},
+        error::Error,
+        experiment::{Experiment, Named},
     },
+    graph::action::{ErrorKind, MissingParameter, PrepareError},
+    reply::Reply,
+    services::google,
 };
 
 /// How many experiments are offered where none was named.
@@ -68,21 +64,6 @@ pub fn tool_error(error: &Error) -> ToolError {
 /// A failed read, while a change is prepared.
 pub fn unavailable(error: Error) -> PrepareError {
     PrepareError::Unavailable { error: kind(&error), reply: read_failed(&error) }
-}
-
-/// A refusal with a reply.
-pub fn refused(error: ErrorKind, reply: Reply) -> PrepareError {
-    Refusal::Refused { error, reply }.into()
-}
-
-/// The parameters as a type.
-///
-/// # Errors
-///
-/// A refusal that says what is wrong with them.
-pub fn parameters<T: DeserializeOwned>(given: &Value) -> Result<T, PrepareError> {
-    serde_json::from_value(given.clone())
-        .map_err(|error| refused(ErrorKind::Validation, refusals::unreadable_parameters(&error.to_string())))
 }
 
 /// The experiment that `asked` names. `says` makes a corrected request from a name or id, for the buttons.
@@ -176,15 +157,4 @@ pub fn user(asked: &str) -> Result<String, PrepareError> {
     } else {
         Err(refused(ErrorKind::Validation, refusals::bad_user()))
     }
-}
-
-/// The schema of parameters, without references, as models like it.
-pub fn schema<T: schemars::JsonSchema>() -> Value {
-    let settings = schemars::generate::SchemaSettings::draft07().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>();
-    schema.remove("title");
-    schema.to_value()
 }

@@ -13,9 +13,9 @@ use super::{
     tools::{arguments_as, as_tool_error},
 };
 use crate::{
+    capabilities::experiments::upgrade::{client::UpgradeClient, context::ContextMetadata},
     capabilities::{Tool, ToolError},
     reply::Reply,
-    services::upgrade::{client::UpgradeClient, context::ContextMetadata},
 };
 
 /// Nothing to say.

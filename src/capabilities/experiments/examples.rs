@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{replies::answers, rules, summary};
 use crate::{
+    capabilities::experiments::upgrade::{client::UpgradeClient, experiment::View, status::Status},
     glossary::Example,
-    services::upgrade::{client::UpgradeClient, experiment::View, status::Status},
 };
 
 /// How many things are named.

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::actions::choices;
 use crate::{
+    capabilities::experiments::upgrade::{client::UpgradeClient, context::Contexts, status::Status},
     graph::action::{Field, Form, Input, Pick},
-    services::upgrade::{client::UpgradeClient, context::Contexts, status::Status},
 };
 
 /// The form of a new experiment.

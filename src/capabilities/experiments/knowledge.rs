@@ -14,11 +14,11 @@ use super::{
     tools::arguments_as,
 };
 use crate::{
+    capabilities::experiments::upgrade::client::UpgradeClient,
     capabilities::{Tool, ToolError},
     glossary::{self, Term},
     graph::action::{ActionKind, ErrorKind},
     reply::Reply,
-    services::upgrade::client::UpgradeClient,
 };
 
 /// How long an explanation waits for its example.

@@ -14,8 +14,8 @@ use super::{
     rules,
 };
 use crate::{
+    capabilities::experiments::upgrade::{experiment::View, status::Status},
     reply::Reply,
-    services::upgrade::{experiment::View, status::Status},
 };
 
 /// How many experiments one page shows.

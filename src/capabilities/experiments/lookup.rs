@@ -3,7 +3,7 @@
 //! A name is taken as meant if it is the name of exactly one experiment, whatever its case and the quotes around it.
 //! Anything less is asked back: near names are suggested, never chosen.
 
-use crate::services::upgrade::experiment::{ExperimentId, Named};
+use crate::capabilities::experiments::upgrade::experiment::{ExperimentId, Named};
 
 /// What a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,9 @@
 
 pub mod access;
 pub mod actions;
+pub(in crate::capabilities) mod allowances;
+mod check;
+mod commands;
 pub mod context_tools;
 pub mod examples;
 mod forms;
@@ -24,38 +27,61 @@ pub mod points;
 pub mod replies;
 pub mod rules;
 mod scope;
+pub mod settings;
 pub mod setup;
 mod subject;
 pub mod summary;
 pub mod testing;
 pub mod tools;
+pub mod upgrade;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{Capability, Tool};
+use self::{settings::Upgrade, upgrade::client::UpgradeClient};
+use super::{Allowance, Capability, Command, Nameable, Place, Service, Shortcut, Tool, facts::Facts};
 use crate::{
     clock::Clock,
-    graph::action::{ActionKind, ActionRecord},
-    reply::Choice,
-    services::upgrade::client::UpgradeClient,
+    config::Measure,
+    graph::action::{ActionKind, ActionRecord, PrepareError},
+    reply::{Choice, Reply},
 };
 
 /// Everything that can be read and done, on one platform.
 #[derive(Debug)]
 pub struct Experiments {
     client: Arc<UpgradeClient>,
+    settings: Upgrade,
     clock: Arc<dyn Clock>,
 }
 
 impl Experiments {
-    /// On this platform. The clock tells which dates are to come.
-    pub fn new(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Self {
-        Self { client, clock }
+    /// On the platform that the settings name. The clock tells which dates are to come.
+    ///
+    /// # Errors
+    ///
+    /// If the client cannot be set up.
+    pub fn new(settings: &Upgrade, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        Ok(Self::with_client(settings.client(clock.clone())?, settings, clock))
+    }
+
+    /// The same with a client that is there already.
+    pub fn with_client(client: Arc<UpgradeClient>, settings: &Upgrade, clock: Arc<dyn Clock>) -> Self {
+        Self { client, settings: settings.clone(), clock }
     }
 }
 
+/// The platform, but for its times.
+const SERVICE: Service = Service {
+    name: "UpGrade",
+    health: "check_upgrade_health",
+    timeout: Duration::from_secs(10),
+    settle_within: Duration::from_secs(60),
+};
+
+#[async_trait]
 impl Capability for Experiments {
     fn name(&self) -> &'static str {
         "experiments"
@@ -99,6 +125,7 @@ impl Capability for Experiments {
             Arc::new(testing::journey::SimulateJourney(client())),
         ]
     }
+
     fn subject(&self, parameters: &Value, result: &Value) -> Option<String> {
         subject::of_change(parameters, result)
     }
@@ -121,5 +148,68 @@ impl Capability for Experiments {
             ("Users", "what condition would u1 get in assign-prog?"),
             ("Tests", "test the balance of Math Hints with 200 users"),
         ]
+    }
+
+    fn invitations(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("See what there is", "list experiments"),
+            ("With an approval", "start the Math Hints experiment"),
+            ("Look at a context", "what conditions does assign-prog have?"),
+            ("Make something new", "create experiment Foo"),
+            ("Try what cannot be undone", "delete the Math Hints experiment"),
+            ("Look at the platform", "is UpGrade running?"),
+        ]
+    }
+
+    fn service(&self) -> Option<Service> {
+        let Upgrade { timeout, settle_within, .. } = self.settings;
+        Some(Service { timeout, settle_within, ..SERVICE })
+    }
+
+    async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
+        Some(("upgrade", check::platform(&self.client, &self.settings).await))
+    }
+
+    async fn nameable(&self) -> Result<Nameable, String> {
+        check::nameable(&self.client).await
+    }
+
+    fn command(&self) -> Option<Command> {
+        Some(commands::COMMAND)
+    }
+
+    async fn answer(&self, word: &str, rest: &str, facts: &Facts) -> Reply {
+        commands::answer(word, rest, facts).await
+    }
+
+    fn shortcuts(&self) -> &'static [Shortcut] {
+        &[Shortcut {
+            callback: "new_experiment",
+            title: "New experiment",
+            what: "new experiment",
+            says: "create an experiment",
+            action: actions::create::NAME,
+        }]
+    }
+
+    fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
+        let status = rules::status_meant(value).filter(|_| parameter == "status")?;
+        Some(status.stored().to_owned())
+    }
+
+    fn allowances(&self) -> &'static [Allowance] {
+        allowances::ALL
+    }
+
+    async fn place(&self, name: &str) -> Result<Place, PrepareError> {
+        allowances::place(&self.client, name).await
+    }
+
+    async fn places(&self) -> Vec<String> {
+        access::which_experiment(&self.client).await.options
+    }
+
+    fn measures(&self) -> &'static [Measure] {
+        settings::MEASURES
     }
 }

@@ -3,10 +3,7 @@
 use jiff::{
     ToSpan,
     civil::{Date, Weekday},
-    tz::TimeZone,
 };
-
-use crate::clock::Timestamp;
 
 /// From one day to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +19,6 @@ impl Period {
     pub fn holds(&self, moment: &str) -> bool {
         moment.get(..10).and_then(|day| day.parse().ok()).is_some_and(|day: Date| self.from <= day && day <= self.to)
     }
-}
-
-/// The day of a moment, in UTC.
-pub fn day(at: Timestamp) -> Date {
-    jiff::Timestamp::from_millisecond(at.millis()).unwrap_or_default().to_zoned(TimeZone::UTC).date()
 }
 
 /// The period that these words mean, on this day.

@@ -7,12 +7,12 @@ use super::{
     replies::{outcomes, refusals},
 };
 use crate::{
-    graph::action::{ErrorKind, PrepareError, Refusal},
-    services::upgrade::{
+    capabilities::experiments::upgrade::{
         client::UpgradeClient,
         experiment::{DecisionPoint, View},
         status::Status,
     },
+    graph::action::{ErrorKind, PrepareError, Refusal},
 };
 
 /// The one experiment that owns the point, in this context if one is given; nothing if none does. `says` makes a

@@ -7,7 +7,7 @@
 //! | `start`, `end` | when it is to start or end by itself, RFC 3339 |
 //! | `users` | how many simulated users there will be |
 
-use crate::{graph::action::Scope, services::upgrade::experiment::View};
+use crate::{capabilities::experiments::upgrade::experiment::View, graph::action::Scope};
 
 /// The status that it is to have.
 pub(super) const STATUS: &str = "status";
@@ -36,7 +36,7 @@ pub(super) fn all<'a>(experiments: impl IntoIterator<Item = &'a View>) -> Scope 
         if !scope.contexts.iter().any(|known| known == experiment.context()) {
             scope.contexts.push(experiment.context().to_owned());
         }
-        scope.of_experiment(&*experiment.name)
+        scope.of_subject(&*experiment.name)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::services::upgrade::{
+use crate::capabilities::experiments::upgrade::{
     experiment::{Condition, DecisionPoint, Ending, Factor, Level, Payload, PayloadContent, StatusChange, View},
     lists::{MemberList, Side},
     participants::EnrollmentDetail,
@@ -171,7 +171,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::services::upgrade::experiment::Experiment;
+    use crate::capabilities::experiments::upgrade::experiment::Experiment;
 
     fn recorded(name: &str) -> View {
         let path = format!("{}/tests/fixtures/upgrade/6.5/{name}.json", env!("CARGO_MANIFEST_DIR"));

@@ -10,17 +10,16 @@ use serde_json::{Value, json};
 use super::{
     access::{self, schema, tool_error},
     listing::{Form, Which},
-    period,
-    replies::{answers, contexts, details, lists, refusals},
+    replies::{answers, contexts, details, lists},
     subject,
     summary::{Details, Summary},
 };
 use crate::{
+    capabilities::experiments::upgrade::client::UpgradeClient,
     capabilities::{Tool, ToolError},
     clock::Clock,
     graph::action::{ErrorKind, PrepareError, Refusal},
     reply::Reply,
-    services::upgrade::client::UpgradeClient,
 };
 
 /// How many experiments one answer holds.
@@ -141,7 +140,7 @@ impl Tool for AllExperiments {
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
         let which: Which = arguments_as(arguments)?;
-        let filter = which.understood(period::day(self.1.now())).map_err(|reply| ToolError {
+        let filter = which.understood(crate::capabilities::moment::day(self.1.now())).map_err(|reply| ToolError {
             kind: ErrorKind::Validation,
             reply,
             transient: false,
@@ -240,7 +239,7 @@ pub(super) fn as_tool_error(error: PrepareError) -> ToolError {
             kind: ErrorKind::UserInput,
             reply: match missing.first() {
                 Some(missing) => Reply::text(missing.question.as_str()),
-                None => refusals::unreadable_parameters("something is missing"),
+                None => crate::capabilities::parameters::unreadable("something is missing"),
             },
             transient: false,
         },

@@ -13,6 +13,7 @@ use super::{
     replies,
 };
 use crate::{
+    capabilities::Allowances,
     clock::{Clock, Timestamp},
     graph::{
         action::ActionRecord,
@@ -36,6 +37,7 @@ pub struct Book {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     entitled: Arc<dyn Entitled>,
+    allowances: Allowances,
 }
 
 impl fmt::Debug for Book {
@@ -62,9 +64,20 @@ pub enum BookError {
 }
 
 impl Book {
-    /// The book in this store. Of those who granted one, only those count who are `entitled` to approve what it covers.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, entitled: Arc<dyn Entitled>) -> Self {
-        Self { store, clock, entitled }
+    /// The book in this store, of what can be allowed. Of those who granted one, only those count who are `entitled` to
+    /// approve what it covers.
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        entitled: Arc<dyn Entitled>,
+        allowances: Allowances,
+    ) -> Self {
+        Self { store, clock, entitled, allowances }
+    }
+
+    /// What can be allowed.
+    pub fn allowances(&self) -> &Allowances {
+        &self.allowances
     }
 
     /// What time it is, for whoever shows them.
@@ -162,8 +175,9 @@ impl StandingApprovals for Book {
 impl Book {
     async fn try_to_spend(&self, record: &ActionRecord) -> Result<Spent, BookError> {
         let now = self.clock.now();
+        let allowances = &self.allowances;
         let mut granters = Vec::new();
-        for grant in self.all().await?.iter().filter(|grant| grant.is_about(record)) {
+        for grant in self.all().await?.iter().filter(|grant| grant.is_about(allowances, record)) {
             granters.extend(grant.granted_by.iter().cloned());
         }
         if granters.is_empty() {
@@ -174,18 +188,21 @@ impl Book {
         // Looked up before the book is changed. Who grants one meanwhile does not count yet: a card is shown.
         let entitled = self.entitled.who_may_approve(record, &granters).await;
         self.change(|grants| {
-            let again = |grant: &&Grant| grant.has_spent(record) && grant.why_not(record, &entitled).is_none();
+            let again =
+                |grant: &&Grant| grant.has_spent(allowances, record) && grant.why_not(record, &entitled).is_none();
             if let Some(grant) = grants.iter().find(again) {
-                return Ok(Change::Nothing(Spent::Under(grant.under())));
+                return Ok(Change::Nothing(Spent::Under(grant.under(allowances))));
             }
             let mut why = None;
             for grant in grants {
-                match grant.covers(record, &entitled, now) {
+                match grant.covers(allowances, record, &entitled, now) {
                     Some(Ok(amount)) => {
                         grant.spend(amount, record, now);
-                        return Ok(Change::Written(Spent::Under(grant.under())));
+                        return Ok(Change::Written(Spent::Under(grant.under(allowances))));
                     }
-                    Some(Err(reason)) => why = why.or_else(|| Some(replies::not_covered(grant, record, reason))),
+                    Some(Err(reason)) => {
+                        why = why.or_else(|| Some(replies::not_covered(allowances, grant, record, reason)))
+                    }
                     None => {}
                 }
             }

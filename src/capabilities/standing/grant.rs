@@ -1,9 +1,9 @@
 //! A standing approval: what it allows, how much of it is used, and what it covers. Pure.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::{
+    capabilities::Allowances,
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Reader},
@@ -15,48 +15,19 @@ use crate::{
 /// How many uses are kept in detail.
 const USES: usize = 50;
 
-/// What may be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum What {
-    /// Enrol simulated users, so many in all.
-    Simulate,
-    /// Start, stop and resume, so many times in all.
-    StartAndStop,
-}
-
-impl What {
-    /// The changes that it covers.
-    pub fn actions(self) -> &'static [&'static str] {
-        match self {
-            Self::Simulate => &["test_condition_balance"],
-            Self::StartAndStop => &["update_experiment_status"],
-        }
-    }
-
-    /// `200 simulated users`, `1 start or stop`.
-    pub fn amount(self, number: u64) -> String {
-        match (self, number) {
-            (Self::Simulate, 1) => "1 simulated user".to_owned(),
-            (Self::Simulate, n) => format!("{n} simulated users"),
-            (Self::StartAndStop, 1) => "1 start or stop".to_owned(),
-            (Self::StartAndStop, n) => format!("{n} starts and stops"),
-        }
-    }
-}
-
 /// In what it may be done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Within {
-    /// One experiment.
-    Experiment {
+    /// One thing.
+    #[serde(alias = "experiment")]
+    Thing {
         /// Its id.
         id: String,
         /// Its name when it was granted.
         name: String,
     },
-    /// Every experiment of a context.
+    /// Everything of a context.
     Context(String),
 }
 
@@ -64,7 +35,7 @@ impl Within {
     /// The name, for people.
     pub fn name(&self) -> &str {
         match self {
-            Self::Experiment { name, .. } | Self::Context(name) => name,
+            Self::Thing { name, .. } | Self::Context(name) => name,
         }
     }
 }
@@ -74,8 +45,8 @@ impl Within {
 pub struct Bounds {
     /// Its name.
     pub id: String,
-    /// What may be done.
-    pub what: What,
+    /// What may be done: the name of an [`crate::capabilities::Allowance`].
+    pub what: String,
     /// In what.
     pub within: Within,
     /// How much in all.
@@ -201,16 +172,22 @@ impl Grant {
     /// # Errors
     ///
     /// Why the change is not covered although it is of the kind that was granted.
-    pub fn covers(&self, record: &ActionRecord, entitled: &[UserId], now: Timestamp) -> Option<Result<u64, WhyNot>> {
-        let amount = self.amount_of(record).filter(|_| self.standing(now) == Standing::Open)?;
+    pub fn covers(
+        &self,
+        allowances: &Allowances,
+        record: &ActionRecord,
+        entitled: &[UserId],
+        now: Timestamp,
+    ) -> Option<Result<u64, WhyNot>> {
+        let amount = self.amount_of(allowances, record).filter(|_| self.standing(now) == Standing::Open)?;
         let left = self.bounds.limit.saturating_sub(self.used);
         let room = if amount <= left { Ok(amount) } else { Err(WhyNot::TooMuch { amount, left }) };
         Some(self.why_not(record, entitled).map_or(room, Err))
     }
 
     /// Whether a change is of the kind that was granted, in the right place.
-    pub fn is_about(&self, record: &ActionRecord) -> bool {
-        self.amount_of(record).is_some()
+    pub fn is_about(&self, allowances: &Allowances, record: &ActionRecord) -> bool {
+        self.amount_of(allowances, record).is_some()
     }
 
     /// Why those who granted it do not stand for those who have to approve a change; nothing if they do. Each of them counts
@@ -231,15 +208,16 @@ impl Grant {
     }
 
     /// How much a change is, if it is of the kind that was granted, in the right place.
-    fn amount_of(&self, record: &ActionRecord) -> Option<u64> {
+    fn amount_of(&self, allowances: &Allowances, record: &ActionRecord) -> Option<u64> {
+        let allowance = allowances.get(&self.bounds.what)?;
         let place = &record.thread;
         let contexts = &record.scope.contexts;
         let within = match &self.bounds.within {
-            Within::Experiment { id, .. } => experiment(record) == Some(id.as_str()),
+            Within::Thing { id, .. } => (allowance.thing)(&record.parameters) == Some(id.as_str()),
             Within::Context(context) => !contexts.is_empty() && contexts.iter().all(|own| own == context),
         };
         let here = place.team == self.team && place.channel == self.channel;
-        amount(self.bounds.what, record).filter(|_| within && here)
+        allowance.amount_of(record).filter(|_| within && here)
     }
 
     /// Writes a use down.
@@ -251,16 +229,16 @@ impl Grant {
     }
 
     /// Whether this very change spent already.
-    pub fn has_spent(&self, record: &ActionRecord) -> bool {
-        let (claim, amount) = (claim(record), self.amount_of(record));
+    pub fn has_spent(&self, allowances: &Allowances, record: &ActionRecord) -> bool {
+        let (claim, amount) = (claim(record), self.amount_of(allowances, record));
         self.uses.iter().any(|one| one.claim == claim && Some(one.amount) == amount)
     }
 
     /// As a record names it.
-    pub fn under(&self) -> Under {
+    pub fn under(&self, allowances: &Allowances) -> Under {
         Under {
             id: self.bounds.id.clone(),
-            allows: self.bounds.words(),
+            allows: self.bounds.words(allowances),
             granted_by: self.granted_by.clone(),
             used: self.used,
             limit: self.bounds.limit,
@@ -270,9 +248,9 @@ impl Grant {
 
 impl Bounds {
     /// `up to 200 simulated users in “Math Hints” until 2027-01-15 09:00 UTC`.
-    pub fn words(&self) -> String {
+    pub fn words(&self, allowances: &Allowances) -> String {
         let Self { what, within, limit, until, .. } = self;
-        format!("up to {} in “{}” until {}", what.amount(*limit), within.name(), moment(*until))
+        format!("up to {} in “{}” until {}", allowances.amount(what, *limit), within.name(), moment(*until))
     }
 }
 
@@ -280,34 +258,6 @@ impl Bounds {
 pub fn moment(at: Timestamp) -> String {
     let moment = jiff::Timestamp::from_millisecond(at.millis()).unwrap_or_default();
     moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
-}
-
-/// How much a change is; nothing if it is not of this kind, or cannot be undone.
-fn amount(what: What, record: &ActionRecord) -> Option<u64> {
-    if !what.actions().contains(&record.name.as_str()) {
-        return None;
-    }
-    let values = |measure: &str| record.scope.measures.get(measure).map(Vec::as_slice).unwrap_or_default();
-    match what {
-        // What stays behind was said on the card that granted it.
-        What::Simulate => match values("users") {
-            [users] => users.as_u64().filter(|users| *users > 0),
-            _ => None,
-        },
-        What::StartAndStop => {
-            let back_and_forth = |status: &Value| matches!(status.as_str(), Some("enrolling" | "enrollmentComplete"));
-            let statuses = values("status");
-            let fits = !statuses.is_empty() && statuses.iter().all(back_and_forth) && values("start").is_empty();
-            let undoable = !record.card.irreversible && record.undo.is_some();
-            (fits && undoable && record.scope.experiments.len() == 1).then_some(1)
-        }
-    }
-}
-
-/// The one experiment that a change is about, by id.
-fn experiment(record: &ActionRecord) -> Option<&str> {
-    let parameters = &record.parameters;
-    parameters["experiment"].as_str().or_else(|| parameters["place"]["experiment"].as_str())
 }
 
 fn claim(record: &ActionRecord) -> String {
@@ -321,6 +271,11 @@ pub(super) mod tests {
     use super::*;
     use crate::graph::action::{Approver, Policy, Scope, Undo};
 
+    /// What a test allows.
+    pub(crate) fn allowances() -> Allowances {
+        Allowances::new(crate::capabilities::experiments::allowances::ALL)
+    }
+
     pub(crate) const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
     /// A change that asks for so many simulated users in an experiment.
@@ -330,7 +285,7 @@ pub(super) mod tests {
         let mut record = saved[0].clone();
         record.name = "test_condition_balance".to_owned();
         record.parameters = json!({ "place": { "experiment": experiment }, "users": users });
-        record.scope = Scope::default().of_experiment("Math Hints").in_context("assign-prog").measure("users", users);
+        record.scope = Scope::default().of_subject("Math Hints").in_context("assign-prog").measure("users", users);
         record.policy = Policy { approvers: vec![Approver::Channel], needed: 1, ..Policy::default() };
         record.decisions.clear();
         record
@@ -339,11 +294,11 @@ pub(super) mod tests {
     /// Up to 200 simulated users in the experiment `1`, for an hour.
     pub(crate) fn grant() -> Grant {
         let record = simulation("1", 1);
-        let within = Within::Experiment { id: "1".to_owned(), name: "Math Hints".to_owned() };
+        let within = Within::Thing { id: "1".to_owned(), name: "Math Hints".to_owned() };
         Grant {
             bounds: Bounds {
                 id: "sa-1".to_owned(),
-                what: What::Simulate,
+                what: "simulate".to_owned(),
                 within,
                 limit: 200,
                 until: Timestamp(NOW.0 + 3_600_000),
@@ -365,7 +320,7 @@ pub(super) mod tests {
         let asks = |change: fn(&mut ActionRecord)| {
             let mut record = simulation("1", 50);
             change(&mut record);
-            grant().covers(&record, &["bo".into()], NOW)
+            grant().covers(&allowances(), &record, &["bo".into()], NOW)
         };
         type Case = (fn(&mut ActionRecord), Option<Result<u64, WhyNot>>, &'static str);
         let too_much = WhyNot::TooMuch { amount: 201, left: 200 };
@@ -441,57 +396,69 @@ pub(super) mod tests {
         let record = simulation("1", 50);
         let mut granted = grant();
         let end = granted.bounds.until;
-        assert_eq!(granted.covers(&record, &["bo".into()], Timestamp(end.0 - 1)), Some(Ok(50)));
-        assert_eq!((granted.covers(&record, &["bo".into()], end), granted.standing(end)), (None, Standing::Expired));
+        assert_eq!(granted.covers(&allowances(), &record, &["bo".into()], Timestamp(end.0 - 1)), Some(Ok(50)));
+        assert_eq!(
+            (granted.covers(&allowances(), &record, &["bo".into()], end), granted.standing(end)),
+            (None, Standing::Expired)
+        );
         granted.spend(150, &record, NOW);
-        assert_eq!(granted.covers(&record, &["bo".into()], NOW), Some(Ok(50)), "just enough is left");
+        assert_eq!(granted.covers(&allowances(), &record, &["bo".into()], NOW), Some(Ok(50)), "just enough is left");
         granted.spend(50, &record, NOW);
-        assert_eq!((granted.covers(&record, &["bo".into()], NOW), granted.standing(NOW)), (None, Standing::UsedUp));
+        assert_eq!(
+            (granted.covers(&allowances(), &record, &["bo".into()], NOW), granted.standing(NOW)),
+            (None, Standing::UsedUp)
+        );
         let revoked = Some(Revoked { by: "cy".into(), at: NOW });
         let granted = Grant { revoked, ..grant() };
-        assert_eq!((granted.covers(&record, &["bo".into()], NOW), granted.standing(NOW)), (None, Standing::Revoked));
+        assert_eq!(
+            (granted.covers(&allowances(), &record, &["bo".into()], NOW), granted.standing(NOW)),
+            (None, Standing::Revoked)
+        );
     }
 
     #[test]
     fn a_change_is_known_again_only_if_it_is_the_same() {
         let mut granted = grant();
         granted.spend(50, &simulation("1", 50), NOW);
-        assert!(granted.has_spent(&simulation("1", 50)));
-        assert!(!granted.has_spent(&simulation("1", 60)), "another amount in the same place of the run");
-        assert!(!granted.has_spent(&simulation("2", 50)), "another experiment");
+        assert!(granted.has_spent(&allowances(), &simulation("1", 50)));
+        assert!(!granted.has_spent(&allowances(), &simulation("1", 60)), "another amount in the same place of the run");
+        assert!(!granted.has_spent(&allowances(), &simulation("2", 50)), "another experiment");
         let mut later = simulation("1", 50);
         later.slot = "turn:7".into();
-        assert!(!granted.has_spent(&later), "another message");
+        assert!(!granted.has_spent(&allowances(), &later), "another message");
     }
 
     #[test]
     fn a_status_is_covered_only_if_there_is_a_way_back() {
         let mut granted = grant();
-        (granted.bounds.what, granted.bounds.limit) = (What::StartAndStop, 2);
+        (granted.bounds.what, granted.bounds.limit) = ("start_and_stop".to_owned(), 2);
         let status = |to: &str, undo: bool| {
             let mut record = simulation("1", 1);
             record.name = "update_experiment_status".to_owned();
             record.parameters = json!({ "experiment": "1", "status": to });
-            record.scope = Scope::of("experiment:1").of_experiment("Math Hints").measure("status", to);
+            record.scope = Scope::of("experiment:1").of_subject("Math Hints").measure("status", to);
             record.card.irreversible = !undo;
             let back = Undo { name: record.name.clone(), parameters: json!({}), label: "Undo".to_owned() };
             record.undo = undo.then_some(back);
             record
         };
-        assert_eq!(granted.covers(&status("enrolling", true), &["bo".into()], NOW), Some(Ok(1)));
-        assert_eq!(granted.covers(&status("enrollmentComplete", true), &["bo".into()], NOW), Some(Ok(1)));
-        assert_eq!(granted.covers(&status("cancelled", true), &["bo".into()], NOW), None);
-        assert_eq!(granted.covers(&status("enrolling", false), &["bo".into()], NOW), None);
+        assert_eq!(granted.covers(&allowances(), &status("enrolling", true), &["bo".into()], NOW), Some(Ok(1)));
+        assert_eq!(
+            granted.covers(&allowances(), &status("enrollmentComplete", true), &["bo".into()], NOW),
+            Some(Ok(1))
+        );
+        assert_eq!(granted.covers(&allowances(), &status("cancelled", true), &["bo".into()], NOW), None);
+        assert_eq!(granted.covers(&allowances(), &status("enrolling", false), &["bo".into()], NOW), None);
     }
 
     #[test]
     fn a_context_covers_its_experiments() {
         let mut granted = grant();
         granted.bounds.within = Within::Context("assign-prog".to_owned());
-        assert_eq!(granted.covers(&simulation("7", 50), &["bo".into()], NOW), Some(Ok(50)));
+        assert_eq!(granted.covers(&allowances(), &simulation("7", 50), &["bo".into()], NOW), Some(Ok(50)));
         let mut elsewhere = simulation("7", 50);
         elsewhere.scope.contexts = vec!["assign-prog".to_owned(), "other".to_owned()];
-        assert_eq!(granted.covers(&elsewhere, &["bo".into()], NOW), None);
+        assert_eq!(granted.covers(&allowances(), &elsewhere, &["bo".into()], NOW), None);
     }
 
     #[test]

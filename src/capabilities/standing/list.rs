@@ -11,7 +11,7 @@ use super::{
     replies,
 };
 use crate::{
-    capabilities::{Tool, ToolError},
+    capabilities::{Allowances, Tool, ToolError},
     clock::Timestamp,
     graph::action::{ErrorKind, Reader},
     reply::Reply,
@@ -51,7 +51,7 @@ impl Tool for ListStandingApprovals {
             tracing::warn!(error = crate::cause::chain(&error), "The standing approvals cannot be read");
             ToolError { kind: ErrorKind::Network, reply: replies::not_now(), transient: true }
         })?;
-        Ok(told(&all, reader, self.0.now()))
+        Ok(told(self.0.allowances(), &all, reader, self.0.now()))
     }
 
     fn present(&self, _: &Value, answer: &Value) -> Option<Reply> {
@@ -60,7 +60,7 @@ impl Tool for ListStandingApprovals {
 }
 
 /// What somebody is told. Where others read along, what they have in other conversations is only counted.
-fn told(all: &[Grant], reader: &Reader, now: Timestamp) -> Value {
+fn told(allowances: &Allowances, all: &[Grant], reader: &Reader, now: Timestamp) -> Value {
     let is_open = |grant: &Grant| grant.standing(now) == Standing::Open;
     let (mut told, mut elsewhere) = (Vec::new(), 0);
     for grant in all.iter().filter(|grant| grant.is_told(reader)) {
@@ -73,7 +73,7 @@ fn told(all: &[Grant], reader: &Reader, now: Timestamp) -> Value {
     let line = |grant: &&Grant| {
         json!({
             "id": grant.bounds.id,
-            "allows": grant.bounds.words(),
+            "allows": grant.bounds.words(allowances),
             "used": grant.used,
             "limit": grant.bounds.limit,
             "granted_by": grant.granted_by,
@@ -96,7 +96,7 @@ fn told(all: &[Grant], reader: &Reader, now: Timestamp) -> Value {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::grant::tests::{NOW, grant},
+        super::grant::tests::{NOW, allowances, grant},
         *,
     };
 
@@ -113,7 +113,7 @@ mod tests {
             alone,
         };
         let ids = |reader: &Reader| {
-            let told = told(&all, reader, NOW);
+            let told = told(&allowances(), &all, reader, NOW);
             let ids: Vec<_> = told["open"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
             (ids, told["elsewhere"].clone())
         };

@@ -18,23 +18,22 @@ use std::sync::Arc;
 
 use self::book::Book;
 use super::{Capability, Tool};
-use crate::{clock::Clock, graph::action::ActionKind, services::upgrade::client::UpgradeClient};
+use crate::{clock::Clock, graph::action::ActionKind};
 
 /// The names of the changes, for settings.
 pub const ACTIONS: [&str; 2] = [allow::NAME, revoke::NAME];
 
 /// What can be done with standing approvals.
-#[derive(Debug)]
 pub struct StandingApprovals {
     book: Arc<Book>,
-    client: Arc<UpgradeClient>,
+    others: Vec<Arc<dyn Capability>>,
     clock: Arc<dyn Clock>,
 }
 
 impl StandingApprovals {
-    /// Those of this book, about what is on this platform.
-    pub fn new(book: Arc<Book>, client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Self {
-        Self { book, client, clock }
+    /// Those of this book, about what these capabilities do.
+    pub fn new(book: Arc<Book>, others: Vec<Arc<dyn Capability>>, clock: Arc<dyn Clock>) -> Self {
+        Self { book, others, clock }
     }
 }
 
@@ -52,7 +51,7 @@ impl Capability for StandingApprovals {
     }
 
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
-        let allow = allow::AllowStanding(self.book.clone(), self.client.clone(), self.clock.clone());
+        let allow = allow::AllowStanding::new(self.book.clone(), self.others.clone(), self.clock.clone());
         vec![Arc::new(allow), Arc::new(revoke::RevokeStanding(self.book.clone()))]
     }
 }

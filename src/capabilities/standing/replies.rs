@@ -2,63 +2,32 @@
 
 use serde_json::Value;
 
-use super::grant::{self, Bounds, Grant, Standing, What, WhyNot, Within};
+use super::grant::{self, Bounds, Grant, Standing, WhyNot};
 use crate::{
+    capabilities::{Allowance, Allowances, Place},
     clock::Timestamp,
     graph::action::ActionRecord,
     reply::{Card, Fact, Part, Reply, Text},
-    services::upgrade::{experiment::View, participants::Enrollment},
 };
 
 fn fact(label: &str, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: None, after: after.into() }
 }
 
-/// The card that asks for one. `target` is the experiment as it stands, with who is enrolled where that could be read.
-pub fn allow_card(bounds: &Bounds, target: Option<(&View, Option<Enrollment>)>) -> Card {
-    let Bounds { id, what, within, limit, until } = bounds;
-    let name = within.name();
-    let (title, what_words, each) = match what {
-        What::Simulate => (
-            format!("Let users be simulated in “{name}” without asking each time?"),
-            "enrol simulated users (balance tests)",
-            "Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.",
-        ),
-        What::StartAndStop => (
-            format!("Let “{name}” be started and stopped without asking each time?"),
-            "start, stop and resume",
-            "Nobody is asked about these again: each is done as soon as somebody in this conversation asks for it.",
-        ),
-    };
-    let place = match (within, target.as_ref()) {
-        (Within::Experiment { name, .. }, Some((view, _))) => {
-            Text::new().bold(name).plain(format!(", {}, {}", view.state.display(), view.context()))
-        }
-        (Within::Experiment { name, .. }, None) => Text::new().bold(name),
-        (Within::Context(context), _) => Text::new().plain("every experiment of ").code(context),
-    };
+/// The card that asks for one.
+pub fn allow_card(allowances: &Allowances, allowance: &Allowance, bounds: &Bounds, place: &Place) -> Card {
+    let Bounds { id, within, limit, until, .. } = bounds;
+    let (before, after) = allowance.title;
     let mut facts = vec![
-        fact("Allows", what_words),
-        fact("In", place),
-        fact("At most", format!("{} in all", what.amount(*limit))),
+        fact("Allows", allowance.allows),
+        fact("In", place.words.clone()),
+        fact("At most", format!("{} in all", allowance.amount(*limit))),
         fact("Until", grant::moment(*until)),
     ];
-    let enrolled = target.and_then(|(_, enrolled)| enrolled).map(|enrolled| enrolled.users);
-    if let Within::Experiment { .. } = within {
-        let words = match enrolled {
-            None => "could not be read".to_owned(),
-            Some(0) => "nobody".to_owned(),
-            Some(1) => "1 person".to_owned(),
-            Some(users) => format!("{users} people"),
-        };
-        facts.push(fact("Enrolled", words));
-    }
-    let mut warnings = vec![Text::from(each)];
-    if *what == What::Simulate {
-        warnings.push(Text::from("The platform cannot take simulated users out again: they stay in its figures."));
-    }
+    facts.extend(place.facts.iter().cloned());
+    let warnings = std::iter::once(allowance.warning).chain(allowance.stays).map(Text::from).collect();
     Card {
-        title,
+        title: format!("{before}{}{after}", within.name()),
         facts,
         warnings,
         notes: vec![
@@ -67,23 +36,23 @@ pub fn allow_card(bounds: &Bounds, target: Option<(&View, Option<Enrollment>)>) 
         ],
         approve: "Grant it".to_owned(),
         reject: "Don't grant it".to_owned(),
-        done: format!("Granted {id}: {}.", bounds.words()),
-        // In a context, or where it cannot be read, somebody may be enrolled, and then the figures stay mixed.
-        irreversible: *what == What::Simulate && enrolled.is_none_or(|users| users > 0),
+        done: format!("Granted {id}: {}.", bounds.words(allowances)),
+        irreversible: allowance.stays.is_some() && place.in_use,
         editable: false,
     }
 }
 
 /// The card that asks to end one.
-pub fn revoke_card(granted: &Grant, now: Timestamp) -> Card {
+pub fn revoke_card(allowances: &Allowances, granted: &Grant, now: Timestamp) -> Card {
     let Bounds { id, what, limit, .. } = &granted.bounds;
+    let after = allowances.get(what).map_or("From then on each of these is asked about again.", |known| known.after);
     let by = granted.granted_by.iter().enumerate().fold(Text::new(), |text, (nth, person)| {
         if nth > 0 { text.plain(" and ").person(person.clone()) } else { text.person(person.clone()) }
     });
     Card {
         title: format!("End the standing approval {id}?"),
         facts: vec![
-            fact("Allows", granted.bounds.words()),
+            fact("Allows", granted.bounds.words(allowances)),
             fact("Granted by", by),
             fact("Used", format!("{} of {limit}", granted.used)),
             Fact {
@@ -93,10 +62,7 @@ pub fn revoke_card(granted: &Grant, now: Timestamp) -> Card {
             },
         ],
         warnings: Vec::new(),
-        notes: vec![Text::from(match what {
-            What::Simulate => "From then on each test is asked about again. Tests that run already go on.",
-            What::StartAndStop => "From then on each start and stop is asked about again.",
-        })],
+        notes: vec![Text::from(after)],
         approve: "End it".to_owned(),
         reject: "Keep it".to_owned(),
         done: format!("Ended the standing approval {id}."),
@@ -106,7 +72,7 @@ pub fn revoke_card(granted: &Grant, now: Timestamp) -> Card {
 }
 
 /// Why a standing approval does not cover a change that is of its kind; a line of the card that is shown instead.
-pub fn not_covered(grant: &Grant, record: &ActionRecord, why: WhyNot) -> Text {
+pub fn not_covered(allowances: &Allowances, grant: &Grant, record: &ActionRecord, why: WhyNot) -> Text {
     let line = Text::from("The standing approval ").code(&grant.bounds.id).plain(" does not cover this: ");
     match why {
         WhyNot::Outside => line.plain("what is outside an envelope is always asked about."),
@@ -118,8 +84,8 @@ pub fn not_covered(grant: &Grant, record: &ActionRecord, why: WhyNot) -> Text {
             line.plain(format!("{needed} people have to approve this, and of those who granted it only {counted} may."))
         }
         WhyNot::TooMuch { amount, left } => {
-            let what = grant.bounds.what;
-            line.plain(format!("this is {}, and {left} of {} are left.", what.amount(amount), grant.bounds.limit))
+            let amount = allowances.amount(&grant.bounds.what, amount);
+            line.plain(format!("this is {amount}, and {left} of {} are left.", grant.bounds.limit))
         }
     }
 }
@@ -221,8 +187,9 @@ pub fn too_long(days: i64) -> Reply {
 }
 
 /// It would allow too much, or nothing.
-pub fn not_so_much(what: What, asked: i64, most: u64) -> Reply {
-    Reply::text(format!("A standing approval is for 1 to {}; {asked} cannot be allowed.", what.amount(most)))
+pub fn not_so_much(allowance: &Allowance, asked: i64) -> Reply {
+    let most = allowance.amount(allowance.most);
+    Reply::text(format!("A standing approval is for 1 to {most}; {asked} cannot be allowed."))
 }
 
 /// That kind of change always has to be asked about.
@@ -240,4 +207,9 @@ pub fn not_that(asked: &str) -> Reply {
 pub fn not_now() -> Reply {
     Reply::text("I cannot get at my list of standing approvals at the moment, so nothing was changed.")
         .hint("Ask again in a minute.")
+}
+
+/// There is nothing here that could be allowed.
+pub fn nothing_here() -> Reply {
+    Reply::text("There is nothing here that could be done without asking each time.")
 }

@@ -13,7 +13,7 @@ use super::{
     replies,
 };
 use crate::{
-    capabilities::experiments::{access, actions::missing},
+    capabilities::parameters::{self, missing, refused},
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal,
         Scope,
@@ -31,7 +31,7 @@ pub struct RevokeStanding(pub Arc<Book>);
 /// What people give.
 #[derive(Deserialize, JsonSchema)]
 struct Given {
-    /// Its name, such as `sa-1a2b3c`, or the experiment or context that it is for. Required.
+    /// Its name, such as `sa-1a2b3c`, or the thing or context that it is for. Required.
     #[serde(default)]
     id: Option<String>,
 }
@@ -53,7 +53,7 @@ impl ActionKind for RevokeStanding {
     }
 
     fn schema(&self) -> Value {
-        access::schema::<Given>()
+        parameters::schema::<Given>()
     }
 
     /// Who is not known can end none.
@@ -102,7 +102,7 @@ impl RevokeStanding {
         parameters: &Value,
         told: impl Fn(&Grant) -> bool + Send,
     ) -> Result<Proposal, PrepareError> {
-        let asked: Given = access::parameters(parameters)?;
+        let asked: Given = parameters::parameters(parameters)?;
         let mut all = self
             .0
             .all()
@@ -115,7 +115,7 @@ impl RevokeStanding {
         let asked = asked.id.as_deref().map(str::trim).filter(|asked| !asked.is_empty());
         let found = match (asked, open.as_slice()) {
             (None, [only]) => only,
-            (None, []) => return Err(access::refused(ErrorKind::NotFound, replies::list_reply(&json!({})))),
+            (None, []) => return Err(refused(ErrorKind::NotFound, replies::list_reply(&json!({})))),
             (None, _) => return Err(Refusal::Missing(vec![missing("id", "Which standing approval?", ids())]).into()),
             (Some(asked), _) => {
                 let is = |name: &str| name.trim().eq_ignore_ascii_case(asked);
@@ -126,7 +126,7 @@ impl RevokeStanding {
                     (Some(grant), _) => grant,
                     (None, [only]) => only,
                     (None, []) => {
-                        return Err(access::refused(ErrorKind::NotFound, replies::unknown(asked, &ids())));
+                        return Err(refused(ErrorKind::NotFound, replies::unknown(asked, &ids())));
                     }
                     (None, several) => {
                         let ids = several.iter().map(|grant| grant.bounds.id.clone()).collect();
@@ -136,12 +136,12 @@ impl RevokeStanding {
             }
         };
         if matches!(found.standing(now), Standing::Expired | Standing::Revoked) {
-            return Err(access::refused(ErrorKind::Execution, replies::over(found, now)));
+            return Err(refused(ErrorKind::Execution, replies::over(found, now)));
         }
         Ok(Proposal {
             parameters: json!(Revocation { id: found.bounds.id.clone() }),
             preconditions: json!({ "revoked": false }),
-            card: replies::revoke_card(found, now),
+            card: replies::revoke_card(self.0.allowances(), found, now),
             undo: None,
             scope: Scope::of(format!("standing:{}", found.bounds.id)),
         })

@@ -55,7 +55,7 @@ pub fn policy_for(settings: &config::Approvals, matter: &Matter<'_>) -> Policy {
         because: apart.as_ref().map(|contexts| to_change(contexts)),
         apart,
     };
-    envelope::stricter(usual, &settings.envelopes, matter.scope)
+    envelope::stricter(usual, &settings.envelopes, settings.measures, matter.scope)
 }
 
 /// The record with who may decide as configured now, and still with the digest of what was shown. What is not what was
@@ -297,7 +297,7 @@ mod tests {
     };
 
     fn settings() -> Approvals {
-        Config::load(None, &Default::default()).unwrap().approvals
+        Config::load(None, &Default::default(), &crate::app::installed::SETTINGS).unwrap().approvals
     }
 
     fn names(names: &[&str]) -> Vec<String> {

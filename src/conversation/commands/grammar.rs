@@ -1,43 +1,22 @@
 //! What can be asked with a command, and what somebody may have meant.
 
+use crate::capabilities::{Command, OWN_COMMAND, Registry, Takes, Word};
+
 /// How alike two words must be for one to be suggested in place of the other.
 const ALIKE: f64 = 0.72;
-
-/// A word behind a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Word {
-    /// With its slash.
-    pub command: &'static str,
-    /// The word.
-    pub word: &'static str,
-    /// What may follow it.
-    pub takes: Takes,
-    /// What it answers, for the list.
-    pub what: &'static str,
-    /// How it is used; the whole line.
-    pub example: &'static str,
-}
-
-/// What may follow a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// Nothing.
-    Nothing,
-    /// Perhaps something.
-    Optional(&'static str),
-    /// Something, always.
-    Required(&'static str),
-}
 
 /// What was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// How the platform is.
-    Platform,
-    /// Experiments: all, or of a context or status.
-    List(String),
-    /// One experiment.
-    Show(String),
+    /// Something of a capability.
+    Of {
+        /// Its place among the capabilities.
+        capability: usize,
+        /// The word.
+        word: &'static str,
+        /// What was typed after it.
+        rest: String,
+    },
     /// What waits for a decision.
     Pending,
     /// What was changed lately.
@@ -62,77 +41,91 @@ pub enum Wrong {
         /// What was typed.
         word: String,
         /// The nearest.
-        nearest: Option<&'static Word>,
+        nearest: Option<Known>,
     },
     /// Something must follow the word.
-    Missing(&'static Word),
+    Missing(Known),
     /// Nothing may follow the word.
-    TooMuch(&'static Word),
+    TooMuch(Known),
 }
 
-const fn word(
-    command: &'static str,
-    word: &'static str,
-    takes: Takes,
-    what: &'static str,
-    example: &'static str,
-) -> Word {
-    Word { command, word, takes, what, example }
+/// A word, and the command that it stands behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// With its slash.
+    pub command: &'static str,
+    /// The word.
+    pub word: &'static Word,
 }
 
-const UPGRADE: &str = "/upgrade";
-const COUNTERSIGN: &str = "/countersign";
+const fn word(word: &'static str, takes: Takes, what: &'static str, example: &'static str) -> Word {
+    Word { word, takes, what, example }
+}
 
-/// Every word, in the order of the list.
-pub const WORDS: &[Word] = &[
-    word(UPGRADE, "status", Takes::Nothing, "whether UpGrade is running, and its version", "/upgrade status"),
-    word(
-        UPGRADE,
-        "list",
-        Takes::Optional("context or status"),
-        "all experiments, or those of a context or status",
-        "/upgrade list running",
-    ),
-    word(UPGRADE, "show", Takes::Required("name"), "one experiment", "/upgrade show Math Hints"),
-    word(UPGRADE, "pending", Takes::Nothing, "cards that wait for somebody", "/upgrade pending"),
-    word(UPGRADE, "help", Takes::Nothing, "this list", "/upgrade help"),
-    word(COUNTERSIGN, "pending", Takes::Nothing, "cards that wait for somebody", "/countersign pending"),
-    word(COUNTERSIGN, "runs", Takes::Nothing, "the latest changes and how they ended", "/countersign runs"),
-    word(COUNTERSIGN, "mine", Takes::Nothing, "what you asked for", "/countersign mine"),
-    word(COUNTERSIGN, "standing", Takes::Nothing, "what may be done without asking each time", "/countersign standing"),
-    word(
-        COUNTERSIGN,
-        "notebook",
-        Takes::Optional("link to a thread"),
-        "a thread as a file",
-        "/countersign notebook https://…/archives/C…/p…",
-    ),
-    word(COUNTERSIGN, "settings", Takes::Nothing, "who may decide what here, and the limits", "/countersign settings"),
-    word(COUNTERSIGN, "help", Takes::Nothing, "this list", "/countersign help"),
-];
+/// What waits, behind every command.
+const PENDING: Word = word("pending", Takes::Nothing, "cards that wait for somebody", "pending");
+/// The list, behind every command.
+const HELP: Word = word("help", Takes::Nothing, "this list", "help");
+
+/// What can be asked of the bot itself.
+const OWN: Command = Command {
+    name: OWN_COMMAND,
+    words: &[
+        PENDING,
+        word("runs", Takes::Nothing, "the latest changes and how they ended", "runs"),
+        word("mine", Takes::Nothing, "what you asked for", "mine"),
+        word("standing", Takes::Nothing, "what may be done without asking each time", "standing"),
+        word(
+            "notebook",
+            Takes::Optional("link to a thread"),
+            "a thread as a file",
+            "notebook https://…/archives/C…/p…",
+        ),
+        word("settings", Takes::Nothing, "who may decide what here, and the limits", "settings"),
+        HELP,
+    ],
+};
+/// What stands behind the command of a capability besides its own words.
+const BESIDES: &[Word] = &[PENDING, HELP];
+
+/// Every word: those of the capabilities' commands first.
+pub fn words(registry: &Registry) -> Vec<Known> {
+    let theirs = registry.capabilities.iter().filter_map(|capability| capability.command());
+    let theirs = theirs
+        .flat_map(|command| command.words.iter().chain(BESIDES).map(move |word| Known { command: command.name, word }));
+    theirs.chain(OWN.words.iter().map(|word| Known { command: OWN.name, word })).collect()
+}
 
 /// Reads a line.
 ///
 /// # Errors
 ///
 /// [`Wrong`], for an answer that helps.
-pub fn read(command: &str, text: &str) -> Result<Asked, Wrong> {
+pub fn read(registry: &Registry, command: &str, text: &str) -> Result<Asked, Wrong> {
     let text = text.trim();
     let (typed, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let (typed, rest) = (if typed.is_empty() { "help" } else { typed }, rest.trim());
+    let (typed, rest) = (if typed.is_empty() { HELP.word } else { typed }, rest.trim());
     let lower = typed.to_lowercase();
-    let Some(known) = WORDS.iter().find(|known| known.command == command && known.word == lower) else {
-        return Err(Wrong::Unknown { word: typed.to_owned(), nearest: nearest(command, &lower) });
+    let words = words(registry);
+    let Some(known) = words.iter().find(|known| known.command == command && known.word.word == lower) else {
+        return Err(Wrong::Unknown { word: typed.to_owned(), nearest: nearest(&words, command, &lower) });
     };
-    match (known.takes, rest) {
-        (Takes::Nothing, rest) if !rest.is_empty() && known.word != "help" => return Err(Wrong::TooMuch(known)),
-        (Takes::Required(_), "") => return Err(Wrong::Missing(known)),
+    match (known.word.takes, rest) {
+        (Takes::Nothing, rest) if !rest.is_empty() && known.word.word != HELP.word => {
+            return Err(Wrong::TooMuch(*known));
+        }
+        (Takes::Required(_), "") => return Err(Wrong::Missing(*known)),
         _ => {}
     }
-    Ok(match known.word {
-        "status" => Asked::Platform,
-        "list" => Asked::List(rest.to_owned()),
-        "show" => Asked::Show(rest.to_owned()),
+    let is_theirs = !OWN.words.iter().chain(BESIDES).any(|own| own.word == known.word.word);
+    let of = registry
+        .capabilities
+        .iter()
+        .position(|capability| is_theirs && capability.command().is_some_and(|theirs| theirs.name == known.command));
+    if let Some(capability) = of {
+        return Ok(Asked::Of { capability, word: known.word.word, rest: rest.to_owned() });
+    }
+    Ok(match known.word.word {
         "pending" => Asked::Pending,
         "runs" => Asked::Runs,
         "mine" => Asked::Mine,
@@ -144,48 +137,89 @@ pub fn read(command: &str, text: &str) -> Result<Asked, Wrong> {
 }
 
 /// The word that was most likely meant; one of the same command rather than one of another.
-fn nearest(command: &str, typed: &str) -> Option<&'static Word> {
-    let likeness = |known: &Word| {
-        let alike = strsim::jaro_winkler(known.word, typed);
+fn nearest(words: &[Known], command: &str, typed: &str) -> Option<Known> {
+    let likeness = |known: &Known| {
+        let alike = strsim::jaro_winkler(known.word.word, typed);
         if known.command == command { alike } else { alike - 0.05 }
     };
-    let all = WORDS.iter().map(|known| (likeness(known), known));
+    let all = words.iter().map(|known| (likeness(known), known));
     let (likeness, word) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (likeness >= ALIKE).then_some(word)
+    (likeness >= ALIKE).then_some(*word)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::{
+        capabilities::{Capability, Tool},
+        graph::action::ActionKind,
+    };
+
+    /// Has a command, and nothing else.
+    struct Lists;
+
+    impl Capability for Lists {
+        fn name(&self) -> &'static str {
+            "lists"
+        }
+
+        fn purpose(&self) -> &'static str {
+            "What a test needs."
+        }
+
+        fn tools(&self) -> Vec<Arc<dyn Tool>> {
+            Vec::new()
+        }
+
+        fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+            Vec::new()
+        }
+
+        fn command(&self) -> Option<Command> {
+            const WORDS: &[Word] = &[
+                word("status", Takes::Nothing, "whether it runs", "status"),
+                word("list", Takes::Optional("kind"), "all of a kind", "list running"),
+                word("show", Takes::Required("name"), "one of them", "show Math Hints"),
+            ];
+            Some(Command { name: "/lists", words: WORDS })
+        }
+    }
+
+    fn registry() -> Registry {
+        Registry::build(vec![Arc::new(Lists)]).unwrap()
+    }
 
     fn meant(command: &str, text: &str) -> String {
-        match read(command, text) {
+        match read(&registry(), command, text) {
+            Ok(Asked::Of { word, rest, .. }) => format!("{word}({rest:?})"),
             Ok(asked) => format!("{asked:?}"),
-            Err(Wrong::Unknown { nearest: Some(word), .. }) => format!("{}?", word.example),
+            Err(Wrong::Unknown { nearest: Some(known), .. }) => format!("{} {}?", known.command, known.word.example),
             Err(Wrong::Unknown { nearest: None, .. }) => "no idea".to_owned(),
-            Err(Wrong::Missing(word)) => format!("{} what?", word.word),
-            Err(Wrong::TooMuch(word)) => format!("{} alone", word.word),
+            Err(Wrong::Missing(known)) => format!("{} what?", known.word.word),
+            Err(Wrong::TooMuch(known)) => format!("{} alone", known.word.word),
         }
     }
 
     #[test]
     fn a_line_is_understood_or_the_nearest_is_named() {
         for (line, expected) in [
-            ("/upgrade", "Help"),
-            ("/upgrade  LIST   running ", "List(\"running\")"),
-            ("/upgrade show Math Hints", "Show(\"Math Hints\")"),
-            ("/upgrade show", "show what?"),
-            ("/upgrade status now", "status alone"),
-            ("/upgrade stauts", "/upgrade status?"),
-            ("/upgrade lsit", "/upgrade list running?"),
-            ("/upgrade mine", "/countersign mine?"),
+            ("/lists", "Help"),
+            ("/lists  LIST   running ", "list(\"running\")"),
+            ("/lists show Math Hints", "show(\"Math Hints\")"),
+            ("/lists show", "show what?"),
+            ("/lists status now", "status alone"),
+            ("/lists stauts", "/lists status?"),
+            ("/lists lsit", "/lists list running?"),
+            ("/lists mine", "/countersign mine?"),
             ("/countersign pendign", "/countersign pending?"),
             ("/countersign setings", "/countersign settings?"),
             ("/countersign standing", "Standing"),
             ("/countersign standing all", "standing alone"),
             ("/countersign standig", "/countersign standing?"),
-            ("/upgrade standing", "/countersign standing?"),
-            ("/countersign list", "/upgrade list running?"),
+            ("/lists standing", "/countersign standing?"),
+            ("/countersign list", "/lists list running?"),
             ("/countersign xyzzy", "no idea"),
         ] {
             let (command, text) = line.split_once(' ').unwrap_or((line, ""));
@@ -195,9 +229,8 @@ mod tests {
 
     #[test]
     fn every_word_has_an_example_that_is_understood() {
-        for word in WORDS {
-            let (command, text) = word.example.split_once(' ').unwrap();
-            assert!(command == word.command && read(command, text).is_ok(), "{}", word.example);
+        for known in words(&registry()) {
+            assert!(read(&registry(), known.command, known.word.example).is_ok(), "{known:?}");
         }
     }
 }

@@ -9,7 +9,7 @@
 //! | [`in_thread`] | “@bot status” and “@bot cancel”, where Slack allows no commands |
 //! | [`replies`] | the sentences |
 //!
-//! What is said of the platform comes from [`QuickAnswers`], which waits for no longer than it says and tells how old an
+//! What is said of platforms comes from [`Facts`], which waits for no longer than it says and tells how old an
 //! answer is. What is said of actions comes from the store and is as old as the answer itself.
 
 pub mod grammar;
@@ -21,6 +21,8 @@ pub mod sight;
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use self::{grammar::Asked, records::Records, settings::Settings, sight::Asker};
 use super::{
     entry::Command,
@@ -29,10 +31,10 @@ use super::{
     notebook::{self, Notebook},
 };
 use crate::{
-    assistant::quick::QuickAnswers,
+    capabilities::{facts::Facts, standing},
     clock::Clock,
     graph::{
-        action::Label,
+        action::{Label, Reader},
         engine::PolicyFor,
         store::{ActionFilter, Error, Store},
     },
@@ -50,8 +52,8 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// What the platform says.
-    pub quick: QuickAnswers,
+    /// What the platforms say.
+    pub facts: Facts,
     /// Who is in which user group.
     pub groups: Groups,
     /// Who may decide.
@@ -91,20 +93,22 @@ impl Commands {
     /// The answer to a command. Never fails: what went wrong is the answer then.
     pub async fn answer(&self, command: &Command) -> Answered {
         let parts = &self.0;
-        if let Ok(Asked::Notebook(link)) = grammar::read(&command.command, &command.text) {
+        let asked = grammar::read(parts.facts.registry(), &command.command, &command.text);
+        if let Ok(Asked::Notebook(link)) = &asked {
             let answered = self.notebook_of(command, link.as_deref()).await;
             return answered.unwrap_or_else(|error| Answered::with(replies::unavailable(&error)));
         }
-        let answer = match grammar::read(&command.command, &command.text) {
-            Ok(Asked::Platform) => Ok(parts.quick.health().await),
-            Ok(Asked::List(filter)) => Ok(parts.quick.list(&filter).await),
-            Ok(Asked::Show(name)) => Ok(parts.quick.show(&name).await),
+        let answer = match asked {
+            Ok(Asked::Of { capability, word, rest }) => {
+                let capability = &parts.facts.registry().capabilities[capability];
+                Ok(capability.answer(word, &rest, &parts.facts).await)
+            }
             Ok(Asked::Pending) => self.records().pending(&self.asker(command).await).await,
             Ok(Asked::Runs) => self.records().runs(&self.asker(command).await).await,
             Ok(Asked::Mine) => self.records().mine(&command.by).await,
-            Ok(Asked::Standing) => Ok(parts.quick.standing(&sight::reader(command)).await),
+            Ok(Asked::Standing) => Ok(self.standing(&sight::reader(command)).await),
             Ok(Asked::Settings) => Ok(self.settings().await),
-            Ok(Asked::Help | Asked::Notebook(_)) => Ok(replies::help(&command.command)),
+            Ok(Asked::Help | Asked::Notebook(_)) => Ok(replies::help(parts.facts.registry(), &command.command)),
             Err(wrong) => Ok(replies::wrong(&command.command, &wrong)),
         };
         Answered::with(answer.unwrap_or_else(|error: Error| replies::unavailable(&error)))
@@ -175,7 +179,16 @@ impl Commands {
     }
 
     async fn settings(&self) -> Reply {
-        let platform = self.0.quick.health_fact().await;
-        replies::settings(&self.0.settings, platform.as_ref().ok(), self.0.clock.now())
+        let services = self.0.facts.health().await;
+        replies::settings(&self.0.settings, &services, self.0.clock.now())
+    }
+
+    /// What may be done without asking each time, as far as somebody may be told.
+    async fn standing(&self, reader: &Reader) -> Reply {
+        match self.0.facts.read_for(standing::list::NAME, &json!({}), reader).await {
+            Ok(answer) => standing::replies::list_alone(&answer),
+            Err(Some(reply)) => reply,
+            Err(None) => standing::replies::not_now(),
+        }
     }
 }

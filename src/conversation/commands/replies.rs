@@ -1,13 +1,13 @@
 //! What commands say.
 
 use super::{
-    grammar::{Takes, WORDS, Word, Wrong},
+    grammar::{self, Known, Wrong},
     settings::{Settings, Told, by_policy},
 };
 use crate::{
-    assistant::quick::Fact,
+    capabilities::{Registry, Takes, facts::Health},
     clock::{Timestamp, ago},
-    config::Envelope,
+    config::{Envelope, Measure},
     conversation::links::linked,
     graph::{
         action::{ActionRecord, Policy, Status},
@@ -115,21 +115,17 @@ fn listed(title: &str, lines: Vec<Text>, more: bool, now: Timestamp) -> Reply {
     Reply::text(title).and(Part::List(lines)).hint(age)
 }
 
-/// What is set: who may decide what, model, platform, limits.
-pub fn settings(settings: &Settings, platform: Option<&Fact>, now: Timestamp) -> Reply {
-    let platform = match platform {
-        Some(fact) => {
-            let name = fact.answer["name"].as_str().unwrap_or("UpGrade");
-            let version = fact.answer["version"].as_str().unwrap_or("unknown");
-            let age = format!(
-                " ({}{})",
-                if fact.fresh { "" } else { "it does not answer now; this is from " },
-                ago(now, fact.at)
-            );
-            Text::from(name).plain(", version ").code(version).plain(age)
-        }
-        None => Text::from("does not answer at the moment"),
-    };
+/// What an outside system said of itself, and when.
+fn said_of_itself(health: &Health, now: Timestamp) -> Text {
+    let Some(fact) = &health.fact else { return Text::from("does not answer at the moment") };
+    let name = fact.answer["name"].as_str().unwrap_or(health.service.name);
+    let version = fact.answer["version"].as_str().unwrap_or("unknown");
+    let before = if fact.fresh { "" } else { "it does not answer now; this is from " };
+    Text::from(name).plain(", version ").code(version).plain(format!(" ({before}{})", ago(now, fact.at)))
+}
+
+/// What is set: who may decide what, model, platforms, limits.
+pub fn settings(settings: &Settings, services: &[Health], now: Timestamp) -> Reply {
     let model = match &settings.model {
         Some(name) => Text::new().code(name),
         None => Text::from("none; the documented phrases are understood without one"),
@@ -147,7 +143,8 @@ pub fn settings(settings: &Settings, platform: Option<&Fact>, now: Timestamp) ->
         ));
     }
     if !settings.envelopes.is_empty() {
-        let lines = settings.envelopes.iter().take(SHOWN).map(|(name, envelope)| agreed(name, envelope));
+        let lines =
+            settings.envelopes.iter().take(SHOWN).map(|(name, envelope)| agreed(name, envelope, settings.measures));
         let how = "Outside of these limits two people have to approve, and the one who asked is neither:";
         reply = reply.and(Part::Text(how.into())).and(Part::List(lines.collect()));
         if settings.envelopes.len() > SHOWN {
@@ -155,16 +152,24 @@ pub fn settings(settings: &Settings, platform: Option<&Fact>, now: Timestamp) ->
                 reply.and(Part::Text(format!("There are {} more of these.", settings.envelopes.len() - SHOWN).into()));
         }
     }
-    reply
-        .and(Part::Heading("How I am set up".to_owned()))
-        .and(Part::Facts(vec![
-            ("Platform".to_owned(), platform),
+    let one = services.len() == 1;
+    let label = |health: &Health| if one { "Platform" } else { health.service.name }.to_owned();
+    let call = |health: &Health| {
+        let to = if one { "the platform" } else { health.service.name };
+        (format!("One call to {to} may take"), Text::from(time(health.service.timeout)))
+    };
+    let platforms = services.iter().map(|health| (label(health), said_of_itself(health, now)));
+    let facts = platforms
+        .chain([
             ("Language model".to_owned(), model),
             ("A card is open for".to_owned(), Text::from(time(settings.expires_after))),
             ("One step may take".to_owned(), Text::from(time(settings.step_timeout))),
-            ("One call to the platform may take".to_owned(), Text::from(time(settings.platform_timeout))),
-            ("Threads worked on at a time".to_owned(), Text::from(settings.threads.to_string())),
-        ]))
+        ])
+        .chain(services.iter().map(call))
+        .chain([("Threads worked on at a time".to_owned(), Text::from(settings.threads.to_string()))]);
+    reply
+        .and(Part::Heading("How I am set up".to_owned()))
+        .and(Part::Facts(facts.collect()))
         .hint("These are settings of whoever runs me; nothing can be changed here.")
 }
 
@@ -188,27 +193,10 @@ fn rules(policies: &[Told]) -> Vec<Text> {
 }
 
 /// `pilot, for Math Hints: weights from 10 % to 90 %; …`
-fn agreed(name: &str, envelope: &Envelope) -> Text {
-    let Envelope { contexts, experiments, statuses, least_weight, most_weight, .. } = envelope;
-    let named: Vec<_> = contexts.iter().chain(experiments).map(String::as_str).collect();
-    let range = |what: &str, least: Option<String>, most: Option<String>| match (least, most) {
-        (None, None) => None,
-        (Some(least), None) => Some(format!("{what} from {least}")),
-        (None, Some(most)) => Some(format!("{what} up to {most}")),
-        (Some(least), Some(most)) => Some(format!("{what} from {least} to {most}")),
-    };
-    let percent = |weight: &Option<f64>| weight.map(|weight| format!("{weight} %"));
-    let limits = [
-        statuses.as_ref().map(|statuses| match statuses.as_slice() {
-            [] => "no change of status".to_owned(),
-            statuses => format!("status {}", statuses.join(", ")),
-        }),
-        range("weights", percent(least_weight), percent(most_weight)),
-        range("start", envelope.earliest_start.clone(), envelope.latest_start.clone()),
-        range("end", envelope.earliest_end.clone(), envelope.latest_end.clone()),
-        envelope.most_users.map(|users| format!("at most {users} simulated users")),
-    ];
-    let limits: Vec<_> = limits.into_iter().flatten().collect();
+fn agreed(name: &str, envelope: &Envelope, measures: &[&[Measure]]) -> Text {
+    let named: Vec<_> = envelope.contexts.iter().chain(&envelope.subjects).map(String::as_str).collect();
+    let limits: Vec<_> =
+        measures.iter().copied().flatten().filter_map(|measure| measure.told(&envelope.limits)).collect();
     let limits = if limits.is_empty() { "no limits".to_owned() } else { limits.join("; ") };
     Text::new().code(name).plain(format!(", for {}: {limits}", named.join(", ")))
 }
@@ -234,8 +222,9 @@ fn time(duration: std::time::Duration) -> String {
 }
 
 /// Every word of a command.
-pub fn help(command: &str) -> Reply {
-    let lines = WORDS.iter().filter(|word| word.command == command).map(|word| {
+pub fn help(registry: &Registry, command: &str) -> Reply {
+    let words = grammar::words(registry);
+    let lines = words.iter().filter(|known| known.command == command).map(|Known { word, .. }| {
         let takes = match word.takes {
             Takes::Nothing => String::new(),
             Takes::Optional(what) => format!(" [{what}]"),
@@ -261,14 +250,12 @@ pub fn wrong(command: &str, wrong: &Wrong) -> Reply {
             };
             let text = Text::from("I don't know ").code(format!("{command} {word}")).plain(".");
             match nearest {
-                Some(known) => {
-                    (text.plain(" Did you mean ").code(format!("{} {}", known.command, known.word)).plain("?"), known)
-                }
+                Some(known) => (text.plain(" Did you mean ").code(full(known)).plain("?"), known),
                 None => return Reply::text(text).hint(Text::from("Try ").code(format!("{command} help")).plain(".")),
             }
         }
         Wrong::Missing(known) => {
-            let what = match known.takes {
+            let what = match known.word.takes {
                 Takes::Required(what) | Takes::Optional(what) => what,
                 Takes::Nothing => "more",
             };
@@ -276,11 +263,11 @@ pub fn wrong(command: &str, wrong: &Wrong) -> Reply {
         }
         Wrong::TooMuch(known) => (Text::new().code(full(known)).plain(" takes nothing after it."), known),
     };
-    Reply::text(text).hint(Text::from("For example: ").code(word.example))
+    Reply::text(text).hint(Text::from("For example: ").code(format!("{} {}", word.command, word.word.example)))
 }
 
-fn full(word: &Word) -> String {
-    format!("{} {}", word.command, word.word)
+fn full(known: &Known) -> String {
+    format!("{} {}", known.command, known.word.word)
 }
 
 /// The notebook is on its way into its thread: which one that is, by its first words and its place.

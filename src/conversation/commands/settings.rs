@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::{config::Envelope, graph::action::Policy};
+use crate::{
+    config::{Envelope, Measure},
+    graph::action::Policy,
+};
 
 /// Who may decide about one kind of change.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub struct Settings {
     pub contexts: BTreeMap<String, Vec<Told>>,
     /// What was agreed beforehand, by name.
     pub envelopes: BTreeMap<String, Envelope>,
+    /// What envelopes can limit.
+    pub measures: &'static [&'static [Measure]],
     /// The language model, if there is one.
     pub model: Option<String>,
     /// How long a card is open.
@@ -32,8 +37,6 @@ pub struct Settings {
     pub threads: usize,
     /// How long one step may take.
     pub step_timeout: Duration,
-    /// How long a call to the platform may take.
-    pub platform_timeout: Duration,
 }
 
 impl Told {

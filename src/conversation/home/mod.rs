@@ -33,7 +33,8 @@ use self::{
 };
 use super::{entry::Pages, groups::Groups, links::Links, names::Names};
 use crate::{
-    assistant::quick::{Fact, QuickAnswers},
+    assistant::model_health::WatchedModel,
+    capabilities::facts::{self, Facts},
     clock::{Clock, Timestamp},
     graph::{
         engine::PolicyFor,
@@ -59,7 +60,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(3);
 /// For how long what became of a press is said.
 const NOTICE_FOR: Duration = Duration::from_secs(60);
 
-/// How old what is said of the platform may be where a tab is drawn again; who opens one has it asked.
+/// How many requests are shown as examples.
+const INVITATIONS: usize = 3;
+
+/// How old what is said of the platforms may be where a tab is drawn again; who opens one has it asked.
 const HEALTH_GOOD_FOR: Duration = Duration::from_secs(60);
 
 /// Draws Home tabs.
@@ -74,8 +78,10 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Where tabs are.
     pub slack: SlackClient,
-    /// What the platform and the model say of themselves.
-    pub quick: QuickAnswers,
+    /// What the platforms say of themselves, and the capabilities' sections.
+    pub facts: Facts,
+    /// The language model.
+    pub model: WatchedModel,
     /// Who may decide.
     pub policy_for: PolicyFor,
     /// Who is in which user group.
@@ -93,8 +99,15 @@ struct Inner {
     viewers: Mutex<HashMap<UserId, Viewer>>,
     looked_at: Mutex<Option<Instant>>,
     looking: AtomicBool,
-    /// What the platform said of itself, and when it was asked.
-    platform: Mutex<Option<(Option<Fact>, Timestamp)>>,
+    /// What the platforms said, and when they were asked.
+    said: Mutex<Option<(Said, Timestamp)>>,
+}
+
+/// What the platforms said.
+#[derive(Clone)]
+struct Said {
+    services: Vec<facts::Health>,
+    sections: Vec<Reply>,
 }
 
 /// Somebody whose tab is kept up to date.
@@ -118,7 +131,7 @@ impl Home {
             viewers: Mutex::default(),
             looked_at: Mutex::default(),
             looking: AtomicBool::new(false),
-            platform: Mutex::default(),
+            said: Mutex::default(),
         }))
     }
 
@@ -229,21 +242,24 @@ impl Home {
         Ok(())
     }
 
-    /// How the systems are. That the platform did not answer is kept for as long as that it did.
+    /// How the systems are. That a platform did not answer is kept for as long as that it did.
     async fn health(&self, good_for: Duration) -> Health {
-        let Parts { clock, quick, .. } = &self.0.parts;
-        let known = self.0.platform.lock().ok().and_then(|known| known.clone());
-        let platform = match known {
-            Some((platform, asked_at)) if clock.now().since(asked_at) < good_for => platform,
+        let Parts { clock, facts, model, .. } = &self.0.parts;
+        let known = self.0.said.lock().ok().and_then(|known| known.clone());
+        let said = match known {
+            Some((said, asked_at)) if clock.now().since(asked_at) < good_for => said,
             _ => {
-                let platform = quick.health_fact().await.ok();
-                if let Ok(mut known) = self.0.platform.lock() {
-                    *known = Some((platform.clone(), clock.now()));
+                let (services, sections) = tokio::join!(facts.health(), facts.home());
+                let said = Said { services, sections };
+                if let Ok(mut known) = self.0.said.lock() {
+                    *known = Some((said.clone(), clock.now()));
                 }
-                platform
+                said
             }
         };
-        Health { platform, model: quick.model(), now: clock.now() }
+        let Said { services, sections } = said;
+        let invitations = facts.registry().invitations().map(|(_, says)| says).take(INVITATIONS).collect();
+        Health { services, sections, invitations, model: model.health(), now: clock.now() }
     }
 
     fn remember(&self, user: &UserId, shown: Vec<(ActionId, u64)>) {

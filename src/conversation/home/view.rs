@@ -7,7 +7,8 @@ use super::{
     content::{Content, Item, Listed},
 };
 use crate::{
-    assistant::quick::{Fact, ModelHealth},
+    assistant::model_health::ModelHealth,
+    capabilities::facts,
     clock::{Timestamp, ago},
     conversation::{
         commands::replies,
@@ -38,8 +39,12 @@ const LINKS: usize = 5;
 
 /// How the systems are.
 pub struct Health {
-    /// What the platform said; `None`: nothing, ever.
-    pub platform: Option<Fact>,
+    /// How the outside systems are.
+    pub services: Vec<facts::Health>,
+    /// What the capabilities have to tell.
+    pub sections: Vec<Reply>,
+    /// What somebody could ask.
+    pub invitations: Vec<&'static str>,
     /// How the language model is, if there is one.
     pub model: Option<ModelHealth>,
     /// What time it is.
@@ -62,6 +67,9 @@ pub fn draw(content: &Content, called: &Called, health: &Health, notice: Option<
     asked(&mut blocks, content, called);
     running(&mut blocks, content);
     lately(&mut blocks, content);
+    for section in &health.sections {
+        add(&mut blocks, section);
+    }
     add(&mut blocks, &about(health));
     blocks.truncate(BLOCKS);
     json!({ "type": "home", "callback_id": "home", "blocks": blocks })
@@ -177,16 +185,19 @@ fn lately(blocks: &mut Vec<Value>, content: &Content) {
 
 /// How the systems are, and how to ask.
 fn about(health: &Health) -> Reply {
-    let platform = match &health.platform {
-        Some(fact) => {
-            let version = fact.answer["version"].as_str().unwrap_or("unknown");
-            let age = age(health.now, fact.at);
-            match fact.fresh {
-                true => Text::from("is running, version ").code(version).plain(format!(" ({age})")),
-                false => Text::from("does not answer; it did ").plain(age).plain(", version ").code(version),
+    let service = |service: &facts::Health| {
+        let said = match &service.fact {
+            Some(fact) => {
+                let version = fact.answer["version"].as_str().unwrap_or("unknown");
+                let age = age(health.now, fact.at);
+                match fact.fresh {
+                    true => Text::from("is running, version ").code(version).plain(format!(" ({age})")),
+                    false => Text::from("does not answer; it did ").plain(age).plain(", version ").code(version),
+                }
             }
-        }
-        None => Text::from("does not answer at the moment"),
+            None => Text::from("does not answer at the moment"),
+        };
+        (service.service.name.to_owned(), said)
     };
     let model = match &health.model {
         None => Text::from("none; I understand the documented phrases"),
@@ -202,17 +213,19 @@ fn about(health: &Health) -> Reply {
     };
     Reply::default()
         .and(Part::Heading("How everything is".to_owned()))
-        .and(Part::Facts(vec![("UpGrade".to_owned(), platform), ("Language model".to_owned(), model)]))
+        .and(Part::Facts(health.services.iter().map(service).chain([("Language model".to_owned(), model)]).collect()))
         .and(Part::Heading("How to ask".to_owned()))
-        .and(Part::Text(
-            Text::from("Mention me in a channel, or write to me directly: ")
-                .italic("list experiments")
-                .plain(", ")
-                .italic("start the Math Hints experiment")
-                .plain(", ")
-                .italic("what conditions does assign-prog have?"),
-        ))
+        .and(Part::Text(ways(&health.invitations)))
         .hint("I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.")
+}
+
+/// `Mention me …: list documents, …`
+fn ways(invitations: &[&'static str]) -> Text {
+    let text = Text::from("Mention me in a channel, or write to me directly");
+    invitations
+        .iter()
+        .enumerate()
+        .fold(text, |text, (nth, says)| text.plain(if nth == 0 { ": " } else { ", " }).italic(*says))
 }
 
 /// Buttons to the pages before and after, where there are any.

@@ -10,16 +10,16 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scope {
-    /// The things that change, such as `experiment:<id>`. A newer request for one of them takes the place of an older one in
+    /// The things that change, such as `<kind>:<id>`. A newer request for one of them takes the place of an older one in
     /// the same thread. Empty: nothing that requests could be about at the same time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
     /// The contexts they belong to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
-    /// The experiments, by name.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub experiments: Vec<String>,
+    /// The things that it is about, by the names that people know.
+    #[serde(alias = "experiments", skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<String>,
     /// What limits are compared with, by measure: statuses, weights, users, dates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, Vec<Value>>,
@@ -37,9 +37,9 @@ impl Scope {
         self
     }
 
-    /// Of this experiment, too.
-    pub fn of_experiment(mut self, name: impl Into<String>) -> Self {
-        self.experiments.push(name.into());
+    /// About the thing of this name, too.
+    pub fn of_subject(mut self, name: impl Into<String>) -> Self {
+        self.subjects.push(name.into());
         self
     }
 

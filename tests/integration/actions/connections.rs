@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use countersign::{
+    capabilities::experiments::upgrade::{
+        UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status,
+    },
     graph::action::{Outcome, Performed, Probed},
     sandbox::upgrade::{
         Options, SandboxUpgrade, Version,
         faults::{Fault, Kind, When},
     },
-    services::upgrade::{UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status},
 };
 use serde_json::json;
 

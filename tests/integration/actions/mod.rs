@@ -22,8 +22,14 @@ mod truth;
 use std::{sync::Arc, time::Duration};
 
 use countersign::{
-    capabilities::{Registry, experiments::Experiments},
+    app::installed,
+    capabilities::experiments::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
+    capabilities::{
+        Registry,
+        experiments::{Experiments, settings::Upgrade},
+    },
     clock::{SystemClock, Timestamp},
+    config::Config,
     graph::{
         action::{ActionKind, ActionRecord, Outcome, Performed, Policy, PrepareError, Proposal, Refusal, Status},
         keyring::Keyring,
@@ -32,7 +38,6 @@ use countersign::{
     ids::ThreadId,
     reply::{Card, Reply},
     sandbox::upgrade::{Options, SandboxUpgrade, Version},
-    services::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
 };
 use serde_json::Value;
 
@@ -43,7 +48,9 @@ struct Bench {
 }
 
 fn registry(client: UpgradeClient) -> Registry {
-    let experiments = Experiments::new(Arc::new(client), Arc::new(SystemClock));
+    let settings = Config::load(None, &Default::default(), &installed::SETTINGS).expect("the defaults are fine");
+    let settings: &Upgrade = settings.sections.get();
+    let experiments = Experiments::with_client(Arc::new(client), settings, Arc::new(SystemClock));
     Registry::build(vec![Arc::new(experiments)]).expect("no name is there twice")
 }
 

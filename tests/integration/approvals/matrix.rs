@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use countersign::capabilities::experiments::settings::Upgrade;
 use countersign::{
     config::Config,
     ids::{ApprovalId, ChannelId, MessageTs, UserId},
@@ -180,8 +181,8 @@ pub(super) fn enlist(bot: &TestBot) {
 pub(super) async fn table(case: Case) -> String {
     let set = case.settings;
     let settings = Box::new(move |config: &mut Config| {
-        config.upgrade.timeout = Duration::from_secs(1);
-        config.upgrade.settle_within = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
         set(config);
     });
     let mut bot = TestBot::with(Setup { settings, ..Setup::default() }).await;

@@ -424,8 +424,12 @@ async fn a_rule_for_a_context() {
 #[tokio::test(flavor = "multi_thread")]
 async fn outside_an_envelope() {
     let settings = |config: &mut Config| {
-        let experiments = vec!["Math Hints".to_owned()];
-        let pilot = Envelope { experiments, statuses: Some(vec!["scheduled".to_owned()]), ..Envelope::default() };
+        let subjects = vec!["Math Hints".to_owned()];
+        let pilot = Envelope {
+            subjects,
+            limits: [("statuses".to_owned(), serde_json::json!(["scheduled"]))].into(),
+            ..Envelope::default()
+        };
         config.approvals.envelopes.insert("pilot".to_owned(), pilot);
     };
     let case = Case { settings, asks: START, again: "stop Math Hints", deciders: &["bo", "di"], editor: Some("bo") };

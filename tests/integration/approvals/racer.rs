@@ -130,7 +130,7 @@ pub(super) async fn approvals_under(
     let token = SecretString::from(workspace.bot_token());
     let slack = SlackClient::new(&workspace.api_url(), &token, Duration::from_secs(10)).unwrap();
     let us = slack.auth_test().await.unwrap().identity;
-    let settings = Config::load(None, &Default::default()).unwrap();
+    let settings = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     let people = People::new(slack.clone(), clock.clone(), us, &settings);
     Approvals::new(Parts {
         groups: Groups::new(slack.clone(), clock.clone(), Vec::new(), people.clone()),

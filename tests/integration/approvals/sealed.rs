@@ -269,7 +269,7 @@ async fn start(bot: &TestBot, config: &Config) -> anyhow::Result<Bot> {
 #[test]
 fn processes_that_start_at_once_agree_on_one_key() {
     let folder = tempfile::tempdir().unwrap();
-    let mut config = Config::load(None, &Default::default()).unwrap();
+    let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     config.store.path = folder.path().join("new/threads.sqlite");
     let opened: Vec<_> = std::thread::scope(|scope| {
         let all: Vec<_> = (0..16).map(|_| scope.spawn(|| keys::open(&config).unwrap())).collect();
@@ -284,7 +284,7 @@ fn processes_that_start_at_once_agree_on_one_key() {
 #[test]
 fn check_tells_the_key_its_place_and_its_rights() {
     let folder = tempfile::tempdir().unwrap();
-    let mut config = Config::load(None, &Default::default()).unwrap();
+    let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     config.store.path = folder.path().join("threads.sqlite");
     let file = keys::file_of(&config);
     assert_eq!(keys::told(&config), Ok(format!("none yet; one will be made at {}", file.display())));
@@ -306,7 +306,7 @@ fn check_tells_the_key_its_place_and_its_rights() {
 #[test]
 fn a_digest_key_that_is_none_is_told_without_telling_it() {
     let environment = [("COUNTERSIGN_DIGEST_KEYS".to_owned(), format!("{},hunter2", "ab".repeat(32)))].into();
-    let said = Config::load(None, &environment).unwrap_err().to_string();
+    let said = Config::load(None, &environment, &countersign::app::installed::SETTINGS).unwrap_err().to_string();
     assert!(
         said.contains("COUNTERSIGN_DIGEST_KEYS") && said.contains("key 2: ") && !said.contains("hunter2"),
         "{said}"

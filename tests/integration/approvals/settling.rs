@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign::capabilities::experiments::settings::Upgrade;
 use countersign::sandbox::upgrade::faults::{Down, When};
 use insta::assert_snapshot;
 
@@ -25,8 +26,8 @@ async fn unknown(bot: &TestBot) -> Thread<'_> {
 
 async fn impatient() -> TestBot {
     TestBot::with_settings(|config| {
-        config.upgrade.timeout = Duration::from_secs(1);
-        config.upgrade.settle_within = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
     })
     .await
 }
@@ -124,8 +125,8 @@ async fn what_is_given_up_says_by_whom() {
 #[tokio::test(flavor = "multi_thread")]
 async fn those_settle_it_who_may_decide_and_what_contradicts_them_is_told() {
     let bot = TestBot::with_settings(|config| {
-        config.upgrade.timeout = Duration::from_secs(1);
-        config.upgrade.settle_within = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
         config.approvals.approvers = vec!["U1".to_owned(), "U2".to_owned()];
         config.approvals.own_request = false;
     })

@@ -3,15 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign::{
+    capabilities::experiments::upgrade::{
+        UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status,
+    },
     clock::ManualClock,
     sandbox::{
         google::{Mood, SandboxGoogle},
         upgrade::{Options, SandboxUpgrade, Version, faults::When},
     },
-    services::{
-        google::{self, ServiceAccount},
-        upgrade::{UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status},
-    },
+    services::google::{self, ServiceAccount},
 };
 use serde_json::{Value, json};
 

@@ -372,14 +372,16 @@ async fn settings_tell_contexts_envelopes_and_who_is_brought_in() {
         };
         approvals.contexts.insert("assign-prog".to_owned(), context);
         let pilot = Envelope {
-            experiments: vec!["Math Hints".to_owned()],
+            subjects: vec!["Math Hints".to_owned()],
             contexts: vec!["mathstream".to_owned()],
-            statuses: Some(vec!["scheduled".to_owned(), "enrolling".to_owned()]),
-            least_weight: Some(10.0),
-            most_weight: Some(90.0),
-            earliest_start: Some("2027-01-15".to_owned()),
-            most_users: Some(200),
-            ..Envelope::default()
+            limits: serde_json::from_value(serde_json::json!({
+                "statuses": ["scheduled", "enrolling"],
+                "least_weight": 10,
+                "most_weight": 90,
+                "earliest_start": "2027-01-15",
+                "most_users": 200,
+            }))
+            .unwrap(),
         };
         approvals.envelopes.insert("pilot".to_owned(), pilot);
     };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign::capabilities::experiments::settings::Upgrade;
 use countersign::sandbox::upgrade::faults::{Fault, Kind, When};
 
 use crate::support::{
@@ -10,7 +11,7 @@ use crate::support::{
 };
 
 async fn impatient() -> TestBot {
-    TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_secs(1)).await
+    TestBot::with_settings(|config| config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1)).await
 }
 
 /// What is asked, the button that approves it, and its request.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign::capabilities::experiments::settings::Upgrade;
 use countersign::sandbox::slack::faults::Fault;
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ async fn bot(agent: bool, scopes: impl FnOnce(&mut Vec<String>)) -> TestBot {
         config.slack.native_status = true;
         config.slack.agent_view = agent;
         config.workers.status_after = Duration::from_millis(20);
-        config.upgrade.timeout = Duration::from_secs(20);
+        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(20);
     });
     TestBot::with(setup).await
 }

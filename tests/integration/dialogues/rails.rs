@@ -120,10 +120,9 @@ async fn a_creation_is_undone_by_a_deletion_as_long_as_nobody_takes_part() {
 async fn outside_an_envelope_two_others_have_to_approve() {
     let settings = Box::new(|config: &mut countersign::config::Config| {
         let pilot = Envelope {
-            experiments: vec!["Math Hints".to_owned()],
-            statuses: Some(vec!["enrolling".to_owned()]),
-            most_weight: Some(60.0),
-            most_users: Some(20),
+            subjects: vec!["Math Hints".to_owned()],
+            limits: serde_json::from_value(json!({ "statuses": ["enrolling"], "most_weight": 60.0, "most_users": 20 }))
+                .unwrap(),
             ..Envelope::default()
         };
         config.approvals.envelopes.insert("pilot".to_owned(), pilot);

@@ -1,5 +1,6 @@
 //! “Stop”: while something is looked up, while a card waits, where there is nothing to stop.
 
+use countersign::capabilities::experiments::settings::Upgrade;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
@@ -20,7 +21,8 @@ async fn looking<'a>(bot: &'a TestBot, person: Person<'a>) -> Thread<'a> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_ends_while_it_waits_for_an_answer() {
-    let bot = TestBot::with_settings(|config| config.upgrade.timeout = Duration::from_secs(20)).await;
+    let bot =
+        TestBot::with_settings(|config| config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(20)).await;
     let mut thread = looking(&bot, bot.user("ana")).await;
     thread.heard();
     let began = Instant::now();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign::capabilities::experiments::settings::Upgrade;
 use countersign::sandbox::upgrade::faults::{Down, Fault, Kind, When};
 use insta::assert_snapshot;
 
@@ -82,8 +83,8 @@ async fn a_platform_that_goes_down_before_the_click_is_left_alone() {
 /// A click whose answer never comes: it is looked up, told, and not made again.
 async fn approved_without_an_answer(spoil: impl FnOnce(&TestBot)) -> (TestBot, String) {
     let bot = TestBot::with_settings(|config| {
-        config.upgrade.timeout = Duration::from_secs(1);
-        config.upgrade.settle_within = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
     })
     .await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
@@ -211,8 +212,8 @@ async fn an_error_page_after_the_effect_is_no_failure() {
 #[tokio::test(flavor = "multi_thread")]
 async fn when_the_outcome_cannot_be_known_that_is_said() {
     let bot = TestBot::with_settings(|config| {
-        config.upgrade.timeout = Duration::from_secs(1);
-        config.upgrade.settle_within = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
     })
     .await;
     let mut thread = bot.user("ana").says("start Math Hints").await;
@@ -283,8 +284,8 @@ async fn a_read_that_is_repeated_shows_in_the_status_line() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_answered_each_time_is_told() {
     let bot = TestBot::with_settings(|config| {
-        config.upgrade.timeout = Duration::from_secs(1);
-        config.upgrade.settle_within = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(1);
+        config.sections.get_mut::<Upgrade>().settle_within = Duration::from_secs(1);
     })
     .await;
     let mut thread = bot.user("ana").says("start Math Hints").await;

@@ -40,7 +40,7 @@ async fn the_bot_that_crashes() {
     let point = environment.get(POINT).map(|point| serde_json::from_str(point).unwrap());
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).unwrap();
     rustls::crypto::ring::default_provider().install_default().ok();
-    let config = Config::load(None, &environment).unwrap();
+    let config = Config::load(None, &environment, &countersign::app::installed::SETTINGS).unwrap();
     telemetry::log(&config.server.log, config.server.log_format);
     let clock = Arc::new(SystemClock);
     let store = parts::store(&config, clock.clone()).await.unwrap();

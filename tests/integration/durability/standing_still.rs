@@ -6,6 +6,7 @@
 
 use std::{cell::Cell, collections::HashMap, time::Duration};
 
+use countersign::capabilities::experiments::settings::Upgrade;
 use countersign::sandbox::upgrade::ledger::Entry;
 
 use crate::support::bot::{TestBot, eventually};
@@ -17,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 async fn bot() -> TestBot {
     TestBot::with_settings(|config| {
         config.workers.lease = LEASE;
-        config.upgrade.timeout = TIMEOUT;
+        config.sections.get_mut::<Upgrade>().timeout = TIMEOUT;
     })
     .await
 }

@@ -12,17 +12,15 @@ use std::{
 use async_trait::async_trait;
 use axum::{Router, body::Body, http::Request};
 use countersign::{
+    capabilities::experiments::upgrade::{
+        answer::{Kind, understand, validation_problems},
+        experiment::Experiment,
+        participants::Assignment,
+    },
     conversation::modals::form,
     graph::action::{Field, Form, Input, Pick},
     model::anthropic::answer,
-    services::{
-        http::Answer as HttpAnswer,
-        upgrade::{
-            answer::{Kind, understand, validation_problems},
-            experiment::Experiment,
-            participants::Assignment,
-        },
-    },
+    services::http::Answer as HttpAnswer,
     slack::{
         Identity, Inbound, ingress_http,
         interaction::{self, Kind as Interacted},

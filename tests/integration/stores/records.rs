@@ -4,11 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use countersign::{
-    capabilities::standing::{
-        book::{Book, BookError},
-        grant::{Bounds, Grant, What, Within},
+    app::installed,
+    capabilities::{
+        Allowances,
+        standing::{
+            book::{Book, BookError},
+            grant::{Bounds, Grant, Within},
+        },
     },
     clock::{Clock, SystemClock, Timestamp},
+    config::Config,
     graph::{
         action::{ActionRecord, Scope, Status},
         standing::{Entitled, Spent, StandingApprovals as _},
@@ -195,15 +200,21 @@ impl Entitled for Everybody {
 
 pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixture) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let books = [0, 1].map(|_| Arc::new(Book::new(f.store().clone(), clock.clone(), Arc::new(Everybody))));
+    let capabilities = {
+        let settings = Config::load(None, &Default::default(), &installed::SETTINGS).unwrap();
+        installed::capabilities(&settings, clock.clone()).unwrap()
+    };
+    let allowances = || Allowances::new(capabilities.iter().flat_map(|capability| capability.allowances()));
+    let books =
+        [0, 1].map(|_| Arc::new(Book::new(f.store().clone(), clock.clone(), Arc::new(Everybody), allowances())));
     let mut asks = action(&thread(1), "spend", f.now());
     asks.name = "test_condition_balance".to_owned();
     asks.parameters = json!({ "place": { "experiment": "1" } });
-    asks.scope = Scope::default().of_experiment("Math Hints").measure("users", 10);
-    let within = Within::Experiment { id: "1".to_owned(), name: "Math Hints".to_owned() };
+    asks.scope = Scope::default().of_subject("Math Hints").measure("users", 10);
+    let within = Within::Thing { id: "1".to_owned(), name: "Math Hints".to_owned() };
     let until = Timestamp(clock.now().0 + 3_600_000);
     let grant = Grant {
-        bounds: Bounds { id: "sa-1".to_owned(), what: What::Simulate, within, limit: 95, until },
+        bounds: Bounds { id: "sa-1".to_owned(), what: "simulate".to_owned(), within, limit: 95, until },
         team: asks.thread.team.clone(),
         channel: asks.thread.channel.clone(),
         action: asks.id.clone(),
@@ -236,7 +247,7 @@ pub(crate) async fn of_two_processes_none_spends_what_the_other_did(f: impl Fixt
 
     books[0].revoke("sa-1", &"cy".into()).await.unwrap();
     asks.slot = "turn:99".into();
-    asks.scope = Scope::default().of_experiment("Math Hints").measure("users", 5);
+    asks.scope = Scope::default().of_subject("Math Hints").measure("users", 5);
     assert_eq!(books[1].spend(&asks).await, Spent::Nothing { why: None }, "it is revoked");
     assert!(matches!(books[1].revoke("sa-2", &"cy".into()).await, Err(BookError::Unknown)));
 }

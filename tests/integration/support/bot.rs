@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use countersign::capabilities::experiments::settings::Upgrade;
 use countersign::{
     app::{Bot, bot::InHand},
     clock::ManualClock,
@@ -96,15 +97,15 @@ impl TestBot {
         let slack = SandboxSlack::start(options).await.unwrap();
         let same_time = upgrade::Options { clock: Arc::new(clock.clone()), ..setup.upgrade };
         let upgrade = SandboxUpgrade::start(same_time).await.unwrap();
-        let mut config = Config::load(None, &Default::default()).unwrap();
+        let mut config = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
         config.server.port = 0;
         config.slack.api_url = slack.api_url();
         config.slack.mode = Some(SlackMode::Socket);
         config.slack.bot_token = Some(SecretString::from(slack.bot_token()));
         config.slack.app_token = Some(SecretString::from(slack.app_token()));
         config.slack.signing_secret = Some(SecretString::from(slack.signing_secret()));
-        config.upgrade.api_url = upgrade.url();
-        config.upgrade.timeout = Duration::from_secs(2);
+        config.sections.get_mut::<Upgrade>().api_url = upgrade.url();
+        config.sections.get_mut::<Upgrade>().timeout = Duration::from_secs(2);
         // The workspace counts nothing unless a test wants it; pacing has tests of its own.
         config.slack.rate_limits = false;
         config.store.kind = Some(StoreKind::Sqlite);

@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 
 use super::{fact, failed, given, missing, stored, unread};
 use crate::{
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient,
+        context::Contexts,
+        error::Error,
+        participants::{AssignedCondition, Assignment},
+    },
     capabilities::experiments::{access, forms, lookup, replies::outcomes},
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery,
         Refusal, Scope,
     },
     reply::{Card, Text},
-    services::upgrade::{
-        client::UpgradeClient,
-        context::Contexts,
-        error::Error,
-        participants::{AssignedCondition, Assignment},
-    },
 };
 
 /// `get_decision_point_assignments`.

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::{fields::Field, moment};
 use crate::{
+    capabilities::experiments::upgrade::status::Status,
     graph::action::{difference, differences},
     reply::Fact,
-    services::upgrade::status::Status,
 };
 
 /// One line for each thing that differs, the cause before the time of it.

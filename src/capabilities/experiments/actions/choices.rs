@@ -1,9 +1,9 @@
 //! Choices between few values, as people say them: each is understood, or refused with the values there are.
 
 use crate::{
+    capabilities::experiments::upgrade::experiment::Ending,
     capabilities::experiments::{access, lookup, replies::refusals},
     graph::action::{ErrorKind, PrepareError},
-    services::upgrade::experiment::Ending,
 };
 
 /// Who draws a lot.

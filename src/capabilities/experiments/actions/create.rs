@@ -26,6 +26,13 @@ use super::{
     surroundings::Surroundings,
 };
 use crate::{
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient,
+        context::ContextMetadata,
+        error::Error,
+        experiment::{Ending, Experiment, ExperimentId},
+        version::Version,
+    },
     capabilities::experiments::{
         access, forms,
         given::{
@@ -38,14 +45,10 @@ use crate::{
         ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed,
         Proposal, Recovery, Refusal,
     },
-    services::upgrade::{
-        client::UpgradeClient,
-        context::ContextMetadata,
-        error::Error,
-        experiment::{Ending, Experiment, ExperimentId},
-        version::Version,
-    },
 };
+
+/// Its name.
+pub(in crate::capabilities) const NAME: &str = "create_experiment";
 
 /// `create_experiment`.
 #[derive(Debug)]
@@ -142,7 +145,7 @@ struct Given {
 #[async_trait]
 impl ActionKind for CreateExperiment {
     fn name(&self) -> &'static str {
-        "create_experiment"
+        NAME
     }
 
     fn description(&self) -> &'static str {

@@ -12,6 +12,12 @@ use super::{
     stored, surroundings::Reach, unread,
 };
 use crate::{
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{ExperimentId, View},
+        status::Status,
+    },
     capabilities::experiments::{
         access,
         replies::{answers, outcomes},
@@ -21,12 +27,6 @@ use crate::{
         ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
     },
     reply::{Card, Fact, Text},
-    services::upgrade::{
-        client::UpgradeClient,
-        error::Error,
-        experiment::{ExperimentId, View},
-        status::Status,
-    },
 };
 
 /// `delete_experiment`.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::{choices, missing};
 use crate::{
+    capabilities::experiments::upgrade::{context::ContextMetadata, version::Version},
     capabilities::experiments::{
         access,
         given::{GivenCondition, GivenPayload, GivenPoint, GivenWeights, OneOrMany, equal_shares},
@@ -16,7 +17,6 @@ use crate::{
         rules,
     },
     graph::action::{ErrorKind, MissingParameter, PrepareError},
-    services::upgrade::{context::ContextMetadata, version::Version},
 };
 
 /// A condition with its identity, new or kept.

@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use super::fields::{Field, same};
 use crate::{
+    capabilities::experiments::upgrade::{experiment::View, status::Status},
     capabilities::experiments::{
         access,
         replies::{answers, refusals},
     },
     graph::action::{ErrorKind, PrepareError, difference},
-    services::upgrade::{experiment::View, status::Status},
 };
 
 /// What is to be there; what is absent does not matter.
@@ -80,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{graph::action::Refusal, services::upgrade::experiment::Experiment};
+    use crate::{capabilities::experiments::upgrade::experiment::Experiment, graph::action::Refusal};
 
     fn view(weights: [f64; 2], state: &str) -> View {
         let raw = json!({

@@ -14,12 +14,12 @@ use super::{
     moment,
 };
 use crate::{
-    capabilities::experiments::{given::GivenPayload, replies::answers, rules, scope, summary},
-    graph::action::Scope,
-    services::upgrade::{
+    capabilities::experiments::upgrade::{
         experiment::{Ending, ExperimentId, View},
         lists::Side,
     },
+    capabilities::experiments::{given::GivenPayload, replies::answers, rules, scope, summary},
+    graph::action::Scope,
 };
 
 /// The changes of one update: what is absent stays. As stored.
@@ -387,7 +387,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::{super::written::apply, *};
-    use crate::services::upgrade::experiment::Experiment;
+    use crate::capabilities::experiments::upgrade::experiment::Experiment;
 
     fn recorded(file: &str) -> Experiment {
         let path = format!("{}/tests/fixtures/upgrade/{file}.json", env!("CARGO_MANIFEST_DIR"));

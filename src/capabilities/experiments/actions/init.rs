@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 use super::{done, ended_badly, fact, given, missing, stored};
 use crate::{
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient, experiment::View, participants::Introduction, status::Status,
+    },
     capabilities::experiments::{
         access, forms,
         given::GivenGroups,
@@ -21,7 +24,6 @@ use crate::{
         ActionKind, ActionRecord, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
     },
     reply::{Card, Text},
-    services::upgrade::{client::UpgradeClient, experiment::View, participants::Introduction, status::Status},
 };
 
 /// `init_experiment_user`.

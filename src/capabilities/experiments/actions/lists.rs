@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use super::Window;
 use crate::{
-    capabilities::experiments::{access, given::GivenMembers, replies::refusals, testing::split::Named},
-    graph::action::{ErrorKind, PrepareError},
-    services::upgrade::{
+    capabilities::experiments::upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::View,
         lists::{MemberList, Side},
     },
+    capabilities::experiments::{access, given::GivenMembers, replies::refusals, testing::split::Named},
+    graph::action::{ErrorKind, PrepareError},
 };
 
 /// Members by kind: `Individual` for users, or a type of group.

@@ -15,6 +15,12 @@ use serde_json::{Value, json};
 
 use super::{ended_badly, fact, failed, given, missing, stored, surroundings::Reach};
 use crate::{
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{ExperimentId, View},
+        participants::{Mark, MarkData, MarkedCondition},
+    },
     capabilities::experiments::{
         access, forms, lookup, points,
         replies::{outcomes, refusals},
@@ -25,12 +31,6 @@ use crate::{
         Proposal, Recovery, Refusal,
     },
     reply::{Card, Text},
-    services::upgrade::{
-        client::UpgradeClient,
-        error::Error,
-        experiment::{ExperimentId, View},
-        participants::{Mark, MarkData, MarkedCondition},
-    },
 };
 
 /// What can have happened at the point.

@@ -22,8 +22,7 @@ mod expects;
 mod factorial;
 mod fields;
 mod lists;
-pub(in crate::capabilities) mod moment;
-mod plan;
+pub(in crate::capabilities) mod plan;
 mod several;
 mod stratified;
 mod surroundings;
@@ -36,10 +35,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{access, replies::outcomes};
+pub(in crate::capabilities::experiments) use crate::capabilities::{
+    moment,
+    parameters::{given, missing},
+};
 use crate::{
-    graph::action::{ActionKind, ActionRecord, ErrorKind, MissingParameter, Outcome, Performed, Probed, Recovery},
+    capabilities::experiments::upgrade::{client::UpgradeClient, error::Error, experiment::ExperimentId},
+    graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery},
     reply::{Fact, Text},
-    services::upgrade::{client::UpgradeClient, error::Error, experiment::ExperimentId},
 };
 
 /// The stored parameters as a type.
@@ -159,18 +162,4 @@ pub(super) fn fact(label: &str, after: impl Into<Text>) -> Fact {
 /// A line of a card about a change.
 fn change(label: &str, before: impl Into<Text>, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: Some(before.into()), after: after.into() }
-}
-
-/// A parameter to ask for.
-pub(in crate::capabilities) fn missing(
-    name: &str,
-    question: impl Into<String>,
-    options: Vec<String>,
-) -> MissingParameter {
-    MissingParameter { name: name.to_owned(), question: question.into(), options }
-}
-
-/// What a person gave, without blanks around it; nothing if nothing is left.
-pub(in crate::capabilities) fn given(words: Option<&String>) -> Option<&str> {
-    words.map(|words| words.trim()).filter(|words| !words.is_empty())
 }

@@ -18,6 +18,13 @@ use super::{
     surroundings::Surroundings,
 };
 use crate::{
+    capabilities::experiments::upgrade::{
+        context::ContextMetadata,
+        experiment::{Ending, Experiment, ExperimentId, View},
+        lists::Side,
+        status::Status,
+        version::Version,
+    },
     capabilities::experiments::{
         given::GivenPayload,
         replies::{answers, cautions, reach, split},
@@ -26,13 +33,6 @@ use crate::{
     },
     graph::action::{Scope, Undo},
     reply::{Card, Text},
-    services::upgrade::{
-        context::ContextMetadata,
-        experiment::{Ending, Experiment, ExperimentId, View},
-        lists::Side,
-        status::Status,
-        version::Version,
-    },
 };
 
 /// What is stored.
@@ -89,7 +89,7 @@ impl Plan {
     pub(super) fn scope(&self) -> Scope {
         let mut scope = Scope::of(format!("new experiment:{}", self.name.trim().to_lowercase()))
             .in_context(&*self.context)
-            .of_experiment(&*self.name);
+            .of_subject(&*self.name);
         for condition in &self.conditions {
             scope = scope.measure(scope::WEIGHT, condition.weight);
         }

@@ -12,6 +12,12 @@ use serde_json::{Map, Value, json};
 
 use super::{Window, change, done, expects::Expects, failed, surroundings::Surroundings};
 use crate::{
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{Named, View},
+        status::Status,
+    },
     capabilities::experiments::{
         access,
         given::OneOrMany,
@@ -23,12 +29,6 @@ use crate::{
     clock::Timestamp,
     graph::action::{ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Undo},
     reply::{Card, Fact, Text},
-    services::upgrade::{
-        client::UpgradeClient,
-        error::Error,
-        experiment::{Named, View},
-        status::Status,
-    },
 };
 
 /// The most that one card lists.

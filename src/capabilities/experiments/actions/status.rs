@@ -19,6 +19,13 @@ use super::{
     unread,
 };
 use crate::{
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{ExperimentId, View},
+        lists::MemberList,
+        status::Status,
+    },
     capabilities::experiments::{
         access, forms,
         given::OneOrMany,
@@ -32,14 +39,10 @@ use crate::{
         Refusal, Undo,
     },
     reply::{Card, Fact, Text},
-    services::upgrade::{
-        client::UpgradeClient,
-        error::Error,
-        experiment::{ExperimentId, View},
-        lists::MemberList,
-        status::Status,
-    },
 };
+
+/// Its name.
+pub(in crate::capabilities) const NAME: &str = "update_experiment_status";
 
 /// `update_experiment_status`.
 #[derive(Debug)]
@@ -93,7 +96,7 @@ enum Stored {
 #[async_trait]
 impl ActionKind for UpdateStatus {
     fn name(&self) -> &'static str {
-        "update_experiment_status"
+        NAME
     }
 
     fn description(&self) -> &'static str {

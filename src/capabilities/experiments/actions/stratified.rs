@@ -5,9 +5,9 @@
 
 use super::choices;
 use crate::{
+    capabilities::experiments::upgrade::{client::UpgradeClient, experiment::View},
     capabilities::experiments::{access, lookup, replies::refusals},
     graph::action::{ErrorKind, PrepareError},
-    services::upgrade::{client::UpgradeClient, experiment::View},
 };
 
 /// What the platform calls it.

@@ -4,19 +4,19 @@
 use std::sync::Arc;
 
 use crate::{
-    capabilities::experiments::{
-        access,
-        replies::{cautions, reach},
-    },
-    graph::action::PrepareError,
-    reply::{Fact, Text},
-    services::upgrade::{
+    capabilities::experiments::upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
         participants::Enrollment,
         status::Status,
     },
+    capabilities::experiments::{
+        access,
+        replies::{cautions, reach},
+    },
+    graph::action::PrepareError,
+    reply::{Fact, Text},
 };
 
 /// Every experiment, seen from the one that is changed.

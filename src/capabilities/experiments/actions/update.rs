@@ -25,6 +25,13 @@ use super::{
     written::apply,
 };
 use crate::{
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::View,
+        lists::{MemberList, Side},
+        status::Status,
+    },
     capabilities::experiments::{
         access, forms,
         replies::{cautions, outcomes, refusals, split},
@@ -36,13 +43,6 @@ use crate::{
         Refusal, Undo,
     },
     reply::{Card, Fact, Text},
-    services::upgrade::{
-        client::UpgradeClient,
-        error::Error,
-        experiment::View,
-        lists::{MemberList, Side},
-        status::Status,
-    },
 };
 
 /// `update_experiment`.

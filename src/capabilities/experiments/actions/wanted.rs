@@ -14,6 +14,9 @@ use super::{
     missing, moment, stratified,
 };
 use crate::{
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient, context::ContextMetadata, experiment::View, lists::Side, status::Status,
+    },
     capabilities::experiments::{
         access,
         given::{GivenCondition, GivenMembers, GivenPayload, GivenPayloads, GivenPoint, GivenWeights, OneOrMany},
@@ -22,9 +25,6 @@ use crate::{
     },
     clock::Timestamp,
     graph::action::{ErrorKind, PrepareError, Refusal},
-    services::upgrade::{
-        client::UpgradeClient, context::ContextMetadata, experiment::View, lists::Side, status::Status,
-    },
 };
 
 /// What people give.
@@ -301,7 +301,7 @@ fn points(
         (None, None) => return Ok(None),
     };
     let planned = meant.into_iter().map(|MeantPoint { site, target, excludes }| {
-        let same = |p: &&crate::services::upgrade::experiment::DecisionPoint| {
+        let same = |p: &&crate::capabilities::experiments::upgrade::experiment::DecisionPoint| {
             p.site == site && p.target.as_deref().unwrap_or_default() == target
         };
         let old = experiment.decision_points.iter().find(same);

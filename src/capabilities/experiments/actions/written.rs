@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{design, fields::Changes};
 use crate::{
     capabilities::experiments::given::GivenPayload,
-    services::upgrade::experiment::{Ending, Experiment},
+    capabilities::experiments::upgrade::experiment::{Ending, Experiment},
 };
 
 /// The whole object with the changes written in; everything else as the server told it.

@@ -8,8 +8,8 @@ use super::{
     lists,
 };
 use crate::{
+    capabilities::experiments::upgrade::client::Health,
     reply::{Attachment, Part, Reply, Text},
-    services::upgrade::client::Health,
 };
 
 /// How many experiments a list shows.

@@ -1,6 +1,11 @@
 //! What is said about a test of consistency rules.
 
 use crate::{
+    capabilities::experiments::upgrade::{
+        experiment::{Ending, View},
+        participants::Enrollment,
+        status::Status,
+    },
     capabilities::experiments::{
         actions::fact,
         testing::{
@@ -10,11 +15,6 @@ use crate::{
     },
     ids::UserId,
     reply::{Card, Choice, Fact, Part, Reply, Text},
-    services::upgrade::{
-        experiment::{Ending, View},
-        participants::Enrollment,
-        status::Status,
-    },
 };
 
 /// How many differences one sentence tells; the table marks all.

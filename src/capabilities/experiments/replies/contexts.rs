@@ -10,8 +10,8 @@ use super::{
     answers::{some_or_none, unreadable},
 };
 use crate::{
+    capabilities::experiments::upgrade::context::ContextMetadata,
     reply::{Part, Reply, Text},
-    services::upgrade::context::ContextMetadata,
 };
 
 /// What contexts know: the answer of `get_context_metadata`; of one context, or of all.

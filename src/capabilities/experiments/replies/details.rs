@@ -14,8 +14,8 @@ use super::{
     lists::moment,
 };
 use crate::{
+    capabilities::experiments::upgrade::status::Status,
     reply::{Part, Reply, Text},
-    services::upgrade::status::Status,
 };
 
 /// One experiment: the answer of `get_experiment_details`.

@@ -2,15 +2,13 @@
 
 use super::refusals::typed;
 use crate::{
-    reply::Text,
-    services::{
-        google,
-        upgrade::{
-            answer::says_nothing,
-            error::Error,
-            participants::{Assignment, Marked},
-        },
+    capabilities::experiments::upgrade::{
+        answer::says_nothing,
+        error::Error,
+        participants::{Assignment, Marked},
     },
+    reply::Text,
+    services::google,
 };
 
 /// How many of the things that are wrong are told.

@@ -3,8 +3,8 @@
 use super::answers;
 use crate::{
     capabilities::experiments::actions::fact,
+    capabilities::experiments::upgrade::{experiment::View, participants::Enrollment},
     reply::{Fact, Text},
-    services::upgrade::{experiment::View, participants::Enrollment},
 };
 
 /// How many other experiments a card names.

@@ -2,15 +2,13 @@
 
 use super::{super::rules, outcomes};
 use crate::{
+    capabilities::experiments::upgrade::{
+        experiment::{Named, View},
+        status::Status,
+    },
     glossary::Term,
     reply::{Fact, Part, Reply, Text},
-    services::{
-        google,
-        upgrade::{
-            experiment::{Named, View},
-            status::Status,
-        },
-    },
+    services::google,
 };
 
 /// How many buttons a reply offers.
@@ -160,49 +158,6 @@ pub fn no_time(asked: &str) -> Reply {
         .hint("Say for example today, this week, last 3 days, or since 2026-11-01.")
 }
 
-/// Parameters of a form that cannot be read.
-pub fn unreadable_parameters(why: &str) -> Reply {
-    if let Some((unknown, _)) = why.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
-        return Reply::text(Text::from("“").bold(unknown).plain("” is nothing that I can set here."))
-            .hint("Say it again in other words.");
-    }
-    let Some(number) = no_count(why) else {
-        let reply = match needed(why) {
-            Some(needed) => {
-                Reply::text(format!("Something I was given has another form than it should: I need {needed} here."))
-            }
-            None => Reply::text("Something I was given has another form than it should, so I could not use it."),
-        };
-        return reply.hint("Say it again in other words.");
-    };
-    Reply::text(Text::from("I need a whole number here that is not below zero; ").bold(number).plain(" is not one."))
-        .hint("Say it again with such a number.")
-}
-
-/// What a value has to be, in words, as far as the error of the reader says so.
-fn needed(why: &str) -> Option<&'static str> {
-    const KINDS: &[(&str, &str)] = &[
-        ("i64", "a whole number"),
-        ("u64", "a whole number"),
-        ("u32", "a whole number"),
-        ("usize", "a whole number"),
-        ("f64", "a number"),
-        ("a boolean", "yes or no"),
-        ("a string", "words"),
-        ("a sequence", "a list"),
-    ];
-    let (_, expected) = why.split_once("expected ")?;
-    KINDS.iter().find(|(kind, _)| expected.starts_with(kind)).map(|(_, words)| *words)
-}
-
-/// The number that stands where something is counted, and cannot be: below zero, or with a fraction.
-fn no_count(why: &str) -> Option<&str> {
-    let (found, expected) = why.split_once(", expected ")?;
-    let counts = ["u64", "u32", "usize", "i64"].iter().any(|kind| expected.starts_with(kind));
-    let number = found.split_once(": integer `").or_else(|| found.split_once(": floating point `"))?.1;
-    number.strip_suffix('`').filter(|_| counts)
-}
-
 /// A user id that cannot travel in a header.
 pub fn bad_user() -> Reply {
     Reply::text("A user id has to be 1 to 250 letters, digits or signs, without blanks at its ends.")
@@ -344,17 +299,6 @@ pub fn stays_stratified(name: &str) -> Reply {
     Reply::text(text).hint("Change it in UpGrade itself, or create a new experiment.")
 }
 
-/// A date that cannot be read.
-pub fn no_date(asked: &str) -> Reply {
-    Reply::text(Text::new().plain("I cannot read “").bold(typed(asked)).plain("” as a date."))
-        .hint("Write it as 2027-01-15 09:00, or Friday 9:00. I take it as UTC.")
-}
-
-/// A date that is over.
-pub fn past_date(when: &str) -> Reply {
-    Reply::text(format!("{when} is over. It has to be a moment to come."))
-}
-
 /// The end of an experiment would be before its start.
 pub fn ends_before_it_starts() -> Reply {
     Reply::text("It would end before it starts.").hint("Say the dates again.")
@@ -407,7 +351,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::{super::tests::read, *};
-    use crate::services::upgrade::experiment::{Experiment, ExperimentId};
+    use crate::capabilities::experiments::upgrade::experiment::{Experiment, ExperimentId};
 
     fn named(name: &str) -> Named {
         Named { id: ExperimentId(Uuid::from_u128(1)), name: name.into() }
@@ -531,10 +475,10 @@ mod tests {
         let all = [
             bad_code("default", "it is reserved"),
             not_one_of("assignment unit", "team", &["individual", "group"]),
-            unreadable_parameters("weights: not a list"),
-            unreadable_parameters("invalid type: string \"3\", expected i64"),
-            unreadable_parameters("invalid value: integer `-5`, expected u64"),
-            unreadable_parameters("invalid type: floating point `1.5`, expected u64"),
+            crate::capabilities::parameters::unreadable("weights: not a list"),
+            crate::capabilities::parameters::unreadable("invalid type: string \"3\", expected i64"),
+            crate::capabilities::parameters::unreadable("invalid value: integer `-5`, expected u64"),
+            crate::capabilities::parameters::unreadable("invalid type: floating point `1.5`, expected u64"),
             bad_user(),
             no_change_given("Math Hints"),
             unknown_condition("purple", "Math Hints", &["control".into(), "variant".into()]),

@@ -1,6 +1,7 @@
 //! What is said about tests with simulated participants.
 
 use crate::{
+    capabilities::experiments::upgrade::{error::Error, experiment::View, status::Status},
     capabilities::experiments::{
         actions::fact,
         rules::number,
@@ -14,7 +15,6 @@ use crate::{
     },
     ids::UserId,
     reply::{Attachment, Card, Choice, Part, Reply, Text},
-    services::upgrade::{error::Error, experiment::View, status::Status},
 };
 
 /// Below this, counts do not fit the weights.

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::simulated::{self, GROUP_SIZE, Place, Received, Visit};
 use crate::{
+    capabilities::experiments::upgrade::{client::UpgradeClient, error::Error, experiment::View, status::Status},
     capabilities::experiments::{
         access,
         actions::{failed, given, in_flight, stored, unread},
@@ -27,7 +28,6 @@ use crate::{
     },
     ids::UserId,
     reply::Reply,
-    services::upgrade::{client::UpgradeClient, error::Error, experiment::View, status::Status},
 };
 
 /// The most participants of one test.
@@ -40,6 +40,9 @@ const PORTION: u32 = 16;
 const AT_A_TIME: usize = 8;
 /// A test that takes longer ends by itself.
 pub const LONGEST: Duration = Duration::from_secs(15 * 60);
+
+/// Its name.
+pub(in crate::capabilities) const NAME: &str = "test_condition_balance";
 
 /// `test_condition_balance`.
 #[derive(Debug)]
@@ -123,7 +126,7 @@ impl Tally {
 #[async_trait]
 impl ActionKind for TestBalance {
     fn name(&self) -> &'static str {
-        "test_condition_balance"
+        NAME
     }
 
     fn description(&self) -> &'static str {

@@ -19,6 +19,13 @@ use super::{
     simulated::{self, Place},
 };
 use crate::{
+    capabilities::experiments::upgrade::{
+        client::UpgradeClient,
+        error::Error,
+        experiment::{ExperimentId, View},
+        participants::Introduction,
+        status::Status,
+    },
     capabilities::experiments::{
         access,
         actions::{failed, given, in_flight, stored, unread},
@@ -34,13 +41,6 @@ use crate::{
     },
     ids::UserId,
     reply::{Reply, Text},
-    services::upgrade::{
-        client::UpgradeClient,
-        error::Error,
-        experiment::{ExperimentId, View},
-        participants::Introduction,
-        status::Status,
-    },
 };
 
 /// A test that takes longer ends by itself.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::services::upgrade::{experiment::View, status::Status};
+use crate::capabilities::experiments::upgrade::{experiment::View, status::Status};
 
 /// A part of an experiment's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

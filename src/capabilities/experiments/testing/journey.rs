@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::simulated::{self, Place, Visit};
 use crate::{
+    capabilities::experiments::upgrade::{client::UpgradeClient, error::Error, participants::Introduction},
     capabilities::experiments::{
         access,
         actions::{ended_badly, failed, given, missing, stored},
@@ -24,7 +25,6 @@ use crate::{
     graph::action::{
         ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal,
     },
-    services::upgrade::{client::UpgradeClient, error::Error, participants::Introduction},
 };
 
 /// `simulate_user_journey`.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::simulated;
 use crate::{
+    capabilities::experiments::upgrade::client::UpgradeClient,
     capabilities::{
         Tool, ToolError,
         experiments::{
@@ -20,7 +21,6 @@ use crate::{
     },
     graph::action::ErrorKind,
     reply::Reply,
-    services::upgrade::client::UpgradeClient,
 };
 
 /// The most names of one answer.

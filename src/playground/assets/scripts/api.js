@@ -36,6 +36,7 @@ export const shortcut = (as, details) => post('/workspace/shortcut', { as, ...de
 export const stopSession = (as, channel, thread_ts) => post('/workspace/stop_session', { as, channel, thread_ts });
 export const openHome = (as) => post('/workspace/open_home', { as });
 export const home = (as) => get('/workspace/home', { as });
+export const suggestions = () => get('/suggestions');
 export const trace = (channel, ts) => get('/trace', { channel, ts });
 
 /** Calls `on(event)` for each event for that person, and `reopened()` whenever the stream (re)starts. Returns its end. */

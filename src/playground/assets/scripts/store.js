@@ -6,7 +6,7 @@ import * as api from './api.js';
 
 /** Everything that is known. Read it freely; change it through the functions below. */
 export const known = {
-  me: null, team: { name: '' }, users: new Map(), channels: [], commands: [], shortcuts: [],
+  me: null, team: { name: '' }, users: new Map(), channels: [], commands: [], shortcuts: [], suggestions: [],
   channel: null, messages: null, thread: null, tab: 'thread', home: null, homeTab: false, statuses: new Map(), sessions: new Map(), online: true,
 };
 
@@ -41,6 +41,7 @@ export const worksIn = (id, ts) => known.sessions.get(`${id}/${ts}`) === 'proces
 export async function start() {
   const place = fromAddress();
   const last = place.as ?? localStorage.getItem('as') ?? NEWCOMER;
+  known.suggestions = await api.suggestions();
   // The workspace may have been made anew since, without that person.
   await becomes(last, place).catch((error) => (error.status === 404 ? becomes(NEWCOMER) : Promise.reject(error)));
   window.addEventListener('hashchange', () => {

@@ -2,21 +2,13 @@
 
 import { h } from './dom.js';
 import { icon } from './icons.js';
-import { bot, channel, nameOf, send, user } from './store.js';
+import { bot, channel, known, nameOf, send, user } from './store.js';
 import { toast } from './toasts.js';
-
-const ASKS = [
-  ['See what there is', 'list experiments'],
-  ['With an approval', 'start the Math Hints experiment'],
-  ['Make something new', 'create experiment Foo'],
-  ['Try what cannot be undone', 'delete the Math Hints experiment'],
-  ['Look at the platform', 'is UpGrade running?'],
-];
 
 /** `[{ why, text }]`, addressed to the bot where it has to be. */
 export function suggestions() {
   const address = channel()?.kind === 'im' ? '' : `@${bot()?.name} `;
-  return ASKS.map(([why, ask]) => ({ why, text: `${address}${ask}` }));
+  return known.suggestions.map(({ why, text }) => ({ why, text: `${address}${text}` }));
 }
 
 /** The friendly first sight of an empty conversation. */
@@ -27,7 +19,7 @@ export function emptyState() {
   return h('div', { class: 'empty' },
     h('img', { class: 'empty-mark', src: '/assets/mark.svg', alt: '' }),
     h('h2', {}, isBot ? `Talk to ${name}` : `Say hello in #${here.name}`),
-    h('p', {}, `${name} looks after experiments. It works out the exact change you ask for and shows it on a card; `,
+    h('p', {}, `${name} works out the exact change you ask for and shows it on a card; `,
       'nothing happens until somebody presses the button.'),
     h('div', { class: 'asks', role: 'group', 'aria-label': 'Things to try' }, suggestions().map(({ why, text }) => (
       h('button', { class: 'ask', onclick: () => say(text) },

@@ -7,37 +7,41 @@ use jiff::{
     tz::TimeZone,
 };
 
+use super::parameters::refused;
 use crate::{
-    capabilities::experiments::{access, period, replies::refusals},
     clock,
     graph::action::{ErrorKind, PrepareError},
+    reply::{Reply, Text},
 };
+
+/// How much of what was typed is repeated, in characters.
+const LONGEST: usize = 60;
 
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// A moment to come, as the platform writes it. Without a zone it is meant in UTC, without a time at midnight.
-pub(super) fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
-    let refuse = |reply| Err(access::refused(ErrorKind::Validation, reply));
+pub fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
+    let refuse = |reply| Err(refused(ErrorKind::Validation, reply));
     let words = given.trim().trim_end_matches("UTC").trim_end();
     let civil = words.parse::<civil::DateTime>().or_else(|_| words.parse::<Date>().map(civil::DateTime::from));
     let civil = civil.ok().or_else(|| relative(&words.to_lowercase(), now));
     let in_utc = |moment: civil::DateTime| moment.to_zoned(TimeZone::UTC).map(|zoned: Zoned| zoned.timestamp()).ok();
     let Some(moment) = words.parse::<Timestamp>().ok().or_else(|| civil.and_then(in_utc)) else {
-        return refuse(refusals::no_date(given));
+        return refuse(no_date(given));
     };
     match moment.as_millisecond() > now.millis() {
         true => Ok(format!("{moment:.3}")),
-        false => refuse(refusals::past_date(&when(&format!("{moment:.3}")))),
+        false => refuse(past_date(&when(&format!("{moment:.3}")))),
     }
 }
 
 /// The same of an end: a day without a time is meant with its evening.
-pub(in crate::capabilities) fn end_of(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
+pub fn end_of(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
     moment(&format!("{} 23:59", given.trim()), now).or_else(|_| moment(given, now))
 }
 
 /// A moment of the platform's, for people: `2027-01-15 09:00 UTC`.
-pub(super) fn when(moment: &str) -> String {
+pub fn when(moment: &str) -> String {
     match moment.parse::<Timestamp>() {
         Ok(moment) => moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
         Err(_) => moment.to_owned(),
@@ -48,7 +52,7 @@ pub(super) fn when(moment: &str) -> String {
 fn relative(words: &str, now: clock::Timestamp) -> Option<civil::DateTime> {
     let words = words.replace(',', " ");
     let words: Vec<&str> = words.split_whitespace().filter(|word| !matches!(*word, "on" | "at" | "next")).collect();
-    let today = period::day(now);
+    let today = day(now);
     let (days, time) = match words.as_slice() {
         ["in", number, unit, time @ ..] => {
             let number: i64 = number.parse().ok().filter(|number| (0..=3_660).contains(number))?;
@@ -97,6 +101,30 @@ fn clock_time(words: &[&str]) -> Option<Time> {
         Some(afternoon) => hour % 12 + if afternoon { 12 } else { 0 },
     };
     Time::new(hour, minute, 0, 0).ok()
+}
+
+/// The day of a moment, in UTC.
+pub fn day(at: clock::Timestamp) -> Date {
+    Timestamp::from_millisecond(at.millis()).unwrap_or_default().to_zoned(TimeZone::UTC).date()
+}
+
+/// What was typed, shortened.
+fn shortened(asked: &str) -> String {
+    match asked.chars().count() {
+        0..=LONGEST => asked.to_owned(),
+        _ => asked.chars().take(LONGEST).chain(['…']).collect(),
+    }
+}
+
+/// A date that cannot be read.
+fn no_date(asked: &str) -> Reply {
+    Reply::text(Text::new().plain("I cannot read “").bold(shortened(asked)).plain("” as a date."))
+        .hint("Write it as 2027-01-15 09:00, or Friday 9:00. I take it as UTC.")
+}
+
+/// A date that is over.
+fn past_date(when: &str) -> Reply {
+    Reply::text(format!("{when} is over. It has to be a moment to come."))
 }
 
 #[cfg(test)]

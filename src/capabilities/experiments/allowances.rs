@@ -1,0 +1,101 @@
+//! What standing approvals can allow: simulated users, and starts and stops.
+
+use serde_json::Value;
+
+use super::{access, actions, lookup, scope, testing, upgrade::client::UpgradeClient};
+use crate::{
+    capabilities::{Allowance, Counts, Place},
+    graph::action::PrepareError,
+    reply::{Fact, Text},
+};
+
+/// All of it.
+pub(in crate::capabilities) const ALL: &[Allowance] = &[
+    Allowance {
+        name: "simulate",
+        synonyms: &["simulation", "simulations", "simulated_users", "simulate_users"],
+        offered: "simulated users",
+        which_place: "In which experiment?",
+        how_much: "How many simulated users at most, in all?",
+        unit: ("simulated user", "simulated users"),
+        most: 1_000,
+        actions: &[testing::balance::NAME],
+        counts: Counts::Measure(scope::USERS),
+        measures: &[(scope::USERS, None)],
+        thing,
+        title: ("Let users be simulated in “", "” without asking each time?"),
+        allows: "enrol simulated users (balance tests)",
+        warning: "Nobody is asked about these again: each test runs as soon as somebody in this conversation asks for it.",
+        stays: Some("The platform cannot take simulated users out again: they stay in its figures."),
+        after: "From then on each test is asked about again. Tests that run already go on.",
+    },
+    Allowance {
+        name: "start_and_stop",
+        synonyms: &["start", "stop", "starts_and_stops"],
+        offered: "starts and stops",
+        which_place: "In which experiment?",
+        how_much: "How many starts and stops at most?",
+        unit: ("start or stop", "starts and stops"),
+        most: 20,
+        actions: &[actions::status::NAME],
+        counts: Counts::Each {
+            measure: scope::STATUS,
+            among: &["enrolling", "enrollmentComplete"],
+            without: scope::START,
+        },
+        measures: &[(scope::STATUS, Some("enrolling")), (scope::STATUS, Some("enrollmentComplete"))],
+        thing,
+        title: ("Let “", "” be started and stopped without asking each time?"),
+        allows: "start, stop and resume",
+        warning: "Nobody is asked about these again: each is done as soon as somebody in this conversation asks for it.",
+        stays: None,
+        after: "From then on each start and stop is asked about again.",
+    },
+];
+
+/// The one experiment that a change is about, by id.
+fn thing(parameters: &Value) -> Option<&str> {
+    parameters["experiment"].as_str().or_else(|| parameters["place"]["experiment"].as_str())
+}
+
+/// The experiment of that name, or else the context.
+pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<Place, PrepareError> {
+    let says = |known: &str| format!("allow simulated users in {known}");
+    match access::experiment(client, name, says).await {
+        Ok(experiment) => {
+            let view = experiment.view;
+            let enrolled = client.enrollment(&[view.id]).await.ok().and_then(|all| all.into_iter().next());
+            let enrolled = enrolled.map(|enrolled| enrolled.users);
+            let words = match enrolled {
+                None => "could not be read".to_owned(),
+                Some(0) => "nobody".to_owned(),
+                Some(1) => "1 person".to_owned(),
+                Some(users) => format!("{users} people"),
+            };
+            let context = view.context().to_owned();
+            Ok(Place {
+                id: Some(view.id.to_string()),
+                words: Text::new().bold(&view.name).plain(format!(", {}, {context}", view.state.display())),
+                name: view.name.clone(),
+                context: Some(context),
+                facts: vec![Fact { label: "Enrolled".to_owned(), before: None, after: words.into() }],
+                // Where it cannot be read, somebody may be enrolled, and then the figures stay mixed.
+                in_use: enrolled.is_none_or(|users| users > 0),
+            })
+        }
+        Err(unknown @ PrepareError::Refusal(_)) => {
+            let contexts = client.context_metadata().await.map_err(access::unavailable)?;
+            let known: Vec<_> = contexts.into_keys().collect();
+            let context = lookup::pick(&known, name).ok_or(unknown)?;
+            Ok(Place {
+                id: None,
+                name: context.clone(),
+                context: Some(context.clone()),
+                words: Text::new().plain("every experiment of ").code(context),
+                facts: Vec::new(),
+                in_use: true,
+            })
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,46 @@
+//! How the platform is, for an operator; and what the settings can name of it.
+
+use super::{
+    settings::Upgrade,
+    upgrade::{client::UpgradeClient, error::Error, sign_in::SignIn},
+};
+use crate::capabilities::Nameable;
+
+/// Whether it answers, and whether it lets us in.
+pub(super) async fn platform(client: &UpgradeClient, settings: &Upgrade) -> Result<String, String> {
+    let at = |error: Error| match error {
+        Error::SignIn(_) => error.to_string(),
+        error => format!("{error} (UPGRADE_API_URL is {})", settings.api_url),
+    };
+    let health = client.health().await.map_err(at)?;
+    let (how, refused) = match client.sign_in() {
+        SignIn::Nobody => (
+            "without signing in".to_owned(),
+            "wants a token; set UPGRADE_SERVICE_ACCOUNT or UPGRADE_AUTH_TOKEN".to_owned(),
+        ),
+        SignIn::Token(_) => {
+            ("with UPGRADE_AUTH_TOKEN".to_owned(), "does not accept UPGRADE_AUTH_TOKEN; renew it".to_owned())
+        }
+        SignIn::ServiceAccount(account) => {
+            let name = account.account();
+            let refused = format!("does not accept {name}; it must know it as a service account of its own");
+            (format!("as {name}, with tokens from {}", account.endpoint()), refused)
+        }
+    };
+    match client.signed_in().await {
+        Ok(()) => Ok(format!("{} {}, {how}", health.name, health.version)),
+        Err(Error::Auth) => Err(format!("{} {} answers, but {refused}", health.name, health.version)),
+        Err(error) => Err(at(error)),
+    }
+}
+
+/// The contexts and experiments that there are.
+pub(super) async fn nameable(client: &UpgradeClient) -> Result<Nameable, String> {
+    let contexts = client.context_metadata().await.map_err(|error| error.to_string())?;
+    let names = client.names().await.map_err(|error| error.to_string())?;
+    Ok(Nameable {
+        thing: "experiment",
+        contexts: contexts.into_keys().collect(),
+        things: names.into_iter().map(|named| named.name).collect(),
+    })
+}

@@ -1,0 +1,105 @@
+//! `/upgrade`: quick answers about experiments, without any model.
+
+use serde_json::json;
+
+use super::{
+    SERVICE,
+    listing::{Form, Which},
+    replies::{answers, contexts, details, lists},
+    rules,
+};
+use crate::{
+    capabilities::{
+        Command, Takes, Word,
+        facts::{Facts, deadline},
+    },
+    reply::{Part, Reply, Text},
+};
+
+/// The command.
+pub(super) const COMMAND: Command = Command {
+    name: "/upgrade",
+    words: &[
+        Word {
+            word: "status",
+            takes: Takes::Nothing,
+            what: "whether UpGrade is running, and its version",
+            example: "status",
+        },
+        Word {
+            word: "list",
+            takes: Takes::Optional("context or status"),
+            what: "all experiments, or those of a context or status",
+            example: "list running",
+        },
+        Word { word: "show", takes: Takes::Required("name"), what: "one experiment", example: "show Math Hints" },
+    ],
+};
+
+/// The answer to one of its words.
+pub(super) async fn answer(word: &str, rest: &str, facts: &Facts) -> Reply {
+    match word {
+        "list" => list(rest, facts).await,
+        "show" => show(rest, facts).await,
+        _ => health(facts).await,
+    }
+}
+
+/// Whether the platform answers, and which version it is.
+async fn health(facts: &Facts) -> Reply {
+    match facts.read(SERVICE.name, SERVICE.health, json!({}), deadline()).await {
+        Ok(fact) if fact.fresh => facts.aged(answers::health_reply(&fact.answer), &fact, SERVICE.name),
+        Ok(fact) => answers::health_before(&fact.answer, &facts.age(&fact)),
+        Err(reply) => reply,
+    }
+}
+
+/// The experiments: all, or those of a status or a context.
+async fn list(filter: &str, facts: &Facts) -> Reply {
+    let until = deadline();
+    let which = match rules::status_meant(filter) {
+        _ if filter.is_empty() => Which::default(),
+        Some(status) => Which { status: Some(status.stored().to_owned()), ..Which::default() },
+        None => match facts.read(SERVICE.name, "get_context_metadata", json!({}), until).await {
+            Ok(contexts) if contexts.answer.get(filter).is_none() => {
+                if let Some(status) = rules::status_nearly_meant(filter) {
+                    return not_a_list(filter, status);
+                }
+                let reply = contexts::contexts_reply(&contexts.answer, Some(filter));
+                return facts.aged(reply, &contexts, SERVICE.name);
+            }
+            Ok(_) => Which { context: Some(filter.to_owned()), ..Which::default() },
+            Err(reply) => return reply,
+        },
+    };
+    match facts.read(SERVICE.name, "get_all_experiments", json!(which), until).await {
+        Ok(fact) => facts.aged(lists::list_reply(&fact.answer, &which), &fact, SERVICE.name),
+        Err(reply) => reply,
+    }
+}
+
+/// One experiment, by its name.
+async fn show(name: &str, facts: &Facts) -> Reply {
+    let asked = json!({ "experiment_id": name });
+    match facts.read(SERVICE.name, "get_experiment_details", asked, deadline()).await {
+        Ok(fact) => facts.aged(details::details_reply(&fact.answer, Form::Normal), &fact, SERVICE.name),
+        Err(reply) => listed(reply),
+    }
+}
+
+/// With what can be chosen as words: a private answer has no buttons.
+fn listed(mut reply: Reply) -> Reply {
+    let ids = reply.choices.len() > 1 && reply.choices.iter().all(|choice| choice.label.contains(", id "));
+    let labels = std::mem::take(&mut reply.choices).into_iter().map(|choice| choice.label.into()).collect();
+    match ids {
+        true => reply.and(Part::List(labels)).hint("Ask for one by its id, such as /upgrade show 1a2b3c4d."),
+        false => reply,
+    }
+}
+
+/// Neither a context nor a status, but nearly the latter.
+fn not_a_list(asked: &str, status: &str) -> Reply {
+    let asked: String = asked.chars().take(60).collect();
+    let text = Text::from("There is no context or status ").code(asked);
+    Reply::text(text.plain(". Did you mean ").code(format!("/upgrade list {status}")).plain("?"))
+}

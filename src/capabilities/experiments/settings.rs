@@ -1,0 +1,164 @@
+//! `[upgrade]`: the settings of this capability, and what envelopes can limit.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use super::{
+    scope,
+    upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
+};
+use crate::{
+    clock::Clock,
+    config::{Kind, Measure, Problem, Section, SectionSpec, between, wrong_address},
+    services::google::ServiceAccount,
+};
+
+/// `[upgrade]`: the experiment platform.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Upgrade {
+    /// Where its API is, prefix included; also `UPGRADE_API_URL`.
+    pub api_url: String,
+    /// How long a call may take, such as `"10s"`.
+    #[serde(with = "humantime_serde")]
+    pub timeout: Duration,
+    /// The most that is read of one answer, in megabytes.
+    pub max_answer_mb: usize,
+    /// How long a change that got no answer is looked for, such as `"1min"`.
+    #[serde(with = "humantime_serde")]
+    pub settle_within: Duration,
+    /// The key file of a Google service account that signs in; also `UPGRADE_SERVICE_ACCOUNT`.
+    pub service_account: Option<PathBuf>,
+    /// Where its tokens come from, if not from where the key file says.
+    pub token_uri: Option<String>,
+    /// `UPGRADE_AUTH_TOKEN`, a token that does not expire.
+    #[serde(skip)]
+    pub auth_token: Option<SecretString>,
+}
+
+/// The section, for whoever reads the settings.
+pub const SECTION: SectionSpec = SectionSpec {
+    name: "upgrade",
+    secrets: &[("auth_token", "UPGRADE_AUTH_TOKEN")],
+    usual_names: &[("UPGRADE_API_URL", "api_url"), ("UPGRADE_SERVICE_ACCOUNT", "service_account")],
+    optional: &["service_account", "token_uri"],
+    read: |values| Ok(Box::new(serde_json::from_value::<Upgrade>(values)?)),
+};
+
+/// What envelopes can limit.
+pub const MEASURES: &[Measure] = &[
+    Measure {
+        name: scope::STATUS,
+        kind: Kind::Among {
+            key: "statuses",
+            known: &["inactive", "scheduled", "enrolling", "enrollmentComplete", "cancelled", "archived"],
+        },
+    },
+    Measure {
+        name: scope::WEIGHT,
+        kind: Kind::Between {
+            least: Some("least_weight"),
+            most: "most_weight",
+            range: (0.0, 100.0),
+            tolerance: 0.01, // a weight is stored in single precision
+            value: ("a weight of ", " %"),
+            unit: " %",
+            plural: "weights",
+        },
+    },
+    Measure {
+        name: scope::START,
+        kind: Kind::When { earliest: "earliest_start", latest: "latest_start", verb: "starts" },
+    },
+    Measure { name: scope::END, kind: Kind::When { earliest: "earliest_end", latest: "latest_end", verb: "ends" } },
+    Measure {
+        name: scope::USERS,
+        kind: Kind::Between {
+            least: None,
+            most: "most_users",
+            range: (0.0, 1_000_000.0),
+            tolerance: 0.0,
+            value: ("", " simulated users"),
+            unit: "",
+            plural: "simulated users",
+        },
+    },
+];
+
+impl Section for Upgrade {
+    fn add_secrets(&mut self, secret: &dyn Fn(&str) -> Option<SecretString>) {
+        self.auth_token = secret("auth_token");
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut found = Vec::new();
+        let mut expect = |holds: bool, key: &str, what: String| {
+            if !holds {
+                found.push(Problem { key: format!("upgrade.{key}"), what });
+            }
+        };
+        if let Some(wrong) = wrong_address(&self.api_url) {
+            expect(false, "api_url", wrong);
+        }
+        let no_path = self.service_account.as_ref().is_some_and(|path| path.as_os_str().is_empty());
+        let what = "found nothing; right would be a key file, or not to set it".to_owned();
+        expect(!no_path, "service_account", what);
+        for (key, time, most) in [("timeout", self.timeout, 120), ("settle_within", self.settle_within, 3600)] {
+            if let Some(wrong) = between(time, 1, most) {
+                expect(false, key, wrong);
+            }
+        }
+        let mb = self.max_answer_mb;
+        expect((1..=1024).contains(&mb), "max_answer_mb", format!("found {mb}; right would be 1 to 1024 megabytes"));
+        expect(
+            self.service_account.is_none() || self.auth_token.is_none(),
+            "service_account",
+            "UPGRADE_AUTH_TOKEN is set as well; right would be one of them".to_owned(),
+        );
+        if let Some(uri) = &self.token_uri {
+            if let Some(wrong) = wrong_address(uri) {
+                expect(false, "token_uri", wrong);
+            }
+            let what =
+                "it says where the tokens of a service account come from, but upgrade.service_account is not set";
+            expect(self.service_account.is_some(), "token_uri", what.to_owned());
+        }
+        found
+    }
+
+    fn boxed(&self) -> Box<dyn Section> {
+        Box::new(self.clone())
+    }
+}
+
+impl Upgrade {
+    /// A client for the platform.
+    ///
+    /// # Errors
+    ///
+    /// If the address or the key file cannot be used.
+    pub fn client(&self, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<UpgradeClient>> {
+        let base_url = self.api_url.parse().context("upgrade.api_url is no address")?;
+        let settings = UpgradeConfig { base_url, sign_in: self.sign_in(clock)?, timeout: self.timeout };
+        let client = UpgradeClient::new(settings).context("cannot set up the client for UpGrade")?;
+        Ok(Arc::new(client.reading_at_most(self.max_answer_mb << 20)))
+    }
+
+    /// How to sign in to the platform.
+    ///
+    /// # Errors
+    ///
+    /// If the key file cannot be used.
+    pub fn sign_in(&self, clock: Arc<dyn Clock>) -> anyhow::Result<SignIn> {
+        let Some(path) = &self.service_account else {
+            return Ok(self.auth_token.clone().map_or(SignIn::Nobody, SignIn::Token));
+        };
+        let token_uri = self.token_uri.as_deref().map(str::parse).transpose();
+        let token_uri = token_uri.context("upgrade.token_uri is no address")?;
+        let account = ServiceAccount::read(path, token_uri, self.timeout, clock);
+        Ok(SignIn::ServiceAccount(Arc::new(account.context("upgrade.service_account")?)))
+    }
+}

@@ -1,0 +1,88 @@
+//! The parameters of actions: their schemas, and what they are read into.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    graph::action::{ErrorKind, MissingParameter, PrepareError, Refusal},
+    reply::{Reply, Text},
+};
+
+/// A refusal with a reply.
+pub fn refused(error: ErrorKind, reply: Reply) -> PrepareError {
+    Refusal::Refused { error, reply }.into()
+}
+
+/// The parameters as a type.
+///
+/// # Errors
+///
+/// A refusal that says what is wrong with them.
+pub fn parameters<T: DeserializeOwned>(given: &Value) -> Result<T, PrepareError> {
+    serde_json::from_value(given.clone())
+        .map_err(|error| refused(ErrorKind::Validation, unreadable(&error.to_string())))
+}
+
+/// The schema of parameters, without references, as models like it.
+pub fn schema<T: schemars::JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft07().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.to_value()
+}
+
+/// A parameter to ask for.
+pub fn missing(name: &str, question: impl Into<String>, options: Vec<String>) -> MissingParameter {
+    MissingParameter { name: name.to_owned(), question: question.into(), options }
+}
+
+/// What a person gave, without blanks around it; nothing if nothing is left.
+pub fn given(words: Option<&String>) -> Option<&str> {
+    words.map(|words| words.trim()).filter(|words| !words.is_empty())
+}
+
+/// Parameters of a form that cannot be read.
+pub fn unreadable(why: &str) -> Reply {
+    if let Some((unknown, _)) = why.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
+        return Reply::text(Text::from("“").bold(unknown).plain("” is nothing that I can set here."))
+            .hint("Say it again in other words.");
+    }
+    let Some(number) = no_count(why) else {
+        let reply = match needed(why) {
+            Some(needed) => {
+                Reply::text(format!("Something I was given has another form than it should: I need {needed} here."))
+            }
+            None => Reply::text("Something I was given has another form than it should, so I could not use it."),
+        };
+        return reply.hint("Say it again in other words.");
+    };
+    Reply::text(Text::from("I need a whole number here that is not below zero; ").bold(number).plain(" is not one."))
+        .hint("Say it again with such a number.")
+}
+
+/// What a value has to be, in words, as far as the error of the reader says so.
+fn needed(why: &str) -> Option<&'static str> {
+    const KINDS: &[(&str, &str)] = &[
+        ("i64", "a whole number"),
+        ("u64", "a whole number"),
+        ("u32", "a whole number"),
+        ("usize", "a whole number"),
+        ("f64", "a number"),
+        ("a boolean", "yes or no"),
+        ("a string", "words"),
+        ("a sequence", "a list"),
+    ];
+    let (_, expected) = why.split_once("expected ")?;
+    KINDS.iter().find(|(kind, _)| expected.starts_with(kind)).map(|(_, words)| *words)
+}
+
+/// The number that stands where something is counted, and cannot be: below zero, or with a fraction.
+fn no_count(why: &str) -> Option<&str> {
+    let (found, expected) = why.split_once(", expected ")?;
+    let counts = ["u64", "u32", "usize", "i64"].iter().any(|kind| expected.starts_with(kind));
+    let number = found.split_once(": integer `").or_else(|| found.split_once(": floating point `"))?.1;
+    number.strip_suffix('`').filter(|_| counts)
+}

@@ -1,0 +1,76 @@
+//! What capabilities add to the settings: sections of their own, and measures that envelopes can limit.
+
+use std::{any::Any, collections::BTreeMap, fmt};
+
+use secrecy::SecretString;
+use serde_json::Value;
+
+use super::{Problem, measure::Measure};
+
+/// Everything that capabilities add to the settings.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Additions {
+    /// Their sections.
+    pub sections: &'static [SectionSpec],
+    /// What envelopes can limit.
+    pub measures: &'static [&'static [Measure]],
+}
+
+/// A section of a capability.
+#[derive(Clone, Copy, Debug)]
+pub struct SectionSpec {
+    /// Its name in the settings.
+    pub name: &'static str,
+    /// Its secrets: key, and the variable that alone may hold it.
+    pub secrets: &'static [(&'static str, &'static str)],
+    /// The usual names of some settings: variable, and key.
+    pub usual_names: &'static [(&'static str, &'static str)],
+    /// The keys that the default settings only show in a comment.
+    pub optional: &'static [&'static str],
+    /// Reads the values. The error tells what is wrong with one of them.
+    pub read: fn(Value) -> Result<Box<dyn Section>, serde_json::Error>,
+}
+
+/// The values of a section.
+pub trait Section: Any + fmt::Debug + Send + Sync {
+    /// Takes the secrets in, by key.
+    fn add_secrets(&mut self, secret: &dyn Fn(&str) -> Option<SecretString>);
+
+    /// What is wrong with the values, and what would be right.
+    fn problems(&self) -> Vec<Problem>;
+
+    /// The same once more.
+    fn boxed(&self) -> Box<dyn Section>;
+}
+
+/// The sections of the capabilities, by name.
+#[derive(Debug, Default)]
+pub struct Sections(pub(super) BTreeMap<&'static str, Box<dyn Section>>);
+
+impl Sections {
+    /// The section of this type.
+    ///
+    /// # Panics
+    ///
+    /// If no capability brings it.
+    pub fn get<T: Section>(&self) -> &T {
+        let all = self.0.values().map(|section| &**section as &dyn Any);
+        all.into_iter().find_map(|section| section.downcast_ref()).expect("the capability's section is registered")
+    }
+
+    /// The section of this type, to be changed.
+    ///
+    /// # Panics
+    ///
+    /// If no capability brings it.
+    pub fn get_mut<T: Section>(&mut self) -> &mut T {
+        let all = self.0.values_mut().map(|section| &mut **section as &mut dyn Any);
+        all.into_iter().find_map(|section| section.downcast_mut()).expect("the capability's section is registered")
+    }
+}
+
+impl Clone for Sections {
+    fn clone(&self) -> Self {
+        Self(self.0.iter().map(|(name, section)| (*name, section.boxed())).collect())
+    }
+}
