@@ -1,4 +1,4 @@
-//! Countersign: a Slack bot that runs a team's experiments, and changes nothing without a countersignature.
+//! Countersign: a Slack bot that makes the changes a team asks for, and none without a countersignature.
 //!
 //! This page is the plan of the house: read it first, then whichever room you need.
 //!
@@ -28,13 +28,13 @@
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes; seals around both | [`graph::store`] |
 //! | [`slack`] | the wire: what comes in is verified and parsed, what goes out is escaped and sent | [`slack::sink`] |
-//! | [`services`] | one client for each other outside system | [`capabilities::experiments::upgrade`] |
+//! | [`services`] | what clients of outside systems share: how a call leaves, how an answer is read, signing in | [`services::http`] |
 //! | [`model`] | language models | [`model::Model`] |
 //! | [`understanding`] | what is known when words are read, and what they mean where no language model reads them | [`understanding::situation`] |
-//! | [`capabilities`] | what the assistant can do: tools that read, actions that change; [`capabilities::standing`] allows some beforehand | [`capabilities::experiments`] |
+//! | [`capabilities`] | what can be done, a folder for each domain: its tools, actions, client, words, settings; [`capabilities::standing`] allows some changes beforehand | [`capabilities::Capability`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`conversation`] | joins Slack and the engine: dispatch, workers, desk, approvals and their forms, outbox, rendering, commands, the Home tab, the notebook | [`conversation`] |
-//! | [`sandbox`] | stand-ins for Slack, UpGrade, Google and a model, as real servers, for tests and the playground | |
+//! | [`sandbox`] | stand-ins for Slack, the platforms, Google and a model, as real servers, for tests and the playground | |
 //! | [`playground`] | the page: a workspace in the browser | |
 //! | [`app`] | the composition root; it alone knows everything | [`app::bot`] |
 //!

@@ -344,7 +344,7 @@ pub struct Card {
     /// Small print: defaults that were filled in, reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Text>,
-    /// The label of the button that does it: `Start experiment`.
+    /// The label of the button that does it: `Archive it`.
     pub approve: String,
     /// The label of the button that does not: `Don't start`.
     pub reject: String,

@@ -190,7 +190,7 @@ impl ActionRecord {
         self.deciders_of(if self.thread.channel.is_direct() { Place::Directly } else { Place::Here })
     }
 
-    /// Who may decide, for somebody who does not read it in the channel of the request: “anyone in #experiments”.
+    /// Who may decide, for somebody who does not read it in the channel of the request: “anyone in #research”.
     pub fn deciders_elsewhere(&self) -> Text {
         self.deciders_of(Place::Elsewhere(&self.thread.channel))
     }

@@ -39,7 +39,7 @@ use crate::{
     wire::capped::{Capping, TooLong},
 };
 
-/// What the tokens may do: everything the account may, which is what UpGrade asks for.
+/// What the tokens may do: everything the account may, which is what a platform asks for.
 const SCOPES: [&str; 1] = ["https://www.googleapis.com/auth/cloud-platform"];
 /// How long before its end a token is renewed, if it lives long enough for that.
 const AHEAD: Duration = Duration::from_secs(5 * 60);

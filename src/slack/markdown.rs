@@ -1,7 +1,7 @@
 //! A model's Markdown, made harmless for a `markdown` block.
 //!
 //! Slack draws Markdown there, but it also understands its own tokens, and makes a link of whatever looks like one. What a
-//! model writes it may have read in an experiment's name, so nothing of it can be followed by a click: `<!…>`, `<@…>` and
+//! model writes it may have read in a name, so nothing of it can be followed by a click: `<!…>`, `<@…>` and
 //! `<#…>` are broken, and every address stands as code, also that of a link, beside its words ([`addresses`]). What is only
 //! formatting stays.
 

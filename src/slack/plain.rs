@@ -1,7 +1,7 @@
 //! Slack's message text, made plain: what a person meant to type.
 //!
 //! Slack sends `&`, `<` and `>` escaped, and wraps links and mentions in `<…>`. Nothing of that belongs into a model's
-//! prompt or into an experiment's name.
+//! prompt or into a name.
 
 use crate::ids::UserId;
 

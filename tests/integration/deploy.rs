@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fs};
 
-use countersign::config::Config;
+use countersign::{app::installed, config::Config};
 use serde_json::Value;
 
 fn json(path: &str) -> Value {
@@ -70,7 +70,7 @@ fn the_default_settings_are_valid_with_every_example_in_them() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("all.toml");
     fs::write(&file, uncommented).unwrap();
-    let config = Config::load(Some(&file), &HashMap::new(), &countersign::app::installed::SETTINGS)
+    let config = Config::load(Some(&file), &HashMap::new(), &installed::SETTINGS)
         .unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(config.approvals.actions["delete_experiment"].needed, Some(2));
 }
@@ -80,7 +80,7 @@ fn problems(toml: &str, environment: &[(&str, &str)]) -> String {
     let file = folder.path().join("wrong.toml");
     fs::write(&file, toml).unwrap();
     let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    Config::load(Some(&file), &environment, &countersign::app::installed::SETTINGS).map(drop).unwrap_err().to_string()
+    Config::load(Some(&file), &environment, &installed::SETTINGS).map(drop).unwrap_err().to_string()
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn there_is_one_way_to_sign_in() {
 fn secrets_do_not_show() {
     let environment = [("SLACK_BOT_TOKEN", "xoxb-secret"), ("REDIS_URL", "redis://:secret@127.0.0.1")];
     let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let config = Config::load(None, &environment, &countersign::app::installed::SETTINGS).unwrap();
+    let config = Config::load(None, &environment, &installed::SETTINGS).unwrap();
     assert!(!format!("{config:?}").contains("secret@") && !format!("{config:?}").contains("xoxb-secret"));
 }
 
@@ -174,8 +174,7 @@ fn the_environment_says_which_store_and_which_way_in() {
     use countersign::config::{SlackMode, StoreKind};
     let load = |pairs: &[(&str, &str)]| {
         let environment = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Config::load(None, &environment, &countersign::app::installed::SETTINGS)
-            .unwrap_or_else(|problems| panic!("{problems}"))
+        Config::load(None, &environment, &installed::SETTINGS).unwrap_or_else(|problems| panic!("{problems}"))
     };
     let config = load(&[("SLACK_APP_TOKEN", "xapp-1"), ("PORT", "4000"), ("COUNTERSIGN__WORKERS__LEASE", "5s")]);
     assert_eq!((config.slack_mode(), config.store_kind()), (SlackMode::Socket, StoreKind::Sqlite));
@@ -248,8 +247,7 @@ fn what_is_right_stays_right() {
         ("COUNTERSIGN_PORT_3000_TCP_ADDR", "10.0.0.1"),
     ];
     let environment = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-    let config = Config::load(None, &environment, &countersign::app::installed::SETTINGS)
-        .unwrap_or_else(|problems| panic!("{problems}"));
+    let config = Config::load(None, &environment, &installed::SETTINGS).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(config.store.path.display().to_string(), "2027");
     assert_eq!(config.approvals.approvers, ["U1", "U2"]);
     assert!(config.approvals.escalate_to.is_empty());
@@ -270,9 +268,8 @@ fn a_file_that_cannot_be_read_hides_nothing_else() {
 
 #[test]
 fn a_folder_is_no_settings_file() {
-    let told = Config::load(Some(std::path::Path::new(".")), &HashMap::new(), &countersign::app::installed::SETTINGS)
-        .unwrap_err()
-        .to_string();
+    let told =
+        Config::load(Some(std::path::Path::new(".")), &HashMap::new(), &installed::SETTINGS).unwrap_err().to_string();
     assert_eq!(told, ".: found a folder; right would be a file with settings in it");
 }
 
@@ -299,7 +296,12 @@ fn what_the_settings_know_by_name_is_what_there_is() {
             optional.push(format!("{section}.{key}"));
         }
     }
-    assert_eq!(optional, countersign::config::OPTIONAL);
+    let of_capabilities = installed::SETTINGS
+        .sections
+        .iter()
+        .flat_map(|section| section.optional.iter().map(|key| format!("{}.{key}", section.name)));
+    let known = countersign::config::OPTIONAL.iter().map(|key| (*key).to_owned());
+    assert_eq!(optional, known.chain(of_capabilities).collect::<Vec<_>>());
 }
 
 /// A service manager that waits for less long than the bot drains would kill it in the middle.
@@ -310,8 +312,7 @@ fn the_bot_has_ended_before_the_service_manager_kills_it() {
         let line = text.lines().find_map(|line| line.trim().strip_prefix(key)).expect(key);
         line.trim().trim_end_matches('s').parse().unwrap()
     };
-    let drain =
-        Config::load(None, &HashMap::new(), &countersign::app::installed::SETTINGS).unwrap().workers.drain.as_secs();
+    let drain = Config::load(None, &HashMap::new(), &installed::SETTINGS).unwrap().workers.drain.as_secs();
     for waits in
         [seconds("deploy/countersign.service", "TimeoutStopSec="), seconds("deploy/compose.yaml", "stop_grace_period:")]
     {

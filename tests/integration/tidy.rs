@@ -25,9 +25,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &["config"]),
     ("store", &["graph", "config"]),
     ("understanding", &["model"]),
-    ("capabilities", &["graph", "services", "understanding"]),
+    ("capabilities", &["config", "graph", "services", "understanding"]),
     ("assistant", &["capabilities", "graph", "model", "services", "understanding"]),
-    ("conversation", &["assistant", "graph", "slack", "config"]),
+    ("conversation", &["assistant", "capabilities", "graph", "slack", "config"]),
     ("sandbox", &["config"]),
     ("playground", &["config"]),
 ];
@@ -73,9 +73,57 @@ fn room(path: &Path) -> String {
     first.trim_end_matches(".rs").to_owned()
 }
 
-/// The production part of a file: up to its tests.
-fn production(text: &str) -> &str {
-    text.split("#[cfg(test)]").next().unwrap_or(text)
+/// The production part of a file: all of it but the items for tests alone. An item ends where its brace is closed, which
+/// stands alone below its first word in a formatted file.
+fn production(text: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        if line.trim_start() != "#[cfg(test)]" {
+            kept.push_str(line);
+            kept.push('\n');
+            continue;
+        }
+        let mut item = lines.by_ref().skip_while(|line| line.trim_start().starts_with("#["));
+        let first = item.next().unwrap_or_default();
+        if !first.ends_with([';', ',']) && !first.ends_with("{}") {
+            item.find(|line| line.strip_prefix(indent).is_some_and(|line| line.starts_with('}')));
+        }
+    }
+    kept
+}
+
+/// The files that are for tests alone: a module that is declared so, and what is below it.
+fn for_tests_alone() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in sources() {
+        let text = fs::read_to_string(&path).unwrap();
+        let folder = match path.file_stem().and_then(|stem| stem.to_str()) {
+            Some("mod" | "lib" | "main") => path.parent().unwrap().to_owned(),
+            _ => path.with_extension(""),
+        };
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        for pair in lines.windows(2).filter(|pair| pair[0] == "#[cfg(test)]") {
+            let name = pair[1].trim_start_matches("pub(super) ").trim_start_matches("pub(crate) ");
+            if let Some(name) = name.strip_prefix("mod ").and_then(|name| name.strip_suffix(';')) {
+                found.extend([folder.join(format!("{name}.rs")), folder.join(name)]);
+            }
+        }
+    }
+    found
+}
+
+/// Where a platform may be named: in the folder of its capability, in the stand-ins, and in the one file of the composition
+/// root that says which capabilities there are.
+const OF_A_PLATFORM: &[&str] = &["src/capabilities/experiments", "src/sandbox", "src/app/installed.rs"];
+
+/// The words of the platforms.
+const PLATFORM_WORDS: &[&str] = &["experiment", "upgrade"];
+
+/// The lines that name one nevertheless: where its folder is declared, and what data of earlier versions is read by.
+fn may_name_one(line: &str) -> bool {
+    matches!(line.trim(), "pub mod experiments;" | "pub mod upgrade;") || line.contains("(alias = \"")
 }
 
 /// The rooms a file names, whichever way `use` is written.
@@ -121,11 +169,9 @@ fn imports_point_one_way() {
             continue;
         };
         let text = fs::read_to_string(&path).unwrap();
-        let code: String = production(&text)
-            .lines()
-            .filter(|line| !line.trim_start().starts_with("//"))
-            .collect::<Vec<_>>()
-            .join("\n");
+        let production = production(&text);
+        let code: String =
+            production.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
         for named in rooms_named(&code) {
             let fine = named == room || LEAVES.contains(&named.as_str()) || allowed.contains(&named.as_str());
             if !fine {
@@ -134,6 +180,35 @@ fn imports_point_one_way() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_its_capability_names_a_platform() {
+    let tests = for_tests_alone();
+    let listing = std::process::Command::new("git").args(["ls-files", "src"]).output().unwrap();
+    let files = String::from_utf8(listing.stdout).unwrap();
+    let mut named = Vec::new();
+    for path in files.lines().map(Path::new).filter(|path| path.exists()) {
+        let allowed = OF_A_PLATFORM.iter().any(|place| path.starts_with(place));
+        if allowed || tests.iter().any(|test| path.starts_with(test)) {
+            continue;
+        }
+        let Ok(text) = fs::read_to_string(path) else { continue }; // a picture, a font
+        let text = if path.extension().is_some_and(|kind| kind == "rs") { production(&text) } else { text };
+        let names = |line: &&str| {
+            let lower = line.to_lowercase();
+            PLATFORM_WORDS.iter().any(|word| lower.contains(word)) && !may_name_one(line)
+        };
+        named.extend(text.lines().filter(names).map(|line| format!("{}: {}", path.display(), line.trim())));
+    }
+    assert!(named.is_empty(), "{} lines name a platform:\n{}", named.len(), named.join("\n"));
+}
+
+#[test]
+fn what_is_for_tests_is_left_out_and_nothing_else() {
+    let text =
+        "a\n#[cfg(test)]\nmod tests {\n    b {\n    }\n}\nc\n    #[cfg(test)]\n    d,\n#[cfg(test)]\nmod e;\nf\n";
+    assert_eq!(production(text), "a\nc\nf\n");
 }
 
 #[test]

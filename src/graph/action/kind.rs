@@ -108,7 +108,7 @@ pub enum Recovery {
 /// One thing that can be done to the outside world: its parameters, its card, its request.
 #[async_trait]
 pub trait ActionKind: Send + Sync {
-    /// Its name, such as `update_experiment_status`.
+    /// Its name, such as `archive_document`.
     fn name(&self) -> &'static str;
 
     /// Counts up when parameters or request change their meaning.

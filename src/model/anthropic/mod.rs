@@ -1,6 +1,6 @@
 //! Anthropic's Messages API: one request out, one stream of events in.
 //!
-//! It knows the wire and nothing of experiments, graphs or Slack. `request` turns a question into a body and refuses a
+//! It knows the wire and nothing of platforms, graphs or Slack. `request` turns a question into a body and refuses a
 //! broken one before it leaves, `pairing` holds the rule that is broken most easily, `answer` puts the events together,
 //! `client` sends, waits and tries again. Start at `client`.
 //!
