@@ -41,8 +41,25 @@
 //! Imports point one way, and `tests/integration/tidy.rs` holds the table. `graph` knows nobody but the leaves; `store`
 //! implements its trait; `conversation` joins it with `slack`; production code never knows the `sandbox`.
 //!
-//! Four ideas, four places to add things: a *capability* (what it can do), a *node* (how it thinks), a *service* (whom it
-//! talks to), a *store* (where it remembers).
+//! Four ideas, four places to add things: a *capability* (what it can do), a *node* (how it thinks), a *channel* (how it is
+//! reached), a *store* (where it remembers).
+//!
+//! # One folder, one capability
+//!
+//! A domain is a folder in [`capabilities`] and one [`capabilities::Capability`]. It brings everything that is known of the
+//! domain; nothing outside of its folder and its stand-in names it, but for [`app::installed`], which says which there are.
+//!
+//! | to change | go to |
+//! | --- | --- |
+//! | what a card shows or warns of | the action's file in the capability's `actions/`, whose `prepare` makes the card |
+//! | what is said of an answer or an outcome | the capability's `replies/` |
+//! | what an action reads again before it runs, and after a lost answer | its `preconditions`, `recovery` and `probe`: [`graph::action::ActionKind`] |
+//! | how often a call is tried, and when it may leave | [`services::changes`] for calls that change, [`services::http`] for others; Slack's in [`conversation::outbox`] |
+//! | a slash word | [`capabilities::Capability::command`] and `answer`; those of the bot itself in [`conversation::commands`] |
+//! | a window for something new, a section of Home | [`capabilities::Capability::shortcuts`], [`capabilities::Capability::home`] |
+//! | a setting | the struct of its section, with `config/default.toml`; a capability's in its `settings.rs` |
+//! | what an envelope can limit, or a standing approval allow | the capability's [`config::Measure`]s and [`capabilities::Allowance`]s |
+//! | a stored field | the struct, with `#[serde(default)]` or an alias, and a row in `tests/fixtures/shapes` |
 //!
 //! # Promises, and where they are kept
 //!

@@ -11,14 +11,14 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    http, keys, parts,
+    http, installed, keys, parts,
     readiness::Readiness,
     server::{self, Limits},
     supervision::Supervision,
 };
 use crate::{
     assistant::{graph::chat_graph, model_health::WatchedModel},
-    capabilities::facts::Facts,
+    capabilities::{Capability, facts::Facts},
     clock::Clock,
     config::{Config, SlackMode},
     conversation::{
@@ -103,8 +103,9 @@ impl Bot {
     ///
     /// What cannot be opened, and why.
     pub async fn start(config: &Config, clock: Arc<dyn Clock>, stop: CancellationToken) -> anyhow::Result<Self> {
+        let capabilities = installed::capabilities(config, clock.clone())?;
         let store = parts::store(config, clock.clone()).await?;
-        Self::with_store(store, config, clock, stop).await
+        Self::with_capabilities(capabilities, store, config, clock, stop).await
     }
 
     /// The same on a store that is open already.
@@ -113,6 +114,22 @@ impl Bot {
     ///
     /// As [`Bot::start`].
     pub async fn with_store(
+        store: Arc<dyn Store>,
+        config: &Config,
+        clock: Arc<dyn Clock>,
+        stop: CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let capabilities = installed::capabilities(config, clock.clone())?;
+        Self::with_capabilities(capabilities, store, config, clock, stop).await
+    }
+
+    /// The same with these capabilities.
+    ///
+    /// # Errors
+    ///
+    /// As [`Bot::start`], and if they do not fit together.
+    pub async fn with_capabilities(
+        capabilities: Vec<Arc<dyn Capability>>,
         store: Arc<dyn Store>,
         config: &Config,
         clock: Arc<dyn Clock>,
@@ -138,7 +155,8 @@ impl Bot {
         let people = People::new(slack.clone(), clock.clone(), us.clone(), config);
         let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named(), people.clone());
         let entitled = Arc::new(groups.clone());
-        let (registry, book) = parts::with_standing_approvals(config, store.clone(), clock.clone(), entitled)?;
+        let (registry, book) =
+            parts::with_standing_approvals(config, capabilities, store.clone(), clock.clone(), entitled)?;
         let links = Links::new(store.clone(), account.url);
         let missing = slack.missing_scopes().clone();
 

@@ -87,18 +87,18 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Re
     registry(config, installed::capabilities(config, clock)?)
 }
 
-/// The same with standing approvals, which are kept in the store; and their book.
+/// What can be done with these capabilities, and with standing approvals, which are kept in the store; and their book.
 ///
 /// # Errors
 ///
 /// As [`capabilities`].
 pub fn with_standing_approvals(
     config: &Config,
+    mut all: Vec<Arc<dyn Capability>>,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     entitled: Arc<dyn Entitled>,
 ) -> anyhow::Result<(Registry, Arc<Book>)> {
-    let mut all = installed::capabilities(config, clock.clone())?;
     let allowances = Allowances::new(all.iter().flat_map(|capability| capability.allowances()));
     let book = Arc::new(Book::new(store, clock.clone(), entitled, allowances));
     all.push(Arc::new(StandingApprovals::new(book.clone(), all.clone(), clock)));
