@@ -97,6 +97,28 @@ impl MessageTs {
 }
 
 string_id! {
+    /// A graph. A thread belongs to one from its first message on.
+    GraphName
+}
+
+impl GraphName {
+    /// Whether it is the graph of a thread that names none.
+    pub fn is_default(&self) -> bool {
+        self.as_str() == CHAT
+    }
+}
+
+/// The name of the chat graph.
+pub const CHAT: &str = "chat";
+
+/// The chat graph: every thread belonged to it before threads named their graph.
+impl Default for GraphName {
+    fn default() -> Self {
+        Self::new(CHAT)
+    }
+}
+
+string_id! {
     /// Something that must be handled once, such as `event:Ev123` or `message:C1:1700000000.000100`.
     DedupKey
 }

@@ -194,12 +194,14 @@ impl Bot {
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
         let senders = config.workers.senders;
         let presence = Presence::new(slack.clone(), config.slack.native_status, config.slack.agent_view);
+        let memories = parts::memories();
         let sender = Sender::new(outbox::Parts {
             store: store.clone(),
             slack: slack.clone(),
             presence,
             links: links.clone(),
             names: names.clone(),
+            memories: memories.clone(),
             clock: clock.clone(),
             name: name.clone(),
             seats: senders,
@@ -208,7 +210,7 @@ impl Bot {
         });
         let workers = Workers::new(workers::Parts {
             store: store.clone(),
-            engine: Arc::new(engine),
+            engines: vec![Arc::new(engine)],
             sender: sender.clone(),
             clock: clock.clone(),
             name,
@@ -241,6 +243,7 @@ impl Bot {
             approvals: Approvals::new(approvals::desk::Parts {
                 store: store.clone(),
                 clock: clock.clone(),
+                memories: memories.clone(),
                 slack: slack.clone(),
                 groups: groups.clone(),
                 people: people.clone(),
@@ -275,6 +278,7 @@ impl Bot {
             notebook,
             ratings: Ratings::new(store.clone(), clock.clone()),
             agent_view: config.slack.agent_view,
+            memories: memories.clone(),
             slack,
             workers: workers.clone(),
             sender: sender.clone(),
@@ -297,7 +301,7 @@ impl Bot {
         let router = http::router(watched).merge(events);
         let limits = Limits::of(&config.server, &config.workers);
         let every = config.workers.sweep_every;
-        let retention = Retention::new(store.clone(), clock.clone(), &config.record);
+        let retention = Retention::new(store.clone(), clock.clone(), memories, &config.record);
         let sweeper = Sweeper {
             store: store.clone(),
             clock,

@@ -1,6 +1,7 @@
 //! How the store is: whether it is there or can be made, is for its owner alone, can be read, and keeps what it acknowledges.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
@@ -17,6 +18,9 @@ use crate::{
 
 /// How much of what cannot be read is listed.
 const LISTED: usize = 20;
+
+/// How many threads are looked through for those of graphs that this program does not have.
+const LOOKED_THROUGH: usize = 5_000;
 
 /// How the store is, and the store itself if it can be read.
 pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<dyn Store>>) {
@@ -72,7 +76,7 @@ async fn reliable(store: &dyn Store) -> Result<String, String> {
 async fn all_readable(store: &dyn Store) -> Result<(), String> {
     let unreadable = store.unreadable(LISTED + 1).await.map_err(|error| error.to_string())?;
     if unreadable.is_empty() {
-        return Ok(());
+        return all_of_our_graphs(store).await;
     }
     let listed = unreadable
         .iter()
@@ -81,6 +85,22 @@ async fn all_readable(store: &dyn Store) -> Result<(), String> {
     let listed = listed.collect::<Vec<_>>().join("; ");
     let more = if unreadable.len() > LISTED { "; and more" } else { "" };
     Err(format!("some of what is stored can't be read and is kept for a program that can: {listed}{more}"))
+}
+
+/// Tells of threads whose graph this program does not have, if there are any. They wait for a program that has it.
+async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
+    let threads = store.threads(LOOKED_THROUGH).await.map_err(|error| error.to_string())?;
+    let mut others = BTreeMap::<_, usize>::new();
+    for thread in threads.iter().filter(|thread| !parts::GRAPHS.contains(&thread.graph.as_str())) {
+        *others.entry(&thread.graph).or_default() += 1;
+    }
+    if others.is_empty() {
+        return Ok(());
+    }
+    let others = others.iter().map(|(graph, threads)| format!("{graph}: {threads}")).collect::<Vec<_>>().join(", ");
+    Err(format!(
+        "some threads belong to graphs that this Countersign does not have and wait for one that has them ({others})"
+    ))
 }
 
 /// What to say if others on this machine can read or write the store at `path`. Its log and index are made with its rights.

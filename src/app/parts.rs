@@ -8,7 +8,10 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::installed;
 use crate::{
-    assistant::shelf::{KEPT, Shelf},
+    assistant::{
+        shelf::{KEPT, Shelf},
+        state::AgentState,
+    },
     capabilities::{
         Allowances, Capability, Registry,
         standing::{self, StandingApprovals, book::Book},
@@ -19,7 +22,8 @@ use crate::{
         approvals::policy,
         commands::settings::{self, Settings, Told},
     },
-    graph::{action::Scope, engine::Matter, standing::Entitled, store::Store},
+    graph::{action::Scope, conversing::Memories, engine::Matter, standing::Entitled, store::Store},
+    ids::{CHAT, GraphName},
     model::{
         Model,
         anthropic::{self, AnthropicModel},
@@ -28,6 +32,14 @@ use crate::{
     store::{redis::RedisStore, sqlite::SqliteStore},
     understanding::RulesModel,
 };
+
+/// The names of the graphs that this program has.
+pub const GRAPHS: &[&str] = &[CHAT];
+
+/// How the threads of each graph are read without running them.
+pub fn memories() -> Memories {
+    Memories::default().with::<AgentState>(GraphName::default())
+}
 
 /// The store that the settings name.
 pub async fn store(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<dyn Store>> {

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     capabilities::Registry,
     graph::definition::{DefinitionError, Graph},
+    ids::CHAT,
     model::Model,
 };
 
@@ -26,7 +27,7 @@ pub fn chat_graph(
     shelf: Arc<dyn Shelf>,
 ) -> Result<Graph<AgentState>, DefinitionError> {
     let mind = Mind::new(model, fallback);
-    Graph::builder("chat", Analyze::NAME)
+    Graph::builder(CHAT, Analyze::NAME)
         .node(Analyze::new(mind.clone()))
         .node(Clarify)
         .node(Gather::new(mind.clone(), registry.clone(), shelf.clone()))

@@ -40,9 +40,9 @@ use crate::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, MissingParameter, Proposal, Wish},
-        checkpoint::Checkpoint,
+        conversing::Conversing,
         node::{Said, State},
-        store::{News, Saved},
+        store::News,
     },
     ids::UserId,
     model::Message,
@@ -151,14 +151,18 @@ pub struct Turn {
     pub final_response: Option<String>,
 }
 
-/// Whether the assistant waits in a thread for what a change still lacks.
-pub fn is_drafting(saved: Option<Saved>) -> bool {
-    checkpoint(saved).is_some_and(|checkpoint| checkpoint.state.draft.is_some())
-}
+impl Conversing for AgentState {
+    fn is_drafting(&self) -> bool {
+        self.draft.is_some()
+    }
 
-/// What is remembered of a thread, if it can be read.
-pub fn checkpoint(saved: Option<Saved>) -> Option<Checkpoint<AgentState>> {
-    serde_json::from_value(saved?.restore().ok()?).ok()
+    fn is_choosing(&self) -> bool {
+        !self.offered.is_empty()
+    }
+
+    fn works_for(&self) -> Option<&UserId> {
+        self.turn.by.as_ref()
+    }
 }
 
 /// What says nothing is not stored.

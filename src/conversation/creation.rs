@@ -161,7 +161,7 @@ impl Creation {
             wish: Some(Wish { action: kind.name().to_owned(), parameters: wanted.parameters.clone() }),
         };
         // The entry lies in the person's partition, not the thread's: one write cannot do both.
-        let to = Destination::Mailbox { thread: thread.clone(), addressed: true, mail };
+        let to = Destination::mailbox(thread.clone(), true, mail);
         let dedup = vec![DedupKey::new(format!("wanted:{}", wanted.nonce.as_str()))];
         self.store.ingest(&Delivery { to, dedup, at: self.clock.now() }).await?;
         Ok(Some(thread))

@@ -48,7 +48,10 @@ use super::{
 use crate::{
     assistant::replies::FIRST_PROMPTS,
     clock::Clock,
-    graph::store::{Changes, DeskEntry, Error, Seq, Store, why_unreadable},
+    graph::{
+        conversing::Memories,
+        store::{Changes, DeskEntry, Error, Mail, Seq, Store, why_unreadable},
+    },
     ids::{CommitId, ThreadId, UserId},
     reply::Reply,
     slack::{
@@ -125,6 +128,8 @@ pub struct Parts {
     pub names: Names,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// Reads what threads remember.
+    pub memories: Memories,
     /// Tells people.
     pub slack: SlackClient,
     /// Goes on with threads.
@@ -255,6 +260,13 @@ impl Desk {
             Entry::Expire { approval } => parts.approvals.on_expiry(approval, desk.seq).await?,
             Entry::Remind { approval } => parts.approvals.on_reminder(approval, desk.seq).await?,
             Entry::Escalate { approval } => parts.approvals.on_escalation(approval, desk.seq).await?,
+            Entry::Overdue { thread, action, until } => {
+                let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+                changes.mail.push(Mail::Overdue { action: action.clone(), until: *until });
+                changes.desk_acks.push(desk.seq);
+                parts.store.apply(&changes).await?;
+                Answer::Passed(thread.clone())
+            }
             Entry::Reason(reason) => parts.approvals.on_reason(reason, desk.seq).await?,
             Entry::Command(command) => {
                 let Answered { mut reply, spoke_in } = parts.commands.answer(command).await;
@@ -398,11 +410,12 @@ impl Desk {
     async fn obey(&self, here: &Here, seq: Seq) -> Result<Answer, Error> {
         let parts = &self.0;
         let thread = here.thread.clone();
-        let (reply, changed) = match in_thread::obey(&*parts.store, here, parts.clock.now(), seq).await? {
-            Outcome::Passed => return Ok(Answer::Passed(thread)),
-            Outcome::Answered(reply) => (reply, false),
-            Outcome::Changed(reply) => (reply, true),
-        };
+        let (reply, changed) =
+            match in_thread::obey(&*parts.store, &parts.memories, here, parts.clock.now(), seq).await? {
+                Outcome::Passed => return Ok(Answer::Passed(thread)),
+                Outcome::Answered(reply) => (reply, false),
+                Outcome::Changed(reply) => (reply, true),
+            };
         self.tell(&here.by, &thread.channel, Some(&thread.root), &reply).await;
         if changed {
             parts.sender.flush(thread.clone());

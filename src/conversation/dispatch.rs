@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    graph::store::{Delivery, DeskEntry, Destination, Ingested, Mail, Store},
+    graph::store::{Delivery, DeskEntry, Destination, External, Ingested, Mail, Store},
     ids::{ApprovalId, DedupKey, Partition, ThreadId, UserId},
     slack::{
         Inbound,
@@ -48,6 +48,17 @@ impl Dispatch {
     /// Deliveries go to these workers and this desk.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, workers: Workers, desk: Desk) -> Self {
         Self { store, clock, workers, desk }
+    }
+
+    /// Something happened elsewhere than in Slack, about this thread. Once this returns it is stored, and a repeat of it is
+    /// recognised by its key.
+    ///
+    /// # Errors
+    ///
+    /// If it could not be stored; telling it again is safe.
+    pub async fn on_external(&self, thread: ThreadId, arrived: External) -> Result<(), SinkError> {
+        let Delivery { to, dedup, .. } = arrived.deliver_to(thread, self.clock.now());
+        self.store(to, dedup).await
     }
 
     async fn store(&self, to: Destination, dedup: Vec<DedupKey>) -> Result<(), SinkError> {
@@ -87,7 +98,7 @@ impl Dispatch {
         let (mentioned, to_another) = (message.mentions_us, message.to_another && !addressed);
         let Message { user: by, text, ts, thread_ts, dedup, .. } = message;
         if to_another {
-            let to = Destination::Mailbox { thread, addressed, mail: Mail::Overheard { by, ts } };
+            let to = Destination::mailbox(thread, addressed, Mail::Overheard { by, ts });
             return self.store(to, dedup).await;
         }
         if let (Some(order), true, true) = (in_thread::meant(&text), addressed, thread_ts.is_some()) {
@@ -105,7 +116,7 @@ impl Dispatch {
             return self.put_on_desk(partition, &typed, dedup).await;
         }
         let mail = Mail::Said { by, text, ts, addressed, wish: None };
-        self.store(Destination::Mailbox { thread, addressed, mail }, dedup).await
+        self.store(Destination::mailbox(thread, addressed, mail), dedup).await
     }
 
     async fn on_order(
@@ -283,7 +294,7 @@ impl Dispatch {
         let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
         let (by, ts) = (interaction.user.clone(), message.clone());
         let mail = Mail::Said { by, text: text.to_owned(), ts, addressed: true, wish: None };
-        self.store(Destination::Mailbox { thread, addressed: true, mail }, vec![interaction.dedup.clone()]).await
+        self.store(Destination::mailbox(thread, true, mail), vec![interaction.dedup.clone()]).await
     }
 
     async fn on_command(&self, command: Command) -> Result<(), SinkError> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{outbox::twins::Twins, people::Right};
 use crate::{
     clock::Timestamp,
-    ids::{ApprovalId, ChannelId, MessageTs, Nonce, RunId, TeamId, ThreadId, UserId},
+    ids::{ActionId, ApprovalId, ChannelId, MessageTs, Nonce, RunId, TeamId, ThreadId, UserId},
 };
 
 /// Whether a desk entry decides nothing, whoever wrote it: the timers of a card, which only close it or speak of it.
@@ -35,6 +35,15 @@ pub enum Entry {
     Escalate {
         /// Which.
         approval: ApprovalId,
+    },
+    /// The time is over until which an action waits for an event.
+    Overdue {
+        /// Where.
+        thread: ThreadId,
+        /// Which.
+        action: ActionId,
+        /// The time.
+        until: Timestamp,
     },
     /// Somebody gave a reason for their rejection.
     Reason(Reason),

@@ -39,6 +39,7 @@ use crate::{
     clock::Clock,
     graph::{
         action::Status,
+        conversing::Memories,
         store::{ActionFilter, Changes, Claimed, Outbound, Sent, Store},
     },
     ids::{ChannelId, CommitId, ThreadId, UserId, WorkerId},
@@ -70,6 +71,8 @@ pub struct Parts {
     pub links: Links,
     /// What those are called who are named.
     pub names: Names,
+    /// Reads what threads remember.
+    pub memories: Memories,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// The name of this process in claims.
@@ -86,6 +89,7 @@ struct Inner {
     store: Arc<dyn Store>,
     slack: SlackClient,
     presence: Presence,
+    memories: Memories,
     clock: Arc<dyn Clock>,
     name: WorkerId,
     pacing: Option<Pacing>,
@@ -104,7 +108,7 @@ struct Inner {
 impl Sender {
     /// Sends with these parts.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, slack, presence, links, names, clock, name, seats, rate_limits, tasks } = parts;
+        let Parts { store, slack, presence, links, names, memories, clock, name, seats, rate_limits, tasks } = parts;
         let (seats, direct) = (Arc::new(Semaphore::new(seats)), Mutex::default());
         let pacing = rate_limits.then(Pacing::default);
         let (line, ahead) = (Line::default(), AtomicI64::new(0));
@@ -112,6 +116,7 @@ impl Sender {
             store,
             slack,
             presence,
+            memories,
             clock,
             name,
             pacing,

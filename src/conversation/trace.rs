@@ -39,6 +39,7 @@ impl Traces {
                 "thread": summary.thread.to_string(),
                 "channel": summary.thread.channel,
                 "ts": summary.thread.root,
+                "graph": summary.graph,
                 "version": summary.version,
                 "updated_at": summary.updated_at.to_string(),
                 "busy": summary.busy,

@@ -7,7 +7,7 @@
 //! to redeliver, to trim or to lose.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -21,17 +21,20 @@ use super::outbox::Sender;
 use crate::{
     clock::Clock,
     graph::{
-        engine::Engine,
+        engine::{Engine, leave_to_another},
         node::State,
         store::{Acquired, Error, Lease, Store},
         unwind::caught,
     },
-    ids::{ThreadId, WorkerId},
+    ids::{GraphName, ThreadId, WorkerId},
 };
 
 /// Something that can go on with a leased thread.
 #[async_trait]
 pub trait Advance: Send + Sync {
+    /// The graph whose threads it goes on with.
+    fn graph(&self) -> GraphName;
+
     /// Goes on until nothing is left to do, and lets go.
     ///
     /// # Errors
@@ -42,6 +45,10 @@ pub trait Advance: Send + Sync {
 
 #[async_trait]
 impl<S: State> Advance for Engine<S> {
+    fn graph(&self) -> GraphName {
+        Self::graph(self)
+    }
+
     async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
         Self::advance(self, acquired).await
     }
@@ -53,7 +60,9 @@ pub struct Workers(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn Store>,
-    engine: Arc<dyn Advance>,
+    engines: BTreeMap<GraphName, Arc<dyn Advance>>,
+    /// Graphs that threads belong to and that no engine has, each told once.
+    unknown: Mutex<BTreeSet<GraphName>>,
     sender: Sender,
     clock: Arc<dyn Clock>,
     name: WorkerId,
@@ -69,8 +78,8 @@ struct Inner {
 pub struct Parts {
     /// Where threads are.
     pub store: Arc<dyn Store>,
-    /// What advances them.
-    pub engine: Arc<dyn Advance>,
+    /// What advances them, one for each graph.
+    pub engines: Vec<Arc<dyn Advance>>,
     /// What sends their replies.
     pub sender: Sender,
     /// What time it is.
@@ -88,10 +97,11 @@ pub struct Parts {
 impl Workers {
     /// Idle workers.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, engine, sender, clock, name, lease, threads, stop } = parts;
+        let Parts { store, engines, sender, clock, name, lease, threads, stop } = parts;
         Self(Arc::new(Inner {
             store,
-            engine,
+            engines: engines.into_iter().map(|engine| (engine.graph(), engine)).collect(),
+            unknown: Mutex::default(),
             sender,
             clock,
             name,
@@ -183,7 +193,7 @@ impl Workers {
         let lease = acquired.lease.clone();
         let thread = lease.thread.clone();
         let span = tracing::info_span!("advance", thread.id = %thread, fence = lease.fence);
-        let work = caught(self.0.engine.advance(acquired));
+        let work = caught(self.advance_in_its_graph(acquired));
         let result = tokio::select! {
             result = work => result,
             lost = self.keep_lease(&lease) => Ok(Err(lost)),
@@ -192,6 +202,7 @@ impl Workers {
             match result {
                 Ok(Ok(())) => {}
                 Ok(Err(Error::Fenced(_))) => tracing::warn!("Another worker took this thread over"),
+                Ok(Err(Error::OtherGraph { graph, .. })) => self.tell_of_unknown(graph),
                 Err(panicked) => {
                     metrics::counter!("countersign_threads_broken_off_total").increment(1);
                     tracing::error!(error = %panicked, "Thread cannot go on before its lease ends");
@@ -203,6 +214,28 @@ impl Workers {
         };
         report.instrument(span).await;
         self.0.sender.ended(thread);
+    }
+
+    /// Lets the engine of the thread's graph go on. A thread whose graph none of them has is left as it is.
+    async fn advance_in_its_graph(&self, acquired: Acquired) -> Result<(), Error> {
+        let Lease { thread, graph, .. } = &acquired.lease;
+        match self.0.engines.get(graph) {
+            Some(engine) => engine.advance(acquired).await,
+            None => {
+                let unknown = Error::OtherGraph { thread: thread.clone(), graph: graph.clone() };
+                leave_to_another(&*self.0.store, &*self.0.clock, &acquired, unknown).await
+            }
+        }
+    }
+
+    /// Tells the operator, once for each graph, that threads wait for a program that has it.
+    fn tell_of_unknown(&self, graph: GraphName) {
+        metrics::counter!("countersign_threads_of_other_graphs_total").increment(1);
+        let mut unknown = self.0.unknown.lock().expect("no holder panics");
+        if !unknown.contains(&graph) {
+            tracing::error!(graph.name = %graph, "Threads belong to a graph that this program does not have; they wait for one that has it");
+            unknown.insert(graph);
+        }
     }
 
     /// Renews the lease for as long as it is polled; returns when it is lost.
@@ -246,7 +279,10 @@ mod tests {
     use crate::{
         clock::ManualClock,
         conversation::{links::Links, names::Names, outbox, presence::Presence},
-        graph::store::{Delivery, Destination, Mail},
+        graph::{
+            conversing::Memories,
+            store::{Delivery, Destination, Mail},
+        },
         slack::client::SlackClient,
         store::sqlite::SqliteStore,
     };
@@ -262,6 +298,10 @@ mod tests {
 
     #[async_trait]
     impl Advance for Clumsy {
+        fn graph(&self) -> GraphName {
+            GraphName::default()
+        }
+
         async fn advance(&self, _: Acquired) -> Result<(), Error> {
             let earlier = self.calls.fetch_add(1, Ordering::SeqCst);
             self.called.notify_one();
@@ -281,6 +321,7 @@ mod tests {
             store: store.clone(),
             presence: Presence::new(slack.clone(), false, false),
             links: Links::new(store.clone(), None),
+            memories: Memories::default(),
             names: Names::new(slack.clone(), shared.clone()),
             slack,
             clock: shared.clone(),
@@ -292,7 +333,7 @@ mod tests {
         let engine = Arc::new(Clumsy::default());
         let workers = Workers::new(Parts {
             store: store.clone(),
-            engine: engine.clone(),
+            engines: vec![engine.clone()],
             sender,
             clock: shared,
             name: WorkerId::new("w"),
@@ -303,7 +344,7 @@ mod tests {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
         let mail =
             Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.1".into(), addressed: true, wish: None };
-        let to = Destination::Mailbox { thread: thread.clone(), addressed: true, mail };
+        let to = Destination::mailbox(thread.clone(), true, mail);
         store.ingest(&Delivery { to, dedup: Vec::new(), at: clock.now() }).await.unwrap();
 
         workers.wake(thread.clone());

@@ -112,7 +112,7 @@ impl<S: State> Engine<S> {
         }
         let turn = session.checkpoint.state.suspend();
         let (action, run) = (record.id.clone(), record.run.clone());
-        let suspended = Suspended { action, run, node: then.to_owned(), turn };
+        let suspended = Suspended { action, run, node: then.to_owned(), turn, waits_for: None };
         session.checkpoint.suspended.insert(record.approval.clone(), suspended);
         record.put_out(changes, &self.times());
         session.checkpoint.cursor = Cursor::Idle;

@@ -12,7 +12,7 @@ use super::{
     node::State,
     store::{Error, Saved},
 };
-use crate::ids::{ActionId, ApprovalId, MessageTs, RunId, Slot, ThreadId};
+use crate::ids::{ActionId, ApprovalId, GraphName, MessageTs, RunId, Slot, ThreadId};
 
 /// The version of the stored shape.
 const FORMAT: u32 = 1;
@@ -23,6 +23,9 @@ const FORMAT: u32 = 1;
 pub struct Checkpoint<S: State> {
     /// The version of this shape.
     pub format: u32,
+    /// The graph that it belongs to.
+    #[serde(default, skip_serializing_if = "GraphName::is_default")]
+    pub graph: GraphName,
     /// Where it goes on.
     pub cursor: Cursor,
     /// The run in progress, or the last one.
@@ -36,7 +39,7 @@ pub struct Checkpoint<S: State> {
     /// When a person said something last, by Slack, to whomever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_at: Option<MessageTs>,
-    /// Questions that are open: each holds the state of the turn that asked, exactly as it was.
+    /// Questions that are open, and actions that wait for an event: each holds the state of the turn that asked, exactly as it was.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub suspended: BTreeMap<ApprovalId, Suspended>,
     /// The agent's memory.
@@ -47,12 +50,18 @@ impl<S: State> Checkpoint<S> {
     /// The version of the stored shape. A program that changes the shape, or how a step is written as a difference,
     /// counts it up.
     pub const FORMAT: u32 = FORMAT;
+
+    /// The checkpoint of a thread of this graph that knows nothing yet.
+    pub fn of(graph: GraphName) -> Self {
+        Self { graph, ..Self::default() }
+    }
 }
 
 impl<S: State> Default for Checkpoint<S> {
     fn default() -> Self {
         Self {
             format: Self::FORMAT,
+            graph: GraphName::default(),
             cursor: Cursor::Idle,
             run: None,
             turns: 0,
@@ -115,10 +124,10 @@ pub enum Cursor {
     },
 }
 
-/// A turn that waits for a person's answer.
+/// A turn that waits: for a person's answer, or for the event that its action waits for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Suspended {
-    /// The action that waits for approval.
+    /// The action that waits.
     pub action: ActionId,
     /// The run that asked.
     pub run: RunId,
@@ -126,6 +135,9 @@ pub struct Suspended {
     pub node: String,
     /// The part of the state that a new message would reset ([`State::suspend`]).
     pub turn: Value,
+    /// The event that the action waits for: where it happens, and its key there. Nothing: it waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<(String, String)>,
 }
 
 impl Saved {

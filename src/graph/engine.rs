@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     action::{ActionKind, ActionRecord, Policy, Scope},
     admission::{Admission, Admits},
-    checkpoint::{Checkpoint, Cursor, Voice},
+    checkpoint::{Checkpoint, Cursor, Suspended, Voice},
     definition::Graph,
     keyring::Keyring,
     node::{Said, State},
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    ids::{ActionId, CommitId, RunId, Slot, UserId},
+    ids::{ActionId, CommitId, GraphName, Slot, UserId},
     reply::Reply,
 };
 
@@ -75,8 +75,8 @@ pub struct Settings {
     pub portions: fn(Reply) -> Vec<Reply>,
 }
 
-/// How long a thread that a newer program saved is left to others before it is looked at again.
-const NEWER_AGAIN: Duration = Duration::from_secs(60);
+/// How long a thread that this program cannot go on with is left to others before it is looked at again.
+const ANOTHER_AGAIN: Duration = Duration::from_secs(60);
 
 /// When words are looked at again of which nobody could say whether they count.
 const LATER: Duration = Duration::from_secs(2);
@@ -155,20 +155,30 @@ impl<S: State> Engine<S> {
         Self { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping }
     }
 
+    /// The name of the graph.
+    pub fn graph(&self) -> GraphName {
+        GraphName::new(self.graph.name())
+    }
+
     /// Goes on with a leased thread until nothing is left to do, and lets go of it.
     ///
     /// # Errors
     ///
-    /// [`Error::Newer`] if a newer program saved the thread: nothing was done, and it waits. [`Error::Fenced`] if somebody
-    /// else took over; any other error leaves the lease to run out, after which another
+    /// [`Error::Newer`] if a newer program saved the thread, [`Error::OtherGraph`] if it belongs to another graph: nothing
+    /// was done, and it waits. [`Error::Fenced`] if somebody else took over; any other error leaves the lease to run out, after which another
     /// worker goes on from the last saved step.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future is like a crash: the next worker goes on from the last saved step.
     pub async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
-        if let Err(newer) = acquired.saved.check_format(&acquired.lease.thread) {
-            return self.leave_to_a_newer_program(&acquired, newer).await;
+        let lease = &acquired.lease;
+        if lease.graph.as_str() != self.graph.name() {
+            let error = Error::OtherGraph { thread: lease.thread.clone(), graph: lease.graph.clone() };
+            return leave_to_another(&*self.store, &*self.clock, &acquired, error).await;
+        }
+        if let Err(newer) = acquired.saved.check_format(&lease.thread) {
+            return leave_to_another(&*self.store, &*self.clock, &acquired, newer).await;
         }
         let mut session = Session::open(acquired);
         if session.begins_anew() {
@@ -192,14 +202,6 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Lets go of a thread that a newer program saved, with its letters, so that such a program can go on with it.
-    async fn leave_to_a_newer_program(&self, acquired: &Acquired, newer: Error) -> Result<(), Error> {
-        let again = self.clock.now() + NEWER_AGAIN;
-        let nothing = Changes::new(CommitId::fresh(), acquired.lease.thread.clone());
-        self.store.commit(&acquired.lease, acquired.saved.version, &nothing, Then::ReleaseUntil(again)).await?;
-        Err(newer)
-    }
-
     /// Turns a letter into the place where the thread goes on. Nothing is saved yet: the letter is acknowledged in the
     /// same write as the first step that it leads to.
     async fn take_up(&self, session: &mut Session<S>, letter: Letter) -> Result<Held, Error> {
@@ -209,6 +211,9 @@ impl<S: State> Engine<S> {
             session.checkpoint.said_at = newest;
         }
         session.input = serde_json::to_value(&letter.mail).ok();
+        if let (Mail::Stop { .. }, Some(waiting)) = (&letter.mail, session.checkpoint.waiting()) {
+            return self.wake_to_stop(session, letter, &waiting).await;
+        }
         let is_meant = match &letter.mail {
             Mail::Said { by, text, addressed: false, wish: None, .. } => self.is_meant(session, by, text).await?,
             _ => true,
@@ -229,13 +234,8 @@ impl<S: State> Engine<S> {
                     Some(said.by.clone()),
                     AuditDraft::words(&said.text),
                 ));
-                let checkpoint = &mut session.checkpoint;
-                checkpoint.turns += 1;
-                checkpoint.run = Some(RunId::fresh());
-                checkpoint.voice = Voice::of(format!("turn:{}", checkpoint.turns));
-                checkpoint.state.begin_turn(&said);
-                checkpoint.cursor = Cursor::At { node: self.graph.start().to_owned(), attempt: 0, ended: None };
-                session.status_due = None;
+                session.checkpoint.state.begin_turn(&said);
+                self.begin_run(session);
                 Ok(Held::Yes)
             }
             Mail::Overheard { by, .. } => self.note_overheard(session, by, true).await,
@@ -247,6 +247,8 @@ impl<S: State> Engine<S> {
                 Box::pin(self.take_news(session, &action, &by, news)).await?;
                 Ok(Held::Yes)
             }
+            Mail::External(arrived) => self.take_external(session, arrived).await,
+            Mail::Overdue { action, until } => self.take_overdue(session, &action, until).await,
             Mail::Stop { by, asks } => self.nothing_to_stop(session, letter.seq, &by, asks).await,
         }
     }
@@ -286,7 +288,7 @@ impl<S: State> Engine<S> {
     }
 
     /// Saves a step in which no node ran.
-    async fn save_nothing(&self, session: &mut Session<S>, node: &'static str) -> Result<Held, Error> {
+    pub(super) async fn save_nothing(&self, session: &mut Session<S>, node: &'static str) -> Result<Held, Error> {
         let began = self.clock.now();
         let (took, usage) = (Duration::ZERO, None);
         let info = StepInfo { node, next: "end", began, took, usage, error: None, pause: false };
@@ -299,10 +301,12 @@ impl<S: State> Engine<S> {
         let Some(record) = self.decided(session, action).await? else {
             return Err(Error::Corrupt { what: format!("action {action} was decided but is not stored") });
         };
-        let Some(suspended) = session.checkpoint.suspended.remove(record.question()) else {
+        let asks = |suspended: &Suspended| suspended.waits_for.is_none();
+        let Some(suspended) = session.checkpoint.suspended.get(record.question()).filter(|it| asks(it)).cloned() else {
             return self.save(session, session.changes(), Then::Keep).await; // its answer was dealt with before
         };
         let checkpoint = &mut session.checkpoint;
+        checkpoint.suspended.remove(record.question());
         checkpoint.state.resume(suspended.turn).map_err(|error| Error::Corrupt {
             what: format!("the turn that asked for action {action} cannot be read: {error}"),
         })?;
@@ -335,6 +339,24 @@ impl<S: State> Engine<S> {
         }
         self.save(session, session.changes(), Then::Release).await
     }
+}
+
+/// Lets go of a thread that this program cannot go on with, with its letters, so that one that can takes it: it was saved by
+/// a newer program, or its graph is not one of ours.
+///
+/// # Errors
+///
+/// `why`, or why the thread could not be let go.
+pub async fn leave_to_another(
+    store: &dyn Store,
+    clock: &dyn Clock,
+    acquired: &Acquired,
+    why: Error,
+) -> Result<(), Error> {
+    let again = clock.now() + ANOTHER_AGAIN;
+    let nothing = Changes::new(CommitId::fresh(), acquired.lease.thread.clone());
+    store.commit(&acquired.lease, acquired.saved.version, &nothing, Then::ReleaseUntil(again)).await?;
+    Err(why)
 }
 
 impl<S: State> Checkpoint<S> {

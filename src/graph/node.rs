@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     action::{ActionRecord, Proposal, Wish},
-    store::{News, Usage},
+    store::{External, News, Usage},
 };
 use crate::{
     clock::Timestamp,
@@ -29,6 +29,12 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
     /// for a person in the thread.
     fn is_meant(&self, _by: &UserId, _text: &str, _open: &[ActionRecord]) -> bool {
         true
+    }
+
+    /// Something happened elsewhere than in Slack that no action waits for. `true`: a run begins with it, and it is in the
+    /// state for the nodes to read; everything that belongs to a single turn begins anew. `false`: it is of no concern.
+    fn begin_with(&mut self, _arrived: &External, _now: Timestamp) -> bool {
+        false
     }
 
     /// A person stopped the run: what was still to come of it is let go.

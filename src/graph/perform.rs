@@ -295,8 +295,8 @@ fn may_leave(recovery: Recovery) -> Duration {
 /// One go at an action: where its end leads, and when it began.
 #[derive(Clone, Copy)]
 pub(super) struct Attempt<'a> {
-    node: &'a str,
-    began: Timestamp,
+    pub(super) node: &'a str,
+    pub(super) began: Timestamp,
 }
 
 /// Puts into the record what was sent for an action, and how it was answered.

@@ -19,6 +19,9 @@ use super::{
 };
 use crate::{clock::Timestamp, exchanges::Exchanges, ids::UserId, permit::Permit};
 
+/// Stands for “since when” where nothing of an action can be on its way.
+pub(super) const NOTHING_ON_ITS_WAY: Timestamp = Timestamp(0);
+
 /// How far it is, for the record.
 pub(super) fn so_far(record: &ActionRecord) -> Value {
     record.progress.as_ref().map_or_else(|| json!({}), |at| json!({ "done": at.done, "total": at.total }))
@@ -35,6 +38,8 @@ impl<S: State> Engine<S> {
         mut interrupted: bool,
     ) -> Result<Held, Error> {
         let mut stop = None;
+        // What arrived is taken in before anything else: only then is it known how things stand.
+        let mut arrived = !interrupted && record.waits.as_ref().is_some_and(|wait| wait.arrived().is_some());
         let exchanges = Exchanges::default();
         loop {
             // It begins before the store is asked whether the thread is ours, which hearing of a stop does.
@@ -42,7 +47,7 @@ impl<S: State> Engine<S> {
             stop = stop.or(self.stopped_by(session).await?);
             // What an interrupted portion left is looked up first: the outcome has to be true.
             let late = record.intent_at.is_some_and(|began| self.clock.now() > began + portions.longest());
-            if !interrupted && (stop.is_some() || late) {
+            if !interrupted && !arrived && (stop.is_some() || late) {
                 let now = self.clock.now();
                 note_exchanges(session, &record, &exchanges, now);
                 if let Some(by) = &stop {
@@ -75,10 +80,19 @@ impl<S: State> Engine<S> {
             }
             match portion {
                 Ok(Portion::Made(progress)) => record = self.keep_portion(session, record, progress).await?,
+                Ok(Portion::Waits(progress, awaited)) => {
+                    let now = self.clock.now();
+                    let longest = record.intent_at.unwrap_or(now) + portions.longest();
+                    let until = longest.min(now + awaited.within);
+                    if stop.is_none() && until > now {
+                        return self.wait_for(session, &record, attempt, progress, (awaited, until)).await;
+                    }
+                    record = self.keep_portion(session, record, progress).await?; // and is stopped
+                }
                 Ok(Portion::Ended(outcome)) => return self.close(session, &record, attempt, outcome).await,
                 Ok(Portion::NotNow) | Err(_) => return self.leave_alone(session, portions, &record).await,
             }
-            interrupted = false;
+            (interrupted, arrived) = (false, false);
         }
     }
 
@@ -112,7 +126,10 @@ impl<S: State> Engine<S> {
                 let resumed = ActionRecord { interrupted_at: None, ..record.moved(Status::Intent).map_err(illegal)? };
                 let change = ActionChange { expected: Some(record.revision), record: resumed.clone() };
                 self.keep_record(session, change, None, Then::Keep).await?;
-                self.make_portions(session, portions, resumed, attempt, true).await
+                // Of a portion that was to begin with what it waited for, nothing was begun.
+                let begins =
+                    since == NOTHING_ON_ITS_WAY && resumed.waits.as_ref().is_some_and(|wait| wait.arrived().is_some());
+                self.make_portions(session, portions, resumed, attempt, !begins).await
             }
             _ => self.leave_alone(session, portions, &record).await,
         }
@@ -120,9 +137,8 @@ impl<S: State> Engine<S> {
 
     /// Lets go of the thread between two portions, for another process to go on at once.
     async fn hand_over(&self, session: &mut Session<S>, record: &ActionRecord) -> Result<Held, Error> {
-        let nothing_on_its_way = Some(Timestamp(0));
         let left =
-            ActionRecord { interrupted_at: nothing_on_its_way, ..record.moved(Status::Intent).map_err(illegal)? };
+            ActionRecord { interrupted_at: Some(NOTHING_ON_ITS_WAY), ..record.moved(Status::Intent).map_err(illegal)? };
         let change = ActionChange { expected: Some(record.revision), record: left };
         self.keep_record(session, change, None, Then::ReleaseUntil(self.clock.now())).await?;
         Ok(Held::No)
@@ -152,6 +168,7 @@ impl<S: State> Engine<S> {
     ) -> Result<ActionRecord, Error> {
         let now = self.clock.now();
         let mut further = record.moved(Status::Intent).map_err(illegal)?;
+        further.waits = None;
         further.progress = Some(progress);
         further.progress_at = Some(now);
         let due = session.status_due.is_none_or(|due| due <= now);

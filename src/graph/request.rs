@@ -88,6 +88,7 @@ impl Request<'_> {
             progress: None,
             progress_at: None,
             interrupted_at: None,
+            waits: None,
             outcome: None,
             undo,
             told: Vec::new(),

@@ -73,19 +73,24 @@ impl<S: State> Session<S> {
         let version = saved.version;
         let snapshot_version = version - saved.deltas.len() as Version;
         let read = saved.restore().and_then(|value| {
-            let checkpoint = match &value {
-                Value::Null => Checkpoint::default(),
+            let checkpoint: Checkpoint<S> = match &value {
+                Value::Null => Checkpoint::of(lease.graph.clone()),
                 value => serde::Deserialize::deserialize(value).map_err(|error| Error::Corrupt {
                     what: format!("the checkpoint at version {version}: {error}"),
                 })?,
             };
+            if checkpoint.graph != lease.graph {
+                let (found, graph) = (&checkpoint.graph, &lease.graph);
+                let what = format!("the checkpoint at version {version} is of the graph `{found}`, not of `{graph}`");
+                return Err(Error::Corrupt { what });
+            }
             Ok((value, checkpoint))
         });
         let (saved, checkpoint, anew) = match read {
             Ok((value, checkpoint)) => (value, checkpoint, false),
             Err(error) => {
                 tracing::error!(thread.id = %lease.thread, error = crate::cause::chain(&error), "A thread cannot be read and begins anew");
-                (Value::Null, Checkpoint::default(), true)
+                (Value::Null, Checkpoint::of(lease.graph.clone()), true)
             }
         };
         let heard = letters.iter().map(|letter| letter.seq).max().unwrap_or(0);
@@ -118,6 +123,12 @@ impl<S: State> Session<S> {
     /// The letter to take up next.
     pub(super) fn next_letter(&mut self) -> Option<Letter> {
         self.letters.pop_front()
+    }
+
+    /// Puts a letter back that was taken up: it is dealt with by what comes next.
+    pub(super) fn put_back(&mut self, letter: Letter) {
+        self.acks.retain(|seq| *seq != letter.seq);
+        self.letters.push_front(letter);
     }
 
     /// The position of the newest letter that is known.
@@ -156,7 +167,11 @@ impl<S: State> Session<S> {
             let ended = match &letter.mail {
                 Mail::Stop { .. } => true,
                 Mail::Said { .. } => letter.seq < stop,
-                Mail::Overheard { .. } | Mail::Decided { .. } | Mail::News { .. } => false,
+                Mail::Overheard { .. }
+                | Mail::Decided { .. }
+                | Mail::News { .. }
+                | Mail::External(_)
+                | Mail::Overdue { .. } => false,
             } && letter.seq <= stop;
             if ended {
                 acks.push(letter.seq);
@@ -305,7 +320,7 @@ fn in_order(mut letters: Vec<Letter>) -> VecDeque<Letter> {
 fn key(letter: &Letter) -> (u8, &str, Seq) {
     match &letter.mail {
         Mail::Stop { .. } => (0, "", letter.seq),
-        Mail::Decided { .. } | Mail::News { .. } => (1, "", letter.seq),
+        Mail::Decided { .. } | Mail::News { .. } | Mail::External(_) | Mail::Overdue { .. } => (1, "", letter.seq),
         Mail::Said { ts, .. } | Mail::Overheard { ts, .. } => (2, ts.as_str(), letter.seq),
     }
 }

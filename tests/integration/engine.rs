@@ -1,7 +1,9 @@
 //! The engine by itself, on a small graph: what is saved, what is asked, what is sent, and what is not.
 
+mod graphs;
 mod races;
 mod sealed;
+mod waits;
 
 use std::{
     collections::VecDeque,
@@ -263,7 +265,7 @@ impl Bench {
         let raw: Arc<dyn Store> = Arc::new(store);
         let store = Arc::new(RacedStore::new(Arc::new(SealedStore::new(raw.clone(), keys.clone(), scope))));
         let (change, failures) = (Arc::new(Change::default()), Arc::new(Mutex::new(0)));
-        let graph = Graph::builder("small", "listen").node(Listen { failures: failures.clone() }).node(Report).build();
+        let graph = Graph::builder("chat", "listen").node(Listen { failures: failures.clone() }).node(Report).build();
         let engine = Engine::new(Parts {
             graph: graph.unwrap(),
             actions: [("change", change.clone() as Arc<dyn ActionKind>)].into(),
@@ -288,7 +290,7 @@ impl Bench {
     async fn hears(&self, text: &str) {
         let mail =
             Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1.1".into(), addressed: true, wish: None };
-        let to = Destination::Mailbox { thread: thread(), addressed: true, mail };
+        let to = Destination::mailbox(thread(), true, mail);
         self.store.ingest(&Delivery { to, dedup: Vec::new(), at: self.clock.now() }).await.unwrap();
         self.advances().await;
     }
@@ -573,7 +575,7 @@ async fn a_thread_that_cannot_be_read_begins_anew_and_says_so() {
     bench.hears("hello").await;
     let worker = WorkerId::new("w");
     let hear = Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.2".into(), addressed: true, wish: None };
-    let to = Destination::Mailbox { thread: thread(), addressed: true, mail: hear };
+    let to = Destination::mailbox(thread(), true, hear);
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     let now = bench.clock.now();
     let mut acquired = bench.store.acquire(&worker, Duration::from_secs(30), now, None).await.unwrap().unwrap();

@@ -63,6 +63,7 @@ macro_rules! store_suite {
                     mail_ends_a_wait,
                     the_longest_ready_goes_first,
                     many_workers_share_the_threads,
+                    a_thread_belongs_to_the_graph_it_began_with,
                 ],
                 commits: [
                     a_step_counts_the_version_up,

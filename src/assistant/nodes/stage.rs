@@ -424,6 +424,7 @@ fn record(ask: &Ask, now: Timestamp) -> ActionRecord {
         progress: None,
         progress_at: None,
         interrupted_at: None,
+        waits: None,
         outcome: None,
         undo,
         told: Vec::new(),

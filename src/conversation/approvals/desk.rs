@@ -23,6 +23,7 @@ use crate::{
     },
     graph::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},
+        conversing::Memories,
         engine::PolicyFor,
         keyring::{Keyring, Proof},
         request::Times,
@@ -79,6 +80,7 @@ impl Answer {
 pub struct Approvals {
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) memories: Memories,
     pub(super) slack: SlackClient,
     pub(super) actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     pub(super) times: Times,
@@ -97,6 +99,8 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// Reads what threads remember.
+    pub memories: Memories,
     /// Where forms are opened.
     pub slack: SlackClient,
     /// Who is in which user group.
@@ -122,9 +126,22 @@ pub struct Parts {
 impl Approvals {
     /// Puts the parts together.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, clock, slack, groups, people, names, links, actions, policy_for, keys, times, tasks } =
-            parts;
-        Self { store, clock, slack, actions, times, policy_for, keys, groups, people, names, tasks, links }
+        let Parts {
+            store,
+            clock,
+            memories,
+            slack,
+            groups,
+            people,
+            names,
+            links,
+            actions,
+            policy_for,
+            keys,
+            times,
+            tasks,
+        } = parts;
+        Self { store, clock, memories, slack, actions, times, policy_for, keys, groups, people, names, tasks, links }
     }
 
     /// Somebody pressed a button of a card.

@@ -254,7 +254,7 @@ impl Approvals {
     ) -> Result<Answer, Error> {
         let thread = record.thread.clone();
         let mail = wished(&record, by, wish, text);
-        let to = Destination::Mailbox { thread: thread.clone(), addressed: true, mail };
+        let to = Destination::mailbox(thread.clone(), true, mail);
         self.store.ingest(&Delivery { to, dedup: vec![view.dedup()], at: self.clock.now() }).await?;
         Ok(Answer::Passed(thread))
     }

@@ -8,7 +8,6 @@ use super::{
     replies,
 };
 use crate::{
-    assistant::state::{self, AgentState},
     conversation::{
         entry::{Pressed, Typed},
         outbox::refused,
@@ -16,7 +15,8 @@ use crate::{
     },
     graph::{
         action::{ActionRecord, Status},
-        checkpoint::{Checkpoint, Voice},
+        checkpoint::Voice,
+        conversing::Memory,
         store::{ActionFilter, AuditKind, Changes, Error, Mail, Seq},
     },
     ids::CommitId,
@@ -31,9 +31,9 @@ impl Approvals {
         if !typed.addressed && saved.is_none() {
             return Ok(Answer::Nothing); // two people agreeing about something else
         }
-        let before = state::checkpoint(saved);
-        let is_drafting = before.as_ref().is_some_and(|before| before.state.draft.is_some()); // then that is what is let go
-        let is_choosing = before.as_ref().is_some_and(|before| !before.state.offered.is_empty()); // a yes is for that
+        let before = self.memories.read(saved);
+        let is_drafting = before.as_ref().is_some_and(|before| before.is_drafting); // then that is what is let go
+        let is_choosing = before.as_ref().is_some_and(|before| before.is_choosing); // a yes is for that
         let filter = ActionFilter { thread: Some(typed.thread.clone()), statuses: vec![Status::Pending], limit: 20 };
         let open = self.store.actions(&filter).await?;
         let is_theirs = |record: &&ActionRecord| {
@@ -107,12 +107,7 @@ impl Approvals {
     }
 
     /// Whether a typed yes or no is an answer to us: it was said to us, or the message before it in the thread is ours.
-    async fn answers_us(
-        &self,
-        typed: &Typed,
-        record: &ActionRecord,
-        before: Option<&Checkpoint<AgentState>>,
-    ) -> Result<bool, Error> {
+    async fn answers_us(&self, typed: &Typed, record: &ActionRecord, before: Option<&Memory>) -> Result<bool, Error> {
         if typed.addressed {
             return Ok(true);
         }

@@ -4,7 +4,6 @@
 //! about that, and so is “status” where the bot was not mentioned: both are for the assistant then.
 
 use crate::{
-    assistant::state::is_drafting,
     clock::Timestamp,
     conversation::{
         approvals::withdraw::withdraw,
@@ -12,6 +11,7 @@ use crate::{
     },
     graph::{
         action::Status,
+        conversing::Memories,
         store::{ActionFilter, Changes, Error, Mail, Seq, Store},
     },
     ids::CommitId,
@@ -51,8 +51,14 @@ pub fn meant(text: &str) -> Option<Order> {
 /// # Errors
 ///
 /// If the store does not answer. Doing it again is harmless.
-pub async fn obey(store: &dyn Store, here: &Here, now: Timestamp, seq: Seq) -> Result<Outcome, Error> {
-    let asks = is_drafting(store.load(&here.thread).await?);
+pub async fn obey(
+    store: &dyn Store,
+    memories: &Memories,
+    here: &Here,
+    now: Timestamp,
+    seq: Seq,
+) -> Result<Outcome, Error> {
+    let asks = memories.read(store.load(&here.thread).await?).is_some_and(|memory| memory.is_drafting);
     if asks && (here.order == Order::Cancel || !here.mentioned) {
         pass_on(store, here, seq).await?;
         return Ok(Outcome::Passed);

@@ -44,6 +44,7 @@ fn wanted(entry: &Entry) -> Option<Wanted<'_>> {
         | Entry::Remind { .. }
         | Entry::Escalate { .. }
         | Entry::Tell { .. }
+        | Entry::Overdue { .. }
         | Entry::Twins(_)
         | Entry::Home { .. }
         | Entry::Prompts { .. } => return None,

@@ -12,13 +12,12 @@ use serde_json::{Value, json};
 
 use super::redact::{TYPED, placeholder};
 use crate::{
-    assistant::state::AgentState,
     clock::{Clock, Timestamp},
     config::{Kept, Record},
     graph::{
         action::{Status, Verdict},
-        checkpoint::Checkpoint,
-        store::{ActionChange, ActionFilter, AuditDraft, AuditEntry, AuditKind, Changes, Error, Forget, Saved, Store},
+        conversing::Memories,
+        store::{ActionChange, ActionFilter, AuditDraft, AuditEntry, AuditKind, Changes, Error, Forget, Store},
     },
     ids::{CommitId, ThreadId},
 };
@@ -37,14 +36,15 @@ const REJECTIONS: usize = 1000;
 pub struct Retention {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    memories: Memories,
     keep: Option<Duration>,
     kept: Kept,
 }
 
 impl Retention {
     /// As the settings say.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, settings: &Record) -> Self {
-        Self { store, clock, keep: settings.keep, kept: settings.kept }
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, memories: Memories, settings: &Record) -> Self {
+        Self { store, clock, memories, keep: settings.keep, kept: settings.kept }
     }
 
     /// One round. Returns how many threads were forgotten.
@@ -73,10 +73,14 @@ impl Retention {
             return Ok(false);
         }
         let version = saved.version;
+        let Some(emptied) = self.memories.emptied(saved) else {
+            tracing::warn!(thread.id = %thread, "A thread is not forgotten: it belongs to a graph that this program does not have");
+            return Ok(false);
+        };
         let (checkpoint, record) = match self.kept {
             Kept::Nothing => (None, Vec::new()),
-            Kept::Whole => (Some(emptied(saved)), Vec::new()),
-            Kept::Hashes => (Some(emptied(saved)), hidden(self.store.audit(thread).await?)),
+            Kept::Whole => (Some(emptied), Vec::new()),
+            Kept::Hashes => (Some(emptied), hidden(self.store.audit(thread).await?)),
         };
         let files = self.kept != Kept::Whole;
         let forget = Forget { thread: thread.clone(), version, before, checkpoint, files, record };
@@ -112,14 +116,6 @@ impl Retention {
         }
         Ok(changes)
     }
-}
-
-/// A checkpoint that remembers nothing but how many turns there were. What cannot be read had fewer turns than steps.
-fn emptied(saved: Saved) -> Value {
-    let most = saved.version;
-    let turns = saved.restore().ok().and_then(|value| value["turns"].as_u64()).unwrap_or(most);
-    let checkpoint = Checkpoint::<AgentState> { turns, ..Checkpoint::default() };
-    serde_json::to_value(checkpoint).expect("a checkpoint is plain data")
 }
 
 /// The entries in which something was said, without it.

@@ -159,6 +159,15 @@ impl Story<'_> {
                 };
                 self.at(event, &format!("**{who}** said “stop”{then}."), None);
             }
+            AuditKind::Waits => {
+                let source = inline(detail["source"].as_str().unwrap_or("elsewhere"));
+                self.at(event, &format!("Countersign waits for word from {source} before it goes on with {card}."), None);
+            }
+            AuditKind::Arrived => {
+                let source = inline(detail["source"].as_str().unwrap_or("elsewhere"));
+                let waited = if event.action.is_some() { format!(", which {card} waited for") } else { String::new() };
+                self.at(event, &format!("Word came from {source}{waited}."), None);
+            }
             AuditKind::Outcome => {
                 let what = match detail["status"].as_str().unwrap_or_default() {
                     "done" if !detail["stopped"].is_null() => {
@@ -316,6 +325,8 @@ impl AuditKind {
             Self::Decided => "a decision",
             Self::Executed => "the beginning of a change",
             Self::Stopped => "a stop",
+            Self::Waits => "a wait",
+            Self::Arrived => "word from elsewhere",
             Self::Outcome => "an outcome",
             Self::Said => "a message",
             Self::Answered => "an answer",

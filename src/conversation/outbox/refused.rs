@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use super::Sender;
 use crate::{
-    assistant::state,
     clock::Timestamp,
     graph::{
         action::ActionRecord,
@@ -102,7 +101,7 @@ impl Sender {
             return Some((record.requested_by.clone(), record.slot.clone()));
         }
         let saved = self.0.store.load(thread).await.ok()?;
-        let last = state::checkpoint(saved).and_then(|before| before.state.turn.by);
+        let last = self.0.memories.read(saved).and_then(|before| before.works_for);
         let by = last.or_else(|| actions.first().map(|record| record.requested_by.clone()))?;
         Some((by, slot_of_notice(&claimed.outgoing)))
     }

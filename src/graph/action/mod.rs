@@ -18,6 +18,7 @@ mod reader;
 mod record;
 mod scope;
 mod status;
+mod wait;
 mod wish;
 
 pub use self::{
@@ -32,5 +33,6 @@ pub use self::{
     record::{ActionRecord, Edit, Replacement, Settlement, Undo, digest_of},
     scope::Scope,
     status::{IllegalMove, Status},
+    wait::{Awaited, Wait, WaitEnd},
     wish::Wish,
 };

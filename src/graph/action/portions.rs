@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ActionRecord, Outcome};
+use super::{ActionRecord, Awaited, Outcome};
 use crate::{ids::UserId, reply::Text};
 
 /// A change that is made in portions, such as enrolling a thousand users.
@@ -36,6 +36,10 @@ pub trait Portions: Send + Sync {
 pub enum Portion {
     /// There is more to do.
     Made(Progress),
+    /// There is more to do once something has happened elsewhere. Until then nothing is held: no lease, no seat. The next
+    /// call finds in [`ActionRecord::waits`] how the wait ended; if nothing arrived, that call is an `interrupted` one, which
+    /// looks up how things stand.
+    Waits(Progress, Awaited),
     /// It is over.
     Ended(Outcome),
     /// What an interrupted portion did cannot be found out now: later.

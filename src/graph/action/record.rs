@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Approver, Decision, IllegalMove, Outcome, Policy, Progress, Scope, Status, Verdict};
+use super::{Approver, Decision, IllegalMove, Outcome, Policy, Progress, Scope, Status, Verdict, Wait};
 use crate::{
     clock::Timestamp,
     graph::{
@@ -89,6 +89,9 @@ pub struct ActionRecord {
     /// When it was found that a portion had been interrupted; until its requests must have arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted_at: Option<Timestamp>,
+    /// The event that it waits for, or that it waited for before the portion in hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Wait>,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
@@ -198,6 +201,11 @@ impl ActionRecord {
     /// The key of the timer that lets the card expire.
     pub fn expiry_timer(&self) -> String {
         format!("expire:{}", self.id)
+    }
+
+    /// The key of the timer that ends a wait for an event.
+    pub fn waiting_timer(&self) -> String {
+        format!("wait:{}", self.id)
     }
 
     /// The key of the timer that has those told who are named by the policy.

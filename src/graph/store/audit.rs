@@ -75,6 +75,10 @@ pub enum AuditKind {
     Executed,
     /// Somebody stopped it on the way.
     Stopped,
+    /// It waits for something to happen elsewhere.
+    Waits,
+    /// Something happened elsewhere: what an action waited for, or what began a run.
+    Arrived,
     /// How it ended.
     Outcome,
     /// A person said something in the thread.

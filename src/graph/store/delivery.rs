@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Seq;
 use crate::{
     clock::Timestamp,
     graph::action::{Decision, Wish},
-    ids::{ActionId, ApprovalId, DedupKey, MessageTs, Partition, ThreadId, UserId, WorkerId},
+    ids::{ActionId, ApprovalId, DedupKey, GraphName, MessageTs, Partition, ThreadId, UserId, WorkerId},
 };
 
 /// Something that arrived, to be stored before it is acknowledged.
@@ -36,6 +36,9 @@ pub enum Destination {
         addressed: bool,
         /// What arrived.
         mail: Mail,
+        /// The graph that the thread belongs to from now on, if it becomes one of ours with this.
+        #[serde(default, skip_serializing_if = "GraphName::is_default")]
+        graph: GraphName,
     },
     /// On the desk of a partition.
     Desk {
@@ -46,6 +49,19 @@ pub enum Destination {
         /// Claimed by this worker from the start, for the time given, so that it can be handled without another call.
         claim: Option<(WorkerId, Duration)>,
     },
+}
+
+impl Destination {
+    /// The mailbox of a thread; a new thread belongs to the graph that [`graph_of_new`] says.
+    pub fn mailbox(thread: ThreadId, addressed: bool, mail: Mail) -> Self {
+        let graph = graph_of_new(&mail);
+        Self::Mailbox { thread, addressed, mail, graph }
+    }
+}
+
+/// The graph that a thread belongs to which begins with this: whatever people say, they say it in the chat.
+pub fn graph_of_new(_first: &Mail) -> GraphName {
+    GraphName::default()
 }
 
 /// What waits in a thread's mailbox.
@@ -100,6 +116,80 @@ pub enum Mail {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         asks: bool,
     },
+    /// Something happened elsewhere than in Slack.
+    External(External),
+    /// The time is over until which an action waits for an event.
+    Overdue {
+        /// Which action.
+        action: ActionId,
+        /// The time: it may wait for something else by now.
+        until: Timestamp,
+    },
+}
+
+/// What another system tells: a job ended, a letter came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct External {
+    source: String,
+    key: String,
+    body: Value,
+}
+
+/// What another system tells is too long to be kept in a mailbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it has {bytes} bytes, and at most {} are taken", External::LONGEST_BODY)]
+pub struct TooLong {
+    /// How long it is.
+    pub bytes: usize,
+}
+
+impl External {
+    /// The longest body, in bytes of JSON. What is larger belongs among the blobs, and its hash into the body.
+    pub const LONGEST_BODY: usize = 64 << 10;
+
+    /// An event of the system `source`, by its key there: the same key twice is the same event.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLong`] if the body is.
+    pub fn new(source: impl Into<String>, key: impl Into<String>, body: Value) -> Result<Self, TooLong> {
+        let bytes = body.to_string().len();
+        if bytes > Self::LONGEST_BODY {
+            return Err(TooLong { bytes });
+        }
+        Ok(Self { source: source.into(), key: key.into(), body })
+    }
+
+    /// The name of the system.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The event's key there.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// What it says.
+    pub fn body(&self) -> &Value {
+        &self.body
+    }
+
+    /// What it says, and nothing else.
+    pub fn into_body(self) -> Value {
+        self.body
+    }
+
+    /// The key by which a repeat is recognised.
+    pub fn dedup(&self) -> DedupKey {
+        DedupKey::new(format!("external:{}:{}", json!(self.source), self.key))
+    }
+
+    /// As it is delivered to a thread, which it wakes.
+    pub fn deliver_to(self, thread: ThreadId, at: Timestamp) -> Delivery {
+        let dedup = vec![self.dedup()];
+        Delivery { to: Destination::mailbox(thread, true, Mail::External(self)), dedup, at }
+    }
 }
 
 /// What can happen to an action after its decision.
@@ -123,7 +213,9 @@ impl Mail {
     pub fn said_at(&self) -> Option<&MessageTs> {
         match self {
             Self::Said { ts, .. } | Self::Overheard { ts, .. } => Some(ts),
-            Self::Decided { .. } | Self::News { .. } | Self::Stop { .. } => None,
+            Self::Decided { .. } | Self::News { .. } | Self::Stop { .. } | Self::External(_) | Self::Overdue { .. } => {
+                None
+            }
         }
     }
 }

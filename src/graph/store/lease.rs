@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Letter, Version};
 use crate::{
     clock::Timestamp,
-    ids::{ThreadId, WorkerId},
+    ids::{GraphName, ThreadId, WorkerId},
 };
 
 /// Proof that this worker may advance one thread. Only [`super::Store::acquire`] makes one.
@@ -15,6 +15,8 @@ pub struct Lease {
     pub thread: ThreadId,
     /// The worker.
     pub worker: WorkerId,
+    /// The graph that the thread belongs to: no other may advance it.
+    pub graph: GraphName,
     /// Grows with each lease of the thread; a write with an old one is refused.
     pub fence: u64,
 }

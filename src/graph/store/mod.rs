@@ -41,7 +41,7 @@ pub use self::{
     audit::{AuditDraft, AuditEntry, AuditKind, Broken},
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
     dead_letter::{DeadLetter, Undelivered},
-    delivery::{Delivery, DeskEntry, Destination, Ingested, Letter, Mail, News},
+    delivery::{Delivery, DeskEntry, Destination, External, Ingested, Letter, Mail, News, TooLong, graph_of_new},
     forget::{Forget, UNFINISHED},
     lease::{Acquired, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Waiting},
@@ -52,7 +52,7 @@ pub use self::{
 use super::action::{ActionRecord, Label, Status};
 use crate::{
     clock::Timestamp,
-    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+    ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId, WorkerId},
 };
 
 /// A position in a mailbox, an outbox or on the desk of one partition. Only grows.
@@ -99,6 +99,16 @@ pub enum Error {
         found: u32,
         /// The newest version that this program reads.
         known: u32,
+    },
+    /// The thread belongs to a graph that this program does not have. It stays as it is, for one that has it.
+    #[error(
+        "thread {thread} belongs to the graph `{graph}`, which this Countersign does not have; run one that has it"
+    )]
+    OtherGraph {
+        /// The thread.
+        thread: ThreadId,
+        /// Its graph.
+        graph: GraphName,
     },
     /// What is stored cannot be read.
     #[error("cannot read what is stored: {what}")]

@@ -1,7 +1,11 @@
 //! What can be asked of a store besides.
 
 use super::Version;
-use crate::{clock::Timestamp, graph::action::Status, ids::ThreadId};
+use crate::{
+    clock::Timestamp,
+    graph::action::Status,
+    ids::{GraphName, ThreadId},
+};
 
 /// Which actions to list, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +23,8 @@ pub struct ActionFilter {
 pub struct ThreadSummary {
     /// The thread.
     pub thread: ThreadId,
+    /// The graph that it belongs to.
+    pub graph: GraphName,
     /// How many steps it has saved.
     pub version: Version,
     /// When something last happened in it.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{RedisStore, json, keys, scripts::Call};
 use crate::{
     graph::store::{Delivery, Destination, Error, Ingested, Seq},
-    ids::DedupKey,
+    ids::{DedupKey, GraphName},
 };
 
 #[derive(Serialize)]
@@ -15,6 +15,7 @@ struct MailPlan<'a> {
     at: i64,
     addressed: bool,
     mail: String,
+    graph: &'a GraphName,
     /// What [`keys::parked`] puts behind the position.
     parked: String,
 }
@@ -31,13 +32,14 @@ struct DeskPlan<'a> {
 pub(super) async fn ingest(store: &RedisStore, delivery: &Delivery) -> Result<Ingested, Error> {
     let (dedup, at) = (delivery.dedup.as_slice(), delivery.at.millis());
     let call = match &delivery.to {
-        Destination::Mailbox { thread, addressed, mail } => {
+        Destination::Mailbox { thread, addressed, mail, graph } => {
             let plan = MailPlan {
                 thread: thread.to_string(),
                 dedup,
                 at,
                 addressed: *addressed,
                 mail: json::write(mail),
+                graph,
                 parked: keys::parked("", thread),
             };
             Call::on_thread(&store.scripts.ingest_mail, thread).arg(json::write(&plan))

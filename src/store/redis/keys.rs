@@ -86,7 +86,7 @@ places! {
 places! {
     /// One of each thread.
     Drawer {
-        /// Hash of small things: `ours`, `worker`, `fence`, `version`, `snapshot_version`, `mail_seq`, `outbox_seq`,
+        /// Hash of small things: `ours`, `graph`, `worker`, `fence`, `version`, `snapshot_version`, `mail_seq`, `outbox_seq`,
         /// `in_flight`, `audit_seq`, `audit_hash`.
         Meta = "meta",
         /// Hash: position → mail.

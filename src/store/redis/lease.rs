@@ -8,7 +8,7 @@ use super::{RedisStore, aside, json, scripts::Call};
 use crate::{
     clock::Timestamp,
     graph::store::{Acquired, Error, Lease, Letter, Saved, Seq, Version},
-    ids::{ThreadId, WorkerId},
+    ids::{GraphName, ThreadId, WorkerId},
     store::aside::{Place, why},
 };
 
@@ -89,11 +89,12 @@ async fn acquire_one(
         .arg(worker.as_str())
         .arg(json::micros(ttl))
         .arg(now.millis());
-    type Answer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredLetters);
+    type Answer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredLetters, Option<String>);
     let answer: Option<Answer> = store.link.script(&call).await?;
-    let Some((fence, version, snapshot, steps, letters)) = answer else { return Ok(None) };
+    let Some((fence, version, snapshot, steps, letters, graph)) = answer else { return Ok(None) };
+    let graph = graph.map(GraphName::new).unwrap_or_default();
     Ok(Some(Acquired {
-        lease: Lease { thread: thread.clone(), worker: worker.clone(), fence },
+        lease: Lease { thread: thread.clone(), worker: worker.clone(), graph, fence },
         saved: read_saved(store, thread, (version, snapshot, steps)).await,
         letters: read_letters(store, thread, letters).await?,
     }))

@@ -20,7 +20,7 @@ use crate::{
             read_versioned,
         },
     },
-    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId},
+    ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId},
     store::aside::{Place, why},
 };
 
@@ -207,12 +207,14 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
     for thread in &threads {
         pipeline.hget(Drawer::Meta.of(thread), "version");
         pipeline.zscore(Shelf::Ready.of(thread.partition()), thread.to_string());
+        pipeline.hget(Drawer::Meta.of(thread), "graph");
     }
-    let details: Vec<Option<f64>> = store.link.pipeline(&pipeline).await?;
-    let summaries = threads.into_iter().zip(recent).zip(details.chunks_exact(2));
+    let details: Vec<Option<String>> = store.link.pipeline(&pipeline).await?;
+    let summaries = threads.into_iter().zip(recent).zip(details.chunks_exact(3));
     let summary = summaries.map(|((thread, (_, at)), detail)| ThreadSummary {
         thread,
-        version: detail[0].unwrap_or(0.0) as Version,
+        graph: detail[2].as_deref().map(GraphName::from).unwrap_or_default(),
+        version: detail[0].as_deref().and_then(|version| version.parse().ok()).unwrap_or(0),
         updated_at: Timestamp(at as i64 / 1000),
         busy: detail[1].is_some(),
     });

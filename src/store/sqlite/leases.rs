@@ -41,7 +41,7 @@ pub(super) fn acquire(
     Ok(Some(StoredAcquired {
         saved: lists::saved(connection, &row)?,
         letters: mailbox::letters(connection, &row, 0)?,
-        lease: Lease { thread: row.thread, worker: worker.clone(), fence: row.fence },
+        lease: Lease { thread: row.thread, worker: worker.clone(), graph: row.graph, fence: row.fence },
     }))
 }
 

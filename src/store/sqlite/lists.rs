@@ -10,7 +10,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     graph::store::{Backlog, Error, Saved, StepRecord, ThreadSummary, Version, read_versioned},
-    ids::ThreadId,
+    ids::{GraphName, ThreadId},
 };
 
 /// A saved checkpoint, still written out.
@@ -111,14 +111,15 @@ pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Error> {
 /// Threads of ours, the one with the newest change first.
 pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -> Result<Vec<ThreadSummary>, Error> {
     const SQL: &str = "SELECT team, channel, root, version, updated_at, \
-                       lease_until > ?1 OR coalesce(ready_at <= ?1, FALSE) \
+                       lease_until > ?1 OR coalesce(ready_at <= ?1, FALSE), graph \
                        FROM threads WHERE known ORDER BY updated_at DESC, id DESC LIMIT ?2";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(SQL)?;
     let rows = select.query_map([clock.0, limit], |row| {
         let thread = keys::thread(row)?;
         let (version, updated_at) = (uint(row.get(3)?), Timestamp(row.get(4)?));
-        Ok(ThreadSummary { thread, version, updated_at, busy: row.get(5)? })
+        let graph = GraphName::new(row.get::<_, String>(6)?);
+        Ok(ThreadSummary { thread, graph, version, updated_at, busy: row.get(5)? })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     graph::store::{Error, Ingested, Letter, Seq},
-    ids::{DedupKey, ThreadId},
+    ids::{DedupKey, GraphName, ThreadId},
 };
 
 /// A delivery for a mailbox, its mail already written out.
@@ -18,6 +18,7 @@ pub(super) struct MailDelivery {
     pub(super) thread: ThreadId,
     pub(super) addressed: bool,
     pub(super) mail: String,
+    pub(super) graph: GraphName,
     pub(super) dedup: Vec<DedupKey>,
     pub(super) at: Timestamp,
 }
@@ -32,7 +33,10 @@ pub(super) fn ingest(connection: &Connection, delivery: &MailDelivery, now: Time
     }
     let mut row = ThreadRow::find_or_insert(connection, &delivery.thread, now)?;
     let seq = put(connection, &mut row, &delivery.mail, delivery.at)?;
-    row.known |= delivery.addressed;
+    if delivery.addressed && !row.known {
+        row.known = true;
+        row.graph = delivery.graph.clone();
+    }
     if row.known {
         row.wake(now);
     }

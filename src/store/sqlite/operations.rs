@@ -88,9 +88,9 @@ impl Store for SqliteStore {
         let clock = self.clock.now();
         let (dedup, at) = (delivery.dedup.clone(), delivery.at);
         match &delivery.to {
-            Destination::Mailbox { thread, addressed, mail } => {
-                let (thread, addressed, mail) = (thread.clone(), *addressed, json(mail));
-                let delivery = MailDelivery { thread, addressed, mail, dedup, at };
+            Destination::Mailbox { thread, addressed, mail, graph } => {
+                let (thread, addressed, mail, graph) = (thread.clone(), *addressed, json(mail), graph.clone());
+                let delivery = MailDelivery { thread, addressed, mail, graph, dedup, at };
                 self.writer.run(move |connection| mailbox::ingest(connection, &delivery, clock)).await
             }
             Destination::Desk { partition, entry, claim } => {

@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     DEAD_LETTERS,
     SET_ASIDE,
     SINCE_WHEN,
+    GRAPHS,
 ];
 
 /// Times are milliseconds. Columns that are searched or counted are columns, everything else is JSON. `id` in
@@ -210,6 +211,11 @@ CREATE INDEX actions_of_thread ON actions (thread, status, requested_at);
 const SINCE_WHEN: &str = "
 ALTER TABLE outbox ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
 UPDATE outbox SET since = not_before;
+";
+
+/// The graph that a thread belongs to: all that there are belong to the chat.
+const GRAPHS: &str = "
+ALTER TABLE threads ADD COLUMN graph TEXT NOT NULL DEFAULT 'chat';
 ";
 
 /// The newest schema that this program knows.

@@ -6,7 +6,7 @@ use super::keys::{int, key, last, name, uint};
 use crate::{
     clock::Timestamp,
     graph::store::{Error, Lease, Seq, Version},
-    ids::{ChannelId, MessageTs, TeamId, ThreadId},
+    ids::{ChannelId, GraphName, MessageTs, TeamId, ThreadId},
 };
 
 /// A row of `threads`.
@@ -15,6 +15,7 @@ pub(super) struct ThreadRow {
     pub(super) id: i64,
     pub(super) thread: ThreadId,
     pub(super) known: bool,
+    pub(super) graph: GraphName,
     pub(super) version: Version,
     last_seq: Seq,
     pub(super) fence: u64,
@@ -30,7 +31,7 @@ macro_rules! select_where {
     ($condition:literal) => {
         concat!(
             "SELECT id, team, channel, root, known, version, last_seq, fence, lease_worker, lease_until, ready_at, ",
-            "send_at, sending, sending_until FROM threads WHERE ",
+            "send_at, sending, sending_until, graph FROM threads WHERE ",
             $condition
         )
     };
@@ -69,7 +70,7 @@ impl ThreadRow {
     pub(super) fn save(&self, connection: &Connection, now: Timestamp) -> Result<(), Error> {
         const SQL: &str = "UPDATE threads SET known = ?2, version = ?3, last_seq = ?4, fence = ?5, lease_worker = ?6, \
                            lease_until = ?7, ready_at = ?8, send_at = ?9, sending = ?10, sending_until = ?11, \
-                           updated_at = ?12 WHERE id = ?1";
+                           updated_at = ?12, graph = ?13 WHERE id = ?1";
         connection.prepare_cached(SQL)?.execute(params![
             self.id,
             self.known,
@@ -83,6 +84,7 @@ impl ThreadRow {
             int(self.sending),
             self.sending_until.0,
             now.0,
+            self.graph.as_str(),
         ])?;
         Ok(())
     }
@@ -136,6 +138,7 @@ impl ThreadRow {
             send_at: row.get::<_, Option<i64>>(11)?.map(Timestamp),
             sending: uint(row.get(12)?),
             sending_until: Timestamp(row.get(13)?),
+            graph: GraphName::new(row.get::<_, String>(14)?),
         })
     }
 }

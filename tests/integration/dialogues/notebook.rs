@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign::{
+    app::parts::memories,
     config::Kept,
     conversation::notebook::{Notebook, Redaction, retention::Retention, verify::verify},
     graph::store::AuditKind,
@@ -166,7 +167,7 @@ async fn a_finished_thread_is_forgotten_and_its_record_still_verifies() {
     let file = file_of(&bot, &id).await;
     bot.settled().await;
     let clock: Arc<countersign::clock::ManualClock> = Arc::new(bot.clock.clone());
-    let retention = Retention::new(bot.store(), clock.clone(), &bot.config.record);
+    let retention = Retention::new(bot.store(), clock.clone(), memories(), &bot.config.record);
     assert_eq!(retention.sweep().await.unwrap(), 0, "nothing is so old");
     bot.clock.advance(Duration::from_secs(23 * 3600));
     assert_eq!(retention.sweep().await.unwrap(), 0);
@@ -216,7 +217,7 @@ async fn words_that_decided_are_forgotten_with_all_others() {
     bot.settled().await;
     bot.clock.advance(Duration::from_secs(49 * 3600));
     bot.settled().await;
-    let retention = Retention::new(bot.store(), Arc::new(bot.clock.clone()), &bot.config.record);
+    let retention = Retention::new(bot.store(), Arc::new(bot.clock.clone()), memories(), &bot.config.record);
     retention.sweep().await.unwrap();
     drop(retention);
     for id in &ids {
@@ -244,7 +245,7 @@ async fn a_forgotten_thread_may_leave_nothing() {
     let file = file_of(&bot, &id).await;
     assert!(bot.store().get_blob(&file).await.unwrap().is_some());
     bot.clock.advance(Duration::from_secs(49 * 3600));
-    let retention = Retention::new(bot.store(), Arc::new(bot.clock.clone()), &bot.config.record);
+    let retention = Retention::new(bot.store(), Arc::new(bot.clock.clone()), memories(), &bot.config.record);
     assert_eq!(retention.sweep().await.unwrap(), 1);
     drop(retention);
     assert_eq!(bot.store().load(&id).await.unwrap(), None);

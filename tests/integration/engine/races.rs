@@ -74,7 +74,7 @@ async fn a_card_that_was_never_stored_takes_no_place() {
     bench.store.before_commit(asks, |_| async { Err(Error::Fenced(thread())) });
     let mail =
         Mail::Said { by: "ana".into(), text: "instead y".to_owned(), ts: "1.2".into(), addressed: true, wish: None };
-    let to = Destination::Mailbox { thread: thread(), addressed: true, mail };
+    let to = Destination::mailbox(thread(), true, mail);
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     let worker = WorkerId::new("w");
     let now = bench.clock.now();

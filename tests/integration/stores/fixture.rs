@@ -143,7 +143,7 @@ pub(crate) fn delivery(
     at: Timestamp,
 ) -> Delivery {
     Delivery {
-        to: Destination::Mailbox { thread: thread.clone(), addressed, mail: said(text) },
+        to: Destination::mailbox(thread.clone(), addressed, said(text)),
         dedup: dedup.iter().map(|key| key.as_ref().into()).collect(),
         at,
     }
@@ -239,6 +239,7 @@ pub(crate) fn action(thread: &ThreadId, name: &str, requested_at: Timestamp) -> 
         progress: None,
         progress_at: None,
         interrupted_at: None,
+        waits: None,
         outcome: None,
         undo: None,
         told: Vec::new(),

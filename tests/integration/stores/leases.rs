@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use countersign::{
     clock::Timestamp,
-    graph::store::{Acquired, Changes, Error, Then},
+    graph::store::{Acquired, Changes, Delivery, Destination, Error, Then},
     ids::ThreadId,
 };
 
@@ -172,4 +172,31 @@ pub(crate) async fn many_workers_share_the_threads(f: impl Fixture) {
     }
     assert_eq!(leased.len(), threads.len(), "each once");
     assert_eq!(leased.into_iter().collect::<BTreeSet<_>>(), threads);
+}
+
+pub(crate) async fn a_thread_belongs_to_the_graph_it_began_with(f: impl Fixture) {
+    let begins = |n: u32, addressed, graph: &str| Delivery {
+        to: Destination::Mailbox { thread: thread(n), addressed, mail: said("hello"), graph: graph.into() },
+        dedup: Vec::new(),
+        at: f.now(),
+    };
+    f.hears(&thread(1), "hello").await;
+    f.overhears(&thread(3), "lunch?").await;
+    for delivery in
+        [begins(2, true, "mail"), begins(3, true, "mail"), begins(1, true, "mail"), begins(2, true, "other")]
+    {
+        f.store().ingest(&delivery).await.unwrap();
+    }
+    f.overhears(&thread(2), "more").await;
+    let f = f.reopen().await;
+    for (n, graph) in [(1, "chat"), (2, "mail"), (3, "mail")] {
+        let acquired = f.acquire_only("w1", &thread(n)).await.unwrap();
+        assert_eq!(acquired.lease.graph.as_str(), graph, "thread {n}");
+        finish(&f, &acquired, Then::Release).await;
+    }
+    f.hears(&thread(2), "again").await;
+    assert_eq!(f.acquire("w1").await.unwrap().lease.graph.as_str(), "mail", "whatever it hears later");
+    let mut listed = f.store().threads(10).await.unwrap();
+    listed.sort_by(|a, b| a.thread.cmp(&b.thread));
+    assert_eq!(listed.iter().map(|summary| summary.graph.as_str()).collect::<Vec<_>>(), ["chat", "mail", "mail"]);
 }

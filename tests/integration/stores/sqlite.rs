@@ -140,7 +140,7 @@ async fn its_settings_lose_nothing() {
 }
 
 /// Takes back the newest steps of the schema.
-const WITHOUT_SET_ASIDE: &str = "ALTER TABLE outbox DROP COLUMN since; \
+const WITHOUT_SET_ASIDE: &str = "ALTER TABLE threads DROP COLUMN graph; ALTER TABLE outbox DROP COLUMN since; \
     DROP TABLE set_aside; DROP TABLE probe; DROP INDEX actions_of_thread";
 
 #[tokio::test]

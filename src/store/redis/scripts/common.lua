@@ -14,9 +14,13 @@ local function wake(thread, at)
 end
 
 -- Makes the thread one of ours, and its parked mail unread mail; `parked` stands behind a position in PARKED.
-local function make_ours(parked)
+-- A new one belongs to `graph`; where none is named, to the chat.
+local function make_ours(parked, graph)
   if redis.call('HSETNX', META, 'ours', 1) == 0 then
     return
+  end
+  if graph then
+    redis.call('HSET', META, 'graph', graph)
   end
   local raw = redis.call('HGETALL', ASIDE)
   for i = 1, #raw, 2 do

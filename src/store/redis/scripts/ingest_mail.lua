@@ -1,4 +1,4 @@
--- Mail for a thread. ARGV: plan {thread, dedup, at, addressed, mail, parked}.
+-- Mail for a thread. ARGV: plan {thread, dedup, at, addressed, mail, parked, graph}.
 local plan = cjson.decode(ARGV[1])
 for _, key in ipairs(plan.dedup) do
   if redis.call('ZSCORE', DEDUP, key) then
@@ -17,7 +17,7 @@ if not (plan.addressed or ours) then
   return {'parked', seq}
 end
 
-make_ours(plan.parked)
+make_ours(plan.parked, plan.graph)
 redis.call('HSET', MAILBOX, seq, plan.mail)
 local now = server_time()
 redis.call('ZADD', RECENT, now, plan.thread)

@@ -1,0 +1,216 @@
+//! What arrives from elsewhere than Slack: the event that an action waits for, or an input for the graph.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{
+    action::{ActionRecord, Awaited, Progress, Status, Wait, WaitEnd},
+    checkpoint::{Checkpoint, Cursor, Suspended, Voice},
+    digest::Digest,
+    engine::{Engine, Held},
+    node::State,
+    perform::{Attempt, illegal},
+    portions::{NOTHING_ON_ITS_WAY, so_far},
+    session::{Session, StepInfo, outgoing},
+    store::{ActionChange, AuditDraft, AuditKind, Error, External, Letter, Outbound, TimerChange},
+};
+use crate::{
+    clock::Timestamp,
+    ids::{ActionId, RunId},
+};
+
+/// The trace's name for what arrived.
+const EXTERNAL: &str = "external";
+
+/// The trace's name for the end of a wait without the event.
+const OVERDUE: &str = "overdue";
+
+/// The trace's name for the carrying out of an action.
+const EXECUTE: &str = "execute";
+
+impl<S: State> Checkpoint<S> {
+    /// The action that waits for this event.
+    fn waiting_for(&self, arrived: &External) -> Option<ActionId> {
+        let waits = |suspended: &&Suspended| {
+            suspended.waits_for.as_ref().is_some_and(|(source, key)| source == arrived.source() && key == arrived.key())
+        };
+        self.suspended.values().find(waits).map(|suspended| suspended.action.clone())
+    }
+
+    /// An action that waits for an event, if one does.
+    pub(super) fn waiting(&self) -> Option<ActionId> {
+        let mut waiting = self.suspended.values().filter(|suspended| suspended.waits_for.is_some());
+        waiting.next().map(|suspended| suspended.action.clone())
+    }
+}
+
+impl<S: State> Engine<S> {
+    /// Something arrived: the action that waits for it goes on, or else the graph gets it. What neither wants leaves a line
+    /// in the trace.
+    pub(super) async fn take_external(&self, session: &mut Session<S>, arrived: External) -> Result<Held, Error> {
+        let now = self.clock.now();
+        let (source, key) = (arrived.source().to_owned(), arrived.key().to_owned());
+        session.input = Some(json!({ "kind": EXTERNAL, "source": source, "key": key }));
+        if let Some(action) = session.checkpoint.waiting_for(&arrived) {
+            session.note(AuditDraft { action: Some(action.clone()), ..arrival(&arrived, now) });
+            let end = WaitEnd::Arrived(arrived.into_body());
+            return self.end_wait(session, &action, Some(end), EXTERNAL).await;
+        }
+        if !session.checkpoint.state.begin_with(&arrived, now) {
+            tracing::info!(thread.id = %session.lease.thread, source, "Nothing here waits for what arrived");
+            return self.save_nothing(session, EXTERNAL).await;
+        }
+        session.note(arrival(&arrived, now));
+        self.begin_run(session);
+        Ok(Held::Yes)
+    }
+
+    /// The time is over until which an action waits.
+    pub(super) async fn take_overdue(
+        &self,
+        session: &mut Session<S>,
+        action: &ActionId,
+        until: Timestamp,
+    ) -> Result<Held, Error> {
+        let record = self.decided(session, action).await?;
+        session.input = Some(json!({ "kind": OVERDUE, "action": action }));
+        if record.and_then(|record| record.waits).is_some_and(|wait| wait.until != until) {
+            return self.save_nothing(session, OVERDUE).await; // of an earlier wait
+        }
+        self.end_wait(session, action, Some(WaitEnd::Overdue), OVERDUE).await
+    }
+
+    /// Somebody said stop while an action waits: it is gone on with, and finds the letter.
+    pub(super) async fn wake_to_stop(
+        &self,
+        session: &mut Session<S>,
+        letter: Letter,
+        action: &ActionId,
+    ) -> Result<Held, Error> {
+        session.put_back(letter);
+        self.end_wait(session, action, None, EXTERNAL).await
+    }
+
+    /// A run begins at the start of the graph.
+    pub(super) fn begin_run(&self, session: &mut Session<S>) {
+        let checkpoint = &mut session.checkpoint;
+        checkpoint.turns += 1;
+        checkpoint.run = Some(RunId::fresh());
+        checkpoint.voice = Voice::of(format!("turn:{}", checkpoint.turns));
+        checkpoint.cursor = Cursor::At { node: self.graph.start().to_owned(), attempt: 0, ended: None };
+        session.status_due = None;
+    }
+
+    /// Saves an action as waiting and lets go of everything that it holds: the turn that asked is kept as it is, and the
+    /// thread goes on with what else arrives.
+    pub(super) async fn wait_for(
+        &self,
+        session: &mut Session<S>,
+        record: &ActionRecord,
+        attempt: Attempt<'_>,
+        progress: Progress,
+        (awaited, until): (Awaited, Timestamp),
+    ) -> Result<Held, Error> {
+        let now = self.clock.now();
+        let Awaited { source, key, within: _ } = awaited;
+        let mut waiting = record.moved(Status::Intent).map_err(illegal)?;
+        waiting.progress = Some(progress);
+        waiting.progress_at = Some(now);
+        waiting.interrupted_at = Some(NOTHING_ON_ITS_WAY);
+        waiting.waits = Some(Wait { source: source.clone(), key: key.clone(), until, end: None });
+        tracing::info!(action.id = %record.id, source, %until, "An action waits for an event");
+
+        let mut changes = session.changes();
+        let mut detail = so_far(&waiting);
+        detail["source"] = json!(source);
+        detail["key"] = json!(key);
+        detail["until"] = json!(until);
+        changes.audit.push(waiting.event(AuditKind::Waits, now, None, detail));
+        changes.timers.push(TimerChange::Set {
+            key: waiting.waiting_timer(),
+            due: until,
+            entry: json!({ "kind": OVERDUE, "thread": waiting.thread, "action": waiting.id, "until": until }),
+        });
+        changes.outbox.push(outgoing(session.checkpoint.voice.slot(), now, Outbound::Remove));
+        let card = Outbound::Card { card: waiting.card.clone(), state: waiting.card_state() };
+        changes.outbox.push(outgoing(waiting.slot.clone(), now, card));
+        let suspended = Suspended {
+            action: waiting.id.clone(),
+            run: session.checkpoint.run.clone().unwrap_or_else(|| "none".into()),
+            node: attempt.node.to_owned(),
+            turn: session.checkpoint.state.suspend(),
+            waits_for: Some((source, key)),
+        };
+        session.checkpoint.suspended.insert(waiting.question().clone(), suspended);
+        session.checkpoint.cursor = Cursor::Idle;
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: waiting });
+        let took = now.since(attempt.began);
+        let info = StepInfo {
+            node: EXECUTE,
+            next: "await",
+            began: attempt.began,
+            took,
+            usage: None,
+            error: None,
+            pause: true,
+        };
+        self.save_step(session, info, changes, None).await
+    }
+
+    /// Goes on with an action that waits; nothing, if it does not any more. `end` is kept with it in the same write that
+    /// deals with the letter.
+    async fn end_wait(
+        &self,
+        session: &mut Session<S>,
+        action: &ActionId,
+        end: Option<WaitEnd>,
+        node: &'static str,
+    ) -> Result<Held, Error> {
+        let record = self.decided(session, action).await?;
+        let waits = record.filter(|record| {
+            record.status == Status::Intent && record.waits.as_ref().is_some_and(|wait| wait.end.is_none())
+        });
+        let suspended = session.checkpoint.suspended.values().find(|suspended| suspended.action == *action).cloned();
+        let (Some(record), Some(suspended)) = (waits, suspended) else {
+            session
+                .checkpoint
+                .suspended
+                .retain(|_, suspended| suspended.action != *action || suspended.waits_for.is_none());
+            return self.save_nothing(session, node).await;
+        };
+        let now = self.clock.now();
+        let mut changes = session.changes();
+        let mut woken = record.moved(Status::Intent).map_err(illegal)?;
+        woken.waits = woken.waits.map(|wait| Wait { end, ..wait });
+        changes.timers.push(TimerChange::Clear { key: woken.waiting_timer() });
+        changes.actions.push(ActionChange { expected: Some(record.revision), record: woken });
+        session.checkpoint.suspended.remove(record.question());
+        self.put_back_turn(session, suspended)?;
+        let info =
+            StepInfo { node, next: EXECUTE, began: now, took: Duration::ZERO, usage: None, error: None, pause: false };
+        self.save_step(session, info, changes, None).await
+    }
+
+    /// Puts the turn back that asked for a waiting action, to go on with that.
+    fn put_back_turn(&self, session: &mut Session<S>, suspended: Suspended) -> Result<(), Error> {
+        let Suspended { action, run, node, turn, waits_for: _ } = suspended;
+        let checkpoint = &mut session.checkpoint;
+        checkpoint.state.resume(turn).map_err(|error| Error::Corrupt {
+            what: format!("the turn that asked for action {action} cannot be read: {error}"),
+        })?;
+        checkpoint.run = Some(run);
+        checkpoint.voice = Voice::of(format!("after:{action}"));
+        checkpoint.cursor = Cursor::Performing { action, node };
+        session.status_due = None;
+        Ok(())
+    }
+}
+
+/// What the record tells of something that arrived: what it says is bound by its hash.
+fn arrival(arrived: &External, now: Timestamp) -> AuditDraft {
+    let detail = json!({
+        "source": arrived.source(), "key": arrived.key(), "digest": Digest::of(&[arrived.body()]),
+    });
+    AuditDraft::new(AuditKind::Arrived, now, None, detail)
+}
