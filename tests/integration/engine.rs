@@ -250,6 +250,35 @@ fn thread() -> ThreadId {
     ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() }
 }
 
+/// An engine for a graph that may propose one kind of change.
+fn engine_of<S: State>(
+    graph: Graph<S>,
+    kind: Arc<dyn ActionKind>,
+    store: Arc<dyn Store>,
+    keys: Arc<Keyring>,
+    clock: &ManualClock,
+    settings: Settings,
+) -> Engine<S> {
+    Engine::new(Parts {
+        graph,
+        actions: [("change", kind)].into(),
+        store,
+        clock: Arc::new(clock.clone()),
+        keys,
+        standing: Arc::new(Covers("what is covered", Mutex::default())),
+        admission: Arc::new(Everybody),
+        policy_for: Arc::new(|_| Policy {
+            approvers: vec![Approver::Channel],
+            own_request: true,
+            needed: 1,
+            typed: true,
+            ..Policy::default()
+        }),
+        settings,
+        stopping: tokio_util::sync::CancellationToken::new(),
+    })
+}
+
 impl Bench {
     /// Looks once.
     fn new() -> Self {
@@ -257,6 +286,12 @@ impl Bench {
     }
 
     fn looking_for(settle_within: Duration) -> Self {
+        let change = Arc::new(Change::default());
+        Self::carrying_out(change.clone(), change, settle_within)
+    }
+
+    /// Carries out this kind of change, which is the scripted one or another.
+    fn carrying_out(kind: Arc<dyn ActionKind>, change: Arc<Change>, settle_within: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = ManualClock::default();
         let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap();
@@ -264,26 +299,10 @@ impl Bench {
         let scope = Sealing { harmless: |_| false, registers: &[] };
         let raw: Arc<dyn Store> = Arc::new(store);
         let store = Arc::new(RacedStore::new(Arc::new(SealedStore::new(raw.clone(), keys.clone(), scope))));
-        let (change, failures) = (Arc::new(Change::default()), Arc::new(Mutex::new(0)));
+        let failures = Arc::new(Mutex::new(0));
         let graph = Graph::builder("chat", "listen").node(Listen { failures: failures.clone() }).node(Report).build();
-        let engine = Engine::new(Parts {
-            graph: graph.unwrap(),
-            actions: [("change", change.clone() as Arc<dyn ActionKind>)].into(),
-            store: store.clone(),
-            clock: Arc::new(clock.clone()),
-            keys,
-            standing: Arc::new(Covers("what is covered", Mutex::default())),
-            admission: Arc::new(Everybody),
-            policy_for: Arc::new(|_| Policy {
-                approvers: vec![Approver::Channel],
-                own_request: true,
-                needed: 1,
-                typed: true,
-                ..Policy::default()
-            }),
-            settings: Settings { settle_within, ..Settings::default() },
-            stopping: tokio_util::sync::CancellationToken::new(),
-        });
+        let settings = Settings { settle_within, ..Settings::default() };
+        let engine = engine_of(graph.unwrap(), kind, store.clone(), keys, &clock, settings);
         Self { store, raw, engine, change, failures, clock, _folder: folder }
     }
 

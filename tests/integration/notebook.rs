@@ -84,6 +84,8 @@ fn events(chart: &str) -> Vec<AuditDraft> {
         (AuditKind::Rated, Some("U1"), json!({ "run": "r1", "helped": true }), false),
         (AuditKind::Exported, Some("U1"), json!({ "entries": 18, "last": "feed", "files": [] }), false),
         (AuditKind::Forgotten, None, json!({ "steps": 9, "before": 1_767_268_000_000_i64 }), false),
+        (AuditKind::Waits, None, json!({ "done": 1, "total": 2, "source": "cluster", "key": "job-1 ended" }), true),
+        (AuditKind::Arrived, None, json!({ "source": "cluster", "key": "job-1 ended", "digest": "feed" }), true),
     ];
     all.into_iter()
         .enumerate()
@@ -119,7 +121,9 @@ fn after(kind: AuditKind) -> Option<AuditKind> {
         Settled => Rated,
         Rated => Exported,
         Exported => Forgotten,
-        Forgotten | Unreadable => return None, // the latter is never recorded
+        Forgotten => Waits,
+        Waits => Arrived,
+        Arrived | Unreadable => return None, // the latter is never recorded
     })
 }
 
@@ -162,7 +166,7 @@ async fn a_thread_in_which_everything_happened_reads_well() {
 async fn what_was_exported_verifies() {
     let exported = of_everything(Redaction::default()).await;
     let verified = verify(&exported.jsonl.bytes).unwrap();
-    assert_eq!((verified.thread, verified.entries, verified.last), (thread(), 21, exported.last));
+    assert_eq!((verified.thread, verified.entries, verified.last), (thread(), 23, exported.last));
     assert_eq!((verified.hidden, verified.withheld), (0, 0));
 
     let folder = tempfile::tempdir().unwrap();
@@ -347,8 +351,8 @@ async fn the_first_thing_that_is_wrong_is_named() {
     assert_snapshot!(told(&of(&swapped)), @"4 Some(3) entry 4 stands here: entry 3 is missing, or stands elsewhere");
     assert_snapshot!(told(&of(&doubled)), @"7 Some(6) entry 5 stands here again, or too late");
     assert_snapshot!(told(&of(&all[..10])), @"11 None the file ends after entry 9: its end is cut off");
-    assert_snapshot!(told(&whole[..whole.len() - 1]), @"22 None the line is cut off");
-    assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"23 Some(22) there is a line more");
+    assert_snapshot!(told(&whole[..whole.len() - 1]), @"24 None the line is cut off");
+    assert_snapshot!(told(&of(&[&all[..], &[20]].concat())), @"25 Some(24) there is a line more");
 }
 
 /// Whoever makes the lines' own hashes right still has the chain against them.

@@ -27,7 +27,7 @@ impl Bench {
                     record.progress = Some(progress);
                 }
                 Portion::Ended(outcome) => return outcome,
-                Portion::NotNow => panic!("the platform answers"),
+                Portion::Waits(..) | Portion::NotNow => panic!("the platform answers"),
             }
         }
     }
@@ -40,7 +40,7 @@ impl Bench {
             match portions.next(record, true).await {
                 Portion::Made(progress) => record.progress = Some(progress),
                 Portion::Ended(outcome) => return outcome,
-                Portion::NotNow => panic!("the platform answers"),
+                Portion::Waits(..) | Portion::NotNow => panic!("the platform answers"),
             }
         }
     }

@@ -139,6 +139,7 @@ pub(super) async fn approvals_under(
         links: Links::new(store.clone(), None),
         store,
         clock,
+        memories: Default::default(),
         slack,
         actions: Default::default(),
         policy_for: Arc::new(move |_| policy.clone()),

@@ -5,10 +5,11 @@ use std::time::Duration;
 use countersign::{
     graph::{
         action::{Decision, Verdict},
-        store::{Changes, Error, Ingested, Mail, Then},
+        store::{Changes, Error, External, Ingested, Mail, Then},
     },
     ids::DedupKey,
 };
+use serde_json::json;
 
 use super::fixture::*;
 
@@ -124,6 +125,8 @@ pub(crate) async fn every_kind_of_mail_comes_back_as_it_was(f: impl Fixture) {
         Mail::Decided { action: "a1".into(), approval: approval(&thread(1), "a1"), decision },
         Mail::Stop { by: "bo".into(), asks: false },
         Mail::Stop { by: "bo".into(), asks: true },
+        Mail::External(External::new("post", "a \"key\"", json!({ "body": [1, null, "é"] })).unwrap()),
+        Mail::Overdue { action: "a1".into(), until: f.now() },
     ];
     f.store().apply(&Changes { mail: mail.clone(), ..changes(&thread(1)) }).await.unwrap();
     let letters = f.acquire("w1").await.unwrap().letters;
