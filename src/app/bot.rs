@@ -198,6 +198,7 @@ impl Bot {
         let sender = Sender::new(outbox::Parts {
             store: store.clone(),
             slack: slack.clone(),
+            channels: Vec::new(),
             presence,
             links: links.clone(),
             names: names.clone(),

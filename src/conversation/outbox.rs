@@ -10,10 +10,14 @@
 //! Before a message goes, [`super::pacing`] is asked whether Slack would take it now. If not, it goes back into the
 //! outbox, untried, and the sender turns to somebody else; the next sweep after its time takes it up.
 //!
+//! A message goes by a [`Channel`], which is Slack but for [`Outbound::Elsewhere`]; one for a channel that this program does
+//! not have stays in the outbox.
+//!
 //! As many tasks run as there are seats. Whoever finds none puts the thread in a line ([`mod@line`]), which is as long as it
 //! may be and no longer: what does not fit is found by the next sweep.
 
 mod attempt;
+pub mod channel;
 mod claim;
 mod line;
 pub mod refused;
@@ -28,7 +32,12 @@ use std::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
-use self::{claim::Held, line::Line, waiting::Troubles};
+pub use self::claim::Held;
+use self::{
+    channel::{Channel, Channels},
+    line::Line,
+    waiting::Troubles,
+};
 use super::{
     links::Links,
     names::Names,
@@ -65,6 +74,8 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     /// Where they go.
     pub slack: SlackClient,
+    /// Where else they can go.
+    pub channels: Vec<Arc<dyn Channel>>,
     /// What Slack itself shows while something is done.
     pub presence: Presence,
     /// Where cards are.
@@ -88,6 +99,7 @@ pub struct Parts {
 struct Inner {
     store: Arc<dyn Store>,
     slack: SlackClient,
+    channels: Channels,
     presence: Presence,
     memories: Memories,
     clock: Arc<dyn Clock>,
@@ -108,13 +120,15 @@ struct Inner {
 impl Sender {
     /// Sends with these parts.
     pub fn new(parts: Parts) -> Self {
-        let Parts { store, slack, presence, links, names, memories, clock, name, seats, rate_limits, tasks } = parts;
+        let Parts { store, slack, channels, presence, links, names, memories, clock, name, seats, rate_limits, tasks } =
+            parts;
         let (seats, direct) = (Arc::new(Semaphore::new(seats)), Mutex::default());
         let pacing = rate_limits.then(Pacing::default);
         let (line, ahead) = (Line::default(), AtomicI64::new(0));
         Self(Arc::new(Inner {
             store,
             slack,
+            channels: Channels::new(channels),
             presence,
             memories,
             clock,
@@ -214,7 +228,7 @@ impl Sender {
         let claimed = &held.message;
         let sent = match (drawn, self.turn(claimed)) {
             (Err(not_drawn), _) => not_drawn,
-            (Ok(()), Turn::Go) => self.send_now(&held).await,
+            (Ok(()), Turn::Go) => self.send_by_its_channel(&held).await,
             (Ok(()), Turn::Wait(until)) => Sent::Deferred(until),
         };
         if let (Sent::Delivered(Some(_)), Outbound::Card { .. }, None) =
@@ -291,6 +305,7 @@ impl Sender {
 /// What sending it asks of Slack; nothing if nothing.
 fn method(claimed: &Claimed) -> Option<Method> {
     match (&claimed.outgoing.body, &claimed.posted) {
+        (Outbound::Elsewhere { .. }, _) => None,
         (Outbound::File { .. }, _) => Some(Method::Upload),
         (Outbound::Remove, posted) => posted.as_ref().map(|_| Method::Delete),
         (_, Some(_)) => Some(Method::Update),

@@ -100,7 +100,10 @@ impl Presence {
     pub async fn said(&self, thread: &ThreadId, body: &Outbound) {
         let status = match body {
             // Nothing was, or not in the thread; a card that is drawn again is sent as a card.
-            Outbound::Status { .. } | Outbound::Direct { .. } | Outbound::Redraw { .. } => return,
+            Outbound::Status { .. }
+            | Outbound::Direct { .. }
+            | Outbound::Redraw { .. }
+            | Outbound::Elsewhere { .. } => return,
             Outbound::Card { state: CardState::Open { .. }, .. } => SessionStatus::Suspended,
             Outbound::Card { state: CardState::Running { .. }, .. } => SessionStatus::Processing,
             Outbound::Card { .. } | Outbound::Reply { .. } | Outbound::File { .. } | Outbound::Remove => {

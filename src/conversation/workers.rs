@@ -321,6 +321,7 @@ mod tests {
             store: store.clone(),
             presence: Presence::new(slack.clone(), false, false),
             links: Links::new(store.clone(), None),
+            channels: Vec::new(),
             memories: Memories::default(),
             names: Names::new(slack.clone(), shared.clone()),
             slack,

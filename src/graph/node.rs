@@ -96,6 +96,9 @@ pub struct Step<S> {
     pub next: Next,
     /// What to say in the thread. The last reply of a turn takes the place of its status line.
     pub says: Vec<Reply>,
+    /// What to say by other ways than Slack: the name of each, and the words in which it is spoken to. These are words only;
+    /// what changes something is an action.
+    pub posts: Vec<(String, Value)>,
     /// What it cost in model tokens.
     pub usage: Option<Usage>,
 }
@@ -103,22 +106,28 @@ pub struct Step<S> {
 impl<S> Step<S> {
     /// Goes on at another node.
     pub fn go(state: S, node: &'static str) -> Self {
-        Self { state, next: Next::Go(node), says: Vec::new(), usage: None }
+        Self { state, next: Next::Go(node), says: Vec::new(), posts: Vec::new(), usage: None }
     }
 
     /// Ends the run.
     pub fn end(state: S) -> Self {
-        Self { state, next: Next::End, says: Vec::new(), usage: None }
+        Self { state, next: Next::End, says: Vec::new(), posts: Vec::new(), usage: None }
     }
 
     /// Asks a person; `then` receives how it ended.
     pub fn ask(state: S, ask: Ask) -> Self {
-        Self { state, next: Next::Ask(Box::new(ask)), says: Vec::new(), usage: None }
+        Self { state, next: Next::Ask(Box::new(ask)), says: Vec::new(), posts: Vec::new(), usage: None }
     }
 
     /// Says something.
     pub fn say(mut self, reply: Reply) -> Self {
         self.says.push(reply);
+        self
+    }
+
+    /// Says something by another way than Slack.
+    pub fn post(mut self, channel: impl Into<String>, body: Value) -> Self {
+        self.posts.push((channel.into(), body));
         self
     }
 

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::{
     action::{ActionRecord, Status},
     checkpoint::Cursor,
+    digest::Digest,
     engine::{Engine, Held},
     node::{Context, Next, NodeError, State, Step},
     session::{Session, StepInfo, outgoing},
@@ -132,12 +133,19 @@ impl<S: State> Engine<S> {
 
     /// Saves a step.
     async fn keep(&self, session: &mut Session<S>, node: &str, began: Timestamp, step: Step<S>) -> Result<Held, Error> {
-        let Step { state, next, says, usage } = step;
+        let Step { state, next, says, posts, usage } = step;
         let now = self.clock.now();
         session.checkpoint.state = state;
         let mut extra = session.changes();
         for reply in says {
             self.say(session, &mut extra, reply).await?;
+        }
+        for (channel, body) in posts {
+            let detail = json!({ "channel": channel, "digest": Digest::of(&[&body]) });
+            extra.audit.push(AuditDraft::new(AuditKind::Posted, now, None, detail));
+            let slot = session.checkpoint.voice.slot();
+            let post = outgoing(slot, now, Outbound::Elsewhere { channel, body });
+            extra.outbox.push(Outgoing { slot: None, ..post });
         }
         let word = match next {
             Next::Go(target) => {

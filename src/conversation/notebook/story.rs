@@ -118,6 +118,10 @@ impl Story<'_> {
                 let words = self.people.named(&text(event));
                 self.at(event, "**Countersign** answered:", Some(&words));
             }
+            AuditKind::Posted => {
+                let channel = inline(detail["channel"].as_str().unwrap_or("elsewhere"));
+                self.at(event, &format!("**Countersign** sent a message by {channel}."), None);
+            }
             AuditKind::Edited => {
                 let labels =
                     detail["edited"].as_array().into_iter().flatten().filter_map(|fact| fact["label"].as_str());
@@ -330,6 +334,7 @@ impl AuditKind {
             Self::Outcome => "an outcome",
             Self::Said => "a message",
             Self::Answered => "an answer",
+            Self::Posted => "a message elsewhere",
             Self::Ran => "the use of a model",
             Self::Sent => "requests to the platform",
             Self::Attached => "a file",

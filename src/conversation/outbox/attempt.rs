@@ -83,7 +83,8 @@ impl Sender {
                 let reply = self.with_link(claimed, card, reply).await?;
                 render::reply(self.0.names.in_reply(&reply).await.as_ref())
             }
-            Outbound::Redraw { .. } => return Ok(claimed.posted.clone()), // drawn as a card before it gets here
+            // Drawn as a card before it gets here; sent by another channel.
+            Outbound::Redraw { .. } | Outbound::Elsewhere { .. } => return Ok(claimed.posted.clone()),
             Outbound::Remove => return Ok(self.remove(claimed).await?),
         };
         match self.put(held, &message).await {
@@ -117,9 +118,7 @@ impl Sender {
 
     /// Whether the claim still holds, asked right before something leaves.
     async fn still_ours(&self, held: &Held) -> Result<(), Stopped> {
-        let holds = held.term.holds(&*self.0.clock)
-            && (held.message.outgoing.progress || self.0.store.holds_outbox(&held.message).await.unwrap_or(false))
-            && held.term.holds(&*self.0.clock);
+        let holds = held.is_ours(&*self.0.store, &*self.0.clock).await;
         if holds { Ok(()) } else { Err(Stopped::ClaimLost) }
     }
 
@@ -265,7 +264,11 @@ fn may_be_words_alone(claimed: &Claimed, message: &Message) -> bool {
     let enough = match &claimed.outgoing.body {
         Outbound::Reply { .. } | Outbound::Direct { .. } => true,
         Outbound::Card { state, .. } => !matches!(state, CardState::Open { .. }),
-        Outbound::Status { .. } | Outbound::File { .. } | Outbound::Redraw { .. } | Outbound::Remove => false,
+        Outbound::Status { .. }
+        | Outbound::File { .. }
+        | Outbound::Redraw { .. }
+        | Outbound::Elsewhere { .. }
+        | Outbound::Remove => false,
     };
     enough && !message.blocks.is_empty()
 }

@@ -6,14 +6,24 @@ use tokio::time::Instant;
 
 use crate::{
     clock::{Clock, Timestamp},
-    graph::store::Claimed,
+    graph::store::{Claimed, Store},
 };
 
 /// A claimed message, with the time in which it may be sent.
 #[derive(Debug)]
-pub(super) struct Held {
-    pub(super) message: Claimed,
+pub struct Held {
+    /// The message.
+    pub message: Claimed,
     pub(super) term: Term,
+}
+
+impl Held {
+    /// Whether the claim still holds, to be asked right before something leaves. Of progress only the time is looked at.
+    pub async fn is_ours(&self, store: &dyn Store, clock: &dyn Clock) -> bool {
+        self.term.holds(clock)
+            && (self.message.outgoing.progress || store.holds_outbox(&self.message).await.unwrap_or(false))
+            && self.term.holds(clock)
+    }
 }
 
 /// How long a claim is good for, by two clocks: one goes on while the machine sleeps, nobody sets the other.

@@ -175,6 +175,7 @@ pub fn kind(body: &Outbound) -> &'static str {
         Outbound::File { .. } => "file",
         Outbound::Direct { .. } => "direct message",
         Outbound::Remove => "removal",
+        Outbound::Elsewhere { .. } => "message elsewhere",
     }
 }
 

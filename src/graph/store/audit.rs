@@ -85,6 +85,8 @@ pub enum AuditKind {
     Said,
     /// The bot said something there.
     Answered,
+    /// The bot said something by another way than Slack.
+    Posted,
     /// A step asked a model: which, how often, for how many tokens.
     Ran,
     /// Requests left for the platform, and what it answered to each.

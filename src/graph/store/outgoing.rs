@@ -1,6 +1,7 @@
 //! What is said, and what became of it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Seq;
 use crate::{
@@ -77,6 +78,13 @@ pub enum Outbound {
     },
     /// Takes the message of the slot away, if there is one.
     Remove,
+    /// A message by another way than Slack.
+    Elsewhere {
+        /// The name of the way.
+        channel: String,
+        /// What is said, in the words of that way.
+        body: Value,
+    },
 }
 
 /// An outgoing message that this worker is to send.

@@ -120,7 +120,8 @@ fn saved_messages_are_read() {
             Outbound::File { .. } => 4,
             Outbound::Direct { .. } => 5,
             Outbound::Redraw { .. } => 6,
+            Outbound::Elsewhere { .. } => 7,
         })
         .collect();
-    assert_eq!(kinds, (0..7).collect(), "every kind has its example");
+    assert_eq!(kinds, (0..8).collect(), "every kind has its example");
 }
