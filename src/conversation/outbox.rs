@@ -312,3 +312,36 @@ fn method(claimed: &Claimed) -> Option<Method> {
         (_, None) => Some(Method::Post),
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use secrecy::SecretString;
+
+    use super::*;
+
+    /// A sender to whom Slack does not answer.
+    pub(in crate::conversation) fn alone(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        channels: Vec<Arc<dyn Channel>>,
+    ) -> Sender {
+        let (token, timeout) = (SecretString::from("xoxb-1"), Duration::from_secs(10));
+        let slack = SlackClient::new("http://127.0.0.1:9/api", &token, timeout).unwrap();
+        Sender::new(Parts {
+            presence: Presence::new(slack.clone(), false, false),
+            links: Links::new(store.clone(), None),
+            names: Names::new(slack.clone(), clock.clone()),
+            store,
+            slack,
+            channels,
+            memories: Memories::default(),
+            clock,
+            name: WorkerId::new("w"),
+            seats: 1,
+            rate_limits: false,
+            tasks: TaskTracker::new(),
+        })
+    }
+}

@@ -272,22 +272,20 @@ impl Drop for Busy<'_> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use secrecy::SecretString;
     use tokio::{sync::Notify, time::timeout};
 
     use super::*;
     use crate::{
-        clock::ManualClock,
-        conversation::{links::Links, names::Names, outbox, presence::Presence},
-        graph::{
-            conversing::Memories,
-            store::{Delivery, Destination, Mail},
-        },
-        slack::client::SlackClient,
+        clock::{ManualClock, Timestamp},
+        conversation::outbox::tests::alone,
+        graph::store::{Changes, Delivery, Destination, Mail, Then},
+        ids::CommitId,
         store::sqlite::SqliteStore,
     };
 
     const BOUND: Duration = Duration::from_secs(30);
+
+    const LEASE: Duration = Duration::from_secs(10);
 
     /// Panics the first time.
     #[derive(Default)]
@@ -310,51 +308,100 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_panic_leaves_no_thread_busy() {
+    /// Reads the mail of its graph's threads.
+    struct Reader {
+        graph: &'static str,
+        store: Arc<dyn Store>,
+        read: Mutex<Vec<(ThreadId, usize)>>,
+    }
+
+    #[async_trait]
+    impl Advance for Reader {
+        fn graph(&self) -> GraphName {
+            self.graph.into()
+        }
+
+        async fn advance(&self, acquired: Acquired) -> Result<(), Error> {
+            let Acquired { lease, saved, letters } = acquired;
+            let mut changes = Changes::new(CommitId::fresh(), lease.thread.clone());
+            changes.acks = letters.iter().map(|letter| letter.seq).collect();
+            self.store.commit(&lease, saved.version, &changes, Then::Release).await?;
+            self.read.lock().unwrap().push((lease.thread, letters.len()));
+            Ok(())
+        }
+    }
+
+    /// A store in a folder of its own, with its clock.
+    fn opened() -> (Arc<dyn Store>, ManualClock, tempfile::TempDir) {
         let (folder, clock) = (tempfile::tempdir().unwrap(), ManualClock::default());
-        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
-        let store = SqliteStore::open(folder.path().join("threads.sqlite"), shared.clone()).unwrap();
-        let (store, lease) = (Arc::new(store) as Arc<dyn Store>, Duration::from_secs(10));
-        let slack = SlackClient::new("http://127.0.0.1:9/api", &SecretString::from("xoxb-1"), lease).unwrap();
-        let sender = Sender::new(outbox::Parts {
+        let store = SqliteStore::open(folder.path().join("threads.sqlite"), Arc::new(clock.clone())).unwrap();
+        (Arc::new(store), clock, folder)
+    }
+
+    fn workers(store: &Arc<dyn Store>, clock: &ManualClock, engines: Vec<Arc<dyn Advance>>) -> Workers {
+        let clock: Arc<dyn Clock> = Arc::new(clock.clone());
+        Workers::new(Parts {
             store: store.clone(),
-            presence: Presence::new(slack.clone(), false, false),
-            links: Links::new(store.clone(), None),
-            channels: Vec::new(),
-            memories: Memories::default(),
-            names: Names::new(slack.clone(), shared.clone()),
-            slack,
-            clock: shared.clone(),
+            engines,
+            sender: alone(store.clone(), clock.clone(), Vec::new()),
+            clock,
             name: WorkerId::new("w"),
-            seats: 1,
-            rate_limits: false,
-            tasks: TaskTracker::new(),
-        });
-        let engine = Arc::new(Clumsy::default());
-        let workers = Workers::new(Parts {
-            store: store.clone(),
-            engines: vec![engine.clone()],
-            sender,
-            clock: shared,
-            name: WorkerId::new("w"),
-            lease,
+            lease: LEASE,
             threads: 1,
             stop: CancellationToken::new(),
-        });
-        let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
+        })
+    }
+
+    /// Somebody says something in the thread with this root, which belongs to this graph.
+    async fn hears(store: &Arc<dyn Store>, root: &str, graph: &str, at: Timestamp) -> ThreadId {
+        let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: root.into() };
         let mail =
             Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.1".into(), addressed: true, wish: None };
-        let to = Destination::mailbox(thread.clone(), true, mail);
-        store.ingest(&Delivery { to, dedup: Vec::new(), at: clock.now() }).await.unwrap();
+        let to = Destination::Mailbox { thread: thread.clone(), addressed: true, mail, graph: graph.into() };
+        store.ingest(&Delivery { to, dedup: Vec::new(), at }).await.unwrap();
+        thread
+    }
+
+    #[tokio::test]
+    async fn a_panic_leaves_no_thread_busy() {
+        let (store, clock, _folder) = opened();
+        let engine = Arc::new(Clumsy::default());
+        let workers = workers(&store, &clock, vec![engine.clone()]);
+        let thread = hears(&store, "1.1", "chat", clock.now()).await;
 
         workers.wake(thread.clone());
         timeout(BOUND, engine.called.notified()).await.unwrap();
         timeout(BOUND, workers.drained()).await.unwrap();
         assert!(workers.0.busy.lock().unwrap().is_empty(), "nobody works on it");
-        clock.advance(lease * 2);
+        clock.advance(LEASE * 2);
         workers.wake(thread);
         timeout(BOUND, engine.called.notified()).await.expect("it is taken up again after its lease");
         timeout(BOUND, workers.drained()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn each_thread_is_run_by_the_engine_of_its_graph_or_left_alone() {
+        let (store, clock, _folder) = opened();
+        let reader = |graph| Arc::new(Reader { graph, store: store.clone(), read: Mutex::default() });
+        let (chat, jobs, post) = (reader("chat"), reader("jobs"), reader("post"));
+        let mut threads = Vec::new();
+        for (root, graph) in [("1.1", "chat"), ("2.1", "jobs"), ("3.1", "post")] {
+            threads.push(hears(&store, root, graph, clock.now()).await);
+        }
+        let older = workers(&store, &clock, vec![chat.clone(), jobs.clone()]);
+        for thread in &threads {
+            older.wake(thread.clone());
+        }
+        timeout(BOUND, older.drained()).await.unwrap();
+        assert_eq!(*chat.read.lock().unwrap(), [(threads[0].clone(), 1)]);
+        assert_eq!(*jobs.read.lock().unwrap(), [(threads[1].clone(), 1)]);
+        let told: Vec<_> = older.0.unknown.lock().unwrap().iter().cloned().collect();
+        assert_eq!(told, [GraphName::new("post")]);
+
+        hears(&store, "3.1", "post", clock.now()).await;
+        let newer = workers(&store, &clock, vec![post.clone()]);
+        newer.wake(threads[2].clone());
+        timeout(BOUND, newer.drained()).await.unwrap();
+        assert_eq!(*post.read.lock().unwrap(), [(threads[2].clone(), 2)], "a newer process finds all that was said");
     }
 }

@@ -80,3 +80,69 @@ impl Sender {
         Sent::Postponed(self.0.clock.now() + LONGEST_WAIT)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        clock::{Clock, ManualClock, Timestamp},
+        conversation::outbox::tests::alone,
+        graph::store::{Changes, Outgoing, Store, Waiting},
+        ids::{CommitId, Nonce, ThreadId},
+        store::sqlite::SqliteStore,
+    };
+
+    /// Keeps what it is given.
+    struct Pigeons(&'static str, Mutex<Vec<Value>>);
+
+    #[async_trait]
+    impl Channel for Pigeons {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        async fn deliver(&self, held: &Held) -> Sent {
+            let Outbound::Elsewhere { body, .. } = &held.message.outgoing.body else { panic!("{held:?}") };
+            self.1.lock().unwrap().push(body.clone());
+            Sent::Delivered(None)
+        }
+    }
+
+    fn message(channel: &str, text: &str) -> Outgoing {
+        let body = Outbound::Elsewhere { channel: channel.to_owned(), body: json!(text) };
+        Outgoing { slot: None, nonce: Nonce::fresh(), progress: false, not_before: Timestamp(0), body }
+    }
+
+    #[tokio::test]
+    async fn a_message_for_an_unknown_channel_waits_for_a_program_that_has_it() {
+        let (folder, clock) = (tempfile::tempdir().unwrap(), ManualClock::default());
+        let shared: Arc<dyn Clock> = Arc::new(clock.clone());
+        let store = SqliteStore::open(folder.path().join("threads.sqlite"), shared.clone()).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
+        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+        changes.outbox = vec![message("air", "one"), message("road", "two"), message("air", "three")];
+        store.apply(&changes).await.unwrap();
+        let pigeons = |name| Arc::new(Pigeons(name, Mutex::default()));
+        let got = |pigeons: &Pigeons| pigeons.1.lock().unwrap().clone();
+
+        let (road, air) = (pigeons("road"), pigeons("air"));
+        alone(store.clone(), shared.clone(), vec![road.clone()]).send_all(&thread).await;
+        assert_eq!(got(&road), [json!("two")], "what cannot be sent holds up nothing else");
+        clock.advance(Duration::from_secs(3600));
+        alone(store.clone(), shared.clone(), Vec::new()).send_all(&thread).await;
+        let late = store.waiting(Waiting::late_before(clock.now()), 10).await.unwrap();
+        assert_eq!(late.len(), 2, "it is kept, and `check` tells of it");
+        assert!(store.dead_letters(10).await.unwrap().is_empty());
+
+        clock.advance(LONGEST_WAIT);
+        alone(store.clone(), shared, vec![road.clone(), air.clone()]).send_all(&thread).await;
+        assert_eq!(got(&air), [json!("one"), json!("three")], "in order");
+        assert_eq!(got(&road).len(), 1, "and nothing twice");
+        assert_eq!(store.backlog().await.unwrap().outbox, 0);
+    }
+}
