@@ -10,6 +10,7 @@ mod creation;
 mod delete;
 mod designs;
 mod details;
+mod elsewhere;
 mod flows;
 mod home;
 mod knowledge;

@@ -1,6 +1,6 @@
 //! Another graph beside the first, in one store: each engine goes on with its own threads, and leaves the others alone.
 
-use countersign::graph::store::{Acquired, Error, External};
+use countersign::graph::store::{Acquired, Error, External, Outbound};
 
 use super::*;
 
@@ -48,7 +48,8 @@ impl Node<Inbox> for Read {
 
     async fn run(&self, state: Inbox, _: &Context) -> Result<Step<Inbox>, NodeError> {
         let words = format!("I read {}.", state.read.last().unwrap_or(&Value::Null));
-        Ok(Step::end(state).say(Reply::text(words)))
+        let post = json!({ "answer": words });
+        Ok(Step::end(state).say(Reply::text(words)).post("post", post))
     }
 }
 
@@ -115,7 +116,11 @@ async fn a_thread_that_waits_for_its_engine_is_woken_by_mail() {
     assert_eq!(saved["state"]["read"], json!([1, 2]));
     let worker = WorkerId::new("s");
     let said = bench.store.claim_outbox(&worker, Duration::from_secs(9), bench.clock.now(), 9, None).await.unwrap();
-    assert_eq!(said.len(), 1, "one message of a thread at a time");
+    assert!(matches!(&said[..], [one] if matches!(one.outgoing.body, Outbound::Reply { .. })), "{said:?}");
+    bench.store.finish_outbox(&said[0], &Sent::Dropped).await.unwrap();
+    let said = bench.store.claim_outbox(&worker, Duration::from_secs(9), bench.clock.now(), 9, None).await.unwrap();
+    let by_post = Outbound::Elsewhere { channel: "post".to_owned(), body: json!({ "answer": "I read 1." }) };
+    assert_eq!(said.into_iter().map(|one| one.outgoing.body).collect::<Vec<_>>(), [by_post]);
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use countersign::{
     ids::Slot,
     reply::{CardState, Reply},
 };
+use serde_json::json;
 
 use super::fixture::*;
 
@@ -393,8 +394,8 @@ pub(crate) async fn every_kind_of_message_comes_back_as_it_was(f: impl Fixture) 
     let said = [
         outgoing("card:a1", false, Outbound::Card { card: card("a1"), state }),
         outgoing("", false, Outbound::Reply { reply: Reply::markdown("*you* may not").hint("ask ana") }),
-        outgoing("turn:1", true, Outbound::Status { text: "“reading” 🦀".to_owned() }),
         outgoing("", false, Outbound::Elsewhere { channel: "post".to_owned(), body: json!({ "to": [], "é": null }) }),
+        outgoing("turn:1", true, Outbound::Status { text: "“reading” 🦀".to_owned() }),
     ];
     f.says(&thread(1), said.clone()).await;
     for expected in said {
