@@ -41,6 +41,16 @@
 //! Imports point one way, and `tests/integration/tidy.rs` holds the table. `graph` knows nobody but the leaves; `store`
 //! implements its trait; `conversation` joins it with `slack`; production code never knows the `sandbox`.
 //!
+//! **Graphs.** A thread belongs to one graph from its first message on; the name of it ([`ids::GraphName`]) stands in the
+//! thread's row, its lease and its checkpoint. [`conversation::workers`] runs each thread with the engine of its graph. One
+//! whose graph this process does not have is left, with all its mail, to a process that has it. What the rooms around a
+//! graph have to know of its state they ask through [`graph::conversing`].
+//!
+//! **Beyond Slack.** What happens elsewhere, a job's end or a letter, is mail of a thread like everything else
+//! ([`graph::store::External`]): stored once, by its key. An action can wait for it ([`graph::action::Portion::Waits`]) and
+//! holds no lease, no seat and no connection meanwhile; the thread goes on with what else arrives, and a timer ends the wait.
+//! What is said goes out by a channel ([`conversation::outbox::channel`]), which is Slack unless the message names another.
+//!
 //! Four ideas, four places to add things: a *capability* (what it can do), a *node* (how it thinks), a *channel* (how it is
 //! reached), a *store* (where it remembers).
 //!
@@ -80,7 +90,8 @@
 //! 5. *Every click gets an answer; no live button outlasts its decision.* The desk needs no lease
 //!    ([`conversation::approvals`]).
 //! 6. *Killing any process at any moment loses nothing and blocks no thread for longer than a lease.* Readiness and leases
-//!    are properties of the thread in the store; there is no queue to lose.
+//!    are properties of the thread in the store; there is no queue to lose. A wait for something elsewhere is saved with its
+//!    action, its deadline and the turn that asked.
 //! 7. *Two threads never mix; one thread is advanced by one worker at a time.* Every write carries version and fence.
 //! 8. *Without a language model commands, buttons, cards and the documented phrases still work.* [`understanding`].
 //! 9. *Text from people, models and other systems cannot mention everyone, forge a link, press a button or reach a log at

@@ -3,10 +3,10 @@
 //! | room | does |
 //! | --- | --- |
 //! | [`dispatch`] | stores each delivery where it belongs, before it is acknowledged |
-//! | [`workers`] | leases threads and lets the engine advance them |
+//! | [`workers`] | leases threads and lets the engine of their graph advance them |
 //! | [`desk`] | answers what cannot wait for a thread: clicks, typed consent, commands, expiry |
 //! | [`approvals`] | decides whether a click counts, and makes it count once |
-//! | [`outbox`], [`pacing`] | sends what was said, once, in order, and no faster than Slack takes it |
+//! | [`outbox`], [`pacing`] | sends what was said by its channel, once, in order, and no faster than Slack takes it |
 //! | [`render`] | draws replies and cards as Block Kit |
 //! | [`presence`] | what Slack itself shows while it works |
 //! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |

@@ -3,6 +3,9 @@
 //! A hint says that a thread has something to do; the store alone knows. A lost hint costs one sweep, nothing else:
 //! [`Workers::sweep`] asks for whatever is ready, which is also how the work of a crashed process is found.
 //!
+//! A thread is run by the engine of its graph. One whose graph no engine here has is let go as it is, for a process that has
+//! it: it is looked at again after a minute, or when mail comes.
+//!
 //! The design we did not take: a queue of work. Readiness is a property of the thread in the store, so there is nothing
 //! to redeliver, to trim or to lose.
 

@@ -2,7 +2,8 @@
 //!
 //! It knows nothing of Slack, of language models or of any platform. Start reading at [`engine`], which drives one
 //! thread through its graph; [`node`] is what a graph is made of; [`action`] is a change in the outside world and its
-//! legal moves; [`store`] is what the engine asks of a place that remembers.
+//! legal moves; [`store`] is what the engine asks of a place that remembers. There may be several graphs, each with an engine;
+//! a thread belongs to one of them. [`conversing`] is what those around a graph ask of a thread without running it.
 //!
 //! *Architecture Invariant:* a node never runs again from its top. An interrupt is a value a node returns
 //! ([`node::Next::Ask`]), and the answer leads to the node named in it. *Architecture Invariant:* the only way to change

@@ -3,6 +3,9 @@
 //! A portion that was begun and not saved is an *interrupted* one. Requests of it may still be on their way, so it is
 //! left alone until they must have arrived, and then the action finds out what of it is done.
 //!
+//! A portion may also wait for an event from elsewhere (`external.rs`): then the action is saved and let go of, and comes back
+//! here with the event, at its deadline, or to be stopped.
+//!
 //! The requests of a portion leave under a [`Permit`] that is renewed while the store says that the thread is still ours:
 //! whoever takes the thread over later waits for the time in flight from then on, and the permit ends before that.
 
