@@ -163,6 +163,7 @@ fn record(number: usize, all_open: bool) -> ActionRecord {
         answers: Vec::new(),
         cut_short: false,
         replaced_by: None,
+        waits: None,
     }
 }
 

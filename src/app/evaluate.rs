@@ -128,7 +128,7 @@ pub fn cases(file: &Path) -> anyhow::Result<Vec<Case>> {
 ///
 /// If the stand-in for the platform does not start, or the settings name no usable model.
 pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
-    let platform = StandIn::start(installed::Options::default(), None, None).await?;
+    let platform = StandIn::start(installed::StandInOptions::default(), None, None).await?;
     let (model, fallback) = parts::models(config)?;
     let mut config = config.clone();
     platform.take_the_place(&mut config);

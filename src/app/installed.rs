@@ -37,7 +37,7 @@ pub fn capabilities(config: &Config, clock: Arc<dyn Clock>) -> anyhow::Result<Ve
 
 /// What can be chosen of the stand-in.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Options {
+pub struct StandInOptions {
     /// The port of the stand-in for UpGrade; 0 takes a free one.
     #[arg(long, default_value_t = 8091)]
     upgrade_port: u16,
@@ -62,7 +62,7 @@ impl StandIn {
     /// # Errors
     ///
     /// If a port is taken, or a file cannot be read or written.
-    pub async fn start(options: Options, data: Option<&Path>, ledger: Option<&Path>) -> anyhow::Result<Self> {
+    pub async fn start(options: StandInOptions, data: Option<&Path>, ledger: Option<&Path>) -> anyhow::Result<Self> {
         let google = match options.service_account {
             Some(path) => Some((google_with_key_at(&path).await?, path)),
             None => None,

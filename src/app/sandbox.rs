@@ -44,7 +44,7 @@ pub struct Options {
     #[arg(long, value_name = "FOLDER")]
     ledger: Option<PathBuf>,
     #[command(flatten)]
-    platform: installed::Options,
+    platform: installed::StandInOptions,
 }
 
 /// An address, as far as that can be told.
