@@ -107,10 +107,10 @@ fn all_that_is_wrong_is_told_at_once() {
     server.colour: found `green` (unknown field `colour`, expected one of `address`, `port`, `connections`, `header_timeout`, `body_timeout`, `idle_timeout`, `log`, `log_format`)
     server.port: found `"eighty"` (invalid type: string "eighty", expected a whole number); right would be something like `3000`
     workers.lease: found `soon` (invalid value: string "soon", expected a duration); right would be something like `30s`
-    upgrade.api_url: found `upgrade.example.com`; right would be an address that begins with http:// or https://
     slack.connections: found 12; right would be 1 to 10, which is as many as Slack allows
     workers.threads: found 0; right would be 1 to 10000
     approvals.approvers: found `everybody`; right would be channel, requester, a user id (U…) or a user group id (S…)
+    upgrade.api_url: found `upgrade.example.com`; right would be an address that begins with http:// or https://
     "#);
 }
 

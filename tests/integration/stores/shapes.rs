@@ -78,7 +78,7 @@ fn saved_actions_are_read() {
 
 #[test]
 fn saved_standing_approvals_are_read() {
-    check::<Grant>("standing_approval");
+    check_renamed::<Grant>("standing_approval", &[("experiment", "thing")]);
 }
 
 #[test]
