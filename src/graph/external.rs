@@ -57,7 +57,7 @@ impl<S: State> Engine<S> {
             let end = WaitEnd::Arrived(arrived.into_body());
             return self.end_wait(session, &action, Some(end), EXTERNAL).await;
         }
-        if !session.checkpoint.state.begin_with(&arrived, now) {
+        if arrived.is_of_nobody() || !session.checkpoint.state.begin_with(&arrived, now) {
             tracing::info!(thread.id = %session.lease.thread, source, "Nothing here waits for what arrived");
             return self.save_nothing(session, EXTERNAL).await;
         }

@@ -2,7 +2,8 @@
 //!
 //! Every record of an action is sealed as a whole with each write, and looked at with each read; what was found is in
 //! [`ActionRecord::proof`], and whoever carries something out goes by it. Clicks that wait on the desk and the registers
-//! named here are sealed as well: each of them leads to a change by itself.
+//! named here are sealed as well: each of them leads to a change by itself. So is what happened elsewhere, which an approved
+//! action may wait for.
 //!
 //! *Architecture Invariant:* a record that was read with a seal that does not hold is never sealed anew. It is written
 //! with the seal that it has, so what was altered stays altered, whatever happens to it afterwards.
@@ -19,7 +20,7 @@ use crate::{
         keyring::{Keyring, Proof, RowSeal},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry,
-            Destination, Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq,
+            Destination, Durability, Error, Forget, Ingested, Lease, Letter, Mail, Posted, Register, Saved, Sent, Seq,
             StepRecord, Store, Then, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
         },
     },
@@ -127,12 +128,47 @@ impl SealedStore {
         for change in &mut changes.actions {
             change.record = self.sealed(&change.record);
         }
+        for mail in &mut changes.mail {
+            *mail = self.sealed_mail(&changes.thread, mail);
+        }
         for timer in &mut changes.timers {
             if let TimerChange::Set { entry, .. } = timer {
                 *entry = self.enclosed(DESK, entry);
             }
         }
         changes
+    }
+
+    /// Mail as it is written.
+    fn sealed_mail(&self, thread: &ThreadId, mail: &Mail) -> Mail {
+        match mail {
+            Mail::External(arrived) => {
+                let content = json!({
+                    "thread": thread, "source": arrived.source(), "key": arrived.key(), "body": arrived.body(),
+                });
+                Mail::External(arrived.with_body(self.enclosed(MAIL, &content)))
+            }
+            mail => mail.clone(),
+        }
+    }
+
+    /// Letters as they were read. What claims to have happened elsewhere, and is not from us, is of nobody.
+    fn opened_letters(&self, thread: &ThreadId, mut letters: Vec<Letter>) -> Vec<Letter> {
+        for letter in &mut letters {
+            let Mail::External(arrived) = &letter.mail else { continue };
+            let said = self.disclosed(MAIL, arrived.body()).ok().flatten().filter(|content| {
+                let names = json!([content["thread"], content["source"], content["key"]]);
+                names == json!([thread, arrived.source(), arrived.key()])
+            });
+            letter.mail = Mail::External(match said {
+                Some(mut content) => arrived.with_body(content["body"].take()),
+                None => {
+                    tracing::error!(thread.id = %thread, letter.seq, "What is said to have happened elsewhere is not from us");
+                    arrived.of_nobody()
+                }
+            });
+        }
+        letters
     }
 
     /// An error with the record in it looked at.
@@ -158,9 +194,10 @@ impl SealedStore {
     }
 }
 
-/// What records, desk entries and registers are sealed for.
+/// What records, desk entries and registers, and mail are sealed for.
 const ACTION: &str = "action";
 const DESK: &str = "desk";
+const MAIL: &str = "mail";
 
 /// The name of the seal beside a sealed value.
 const SEALED: &str = "sealed";
@@ -189,8 +226,9 @@ fn opened(value: &Value) -> Option<(RowSeal, &Value)> {
 impl Store for SealedStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
         let mut delivery = delivery.clone();
-        if let Destination::Desk { entry, .. } = &mut delivery.to {
-            *entry = self.enclosed(DESK, entry);
+        match &mut delivery.to {
+            Destination::Desk { entry, .. } => *entry = self.enclosed(DESK, entry),
+            Destination::Mailbox { thread, mail, .. } => *mail = self.sealed_mail(thread, mail),
         }
         self.inner.ingest(&delivery).await
     }
@@ -202,7 +240,11 @@ impl Store for SealedStore {
         now: Timestamp,
         only: Option<&ThreadId>,
     ) -> Result<Option<Acquired>, Error> {
-        self.inner.acquire(worker, ttl, now, only).await
+        let acquired = self.inner.acquire(worker, ttl, now, only).await?;
+        Ok(acquired.map(|acquired| {
+            let letters = self.opened_letters(&acquired.lease.thread, acquired.letters);
+            Acquired { letters, ..acquired }
+        }))
     }
 
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error> {
@@ -210,11 +252,11 @@ impl Store for SealedStore {
     }
 
     async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
-        self.inner.letters(lease, after).await
+        Ok(self.opened_letters(&lease.thread, self.inner.letters(lease, after).await?))
     }
 
     async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
-        self.inner.unread(thread).await
+        Ok(self.opened_letters(thread, self.inner.unread(thread).await?))
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {

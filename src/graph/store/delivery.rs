@@ -180,6 +180,21 @@ impl External {
         self.body
     }
 
+    /// The same event with another body, such as a sealed one.
+    pub fn with_body(&self, body: Value) -> Self {
+        Self { body, ..self.clone() }
+    }
+
+    /// What stands for an event of which it is not known where it is from: nobody waits for it, and it says nothing.
+    pub fn of_nobody(&self) -> Self {
+        Self { source: String::new(), key: self.key.clone(), body: Value::Null }
+    }
+
+    /// Whether it is not known where it is from.
+    pub fn is_of_nobody(&self) -> bool {
+        self.source.is_empty()
+    }
+
     /// The key by which a repeat is recognised.
     pub fn dedup(&self) -> DedupKey {
         DedupKey::new(format!("external:{}:{}", json!(self.source), self.key))

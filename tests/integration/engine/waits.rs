@@ -227,6 +227,24 @@ async fn the_end_of_an_earlier_wait_does_not_end_this_one() {
 }
 
 #[tokio::test]
+async fn a_forged_event_ends_no_wait() {
+    let job = Arc::default();
+    let bench = Bench::waiting(&job).await;
+    let event = || External::new("cluster", "job-1 ended", json!({ "rows": 3 })).unwrap();
+    bench.raw.ingest(&event().deliver_to(thread(), bench.clock.now())).await.unwrap();
+    let elsewhere = ThreadId { root: "9.9".into(), ..thread() };
+    bench.store.ingest(&event().deliver_to(elsewhere.clone(), bench.clock.now())).await.unwrap();
+    let worker = WorkerId::new("w");
+    let moved = bench.raw.acquire(&worker, Duration::from_secs(30), bench.clock.now(), Some(&elsewhere)).await.unwrap();
+    let mut copied = Changes::new(CommitId::fresh(), thread());
+    copied.mail = moved.unwrap().letters.into_iter().map(|letter| letter.mail).collect();
+    bench.raw.apply(&copied).await.unwrap();
+    while bench.advances().await {}
+    assert_eq!(bench.action().await.status, Status::Intent, "who writes into the store has no key");
+    assert_eq!(job.calls.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn a_wait_can_be_stopped() {
     let job = Arc::default();
     let bench = Bench::waiting(&job).await;
