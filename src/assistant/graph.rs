@@ -28,7 +28,7 @@ pub fn chat_graph(
 ) -> Result<Graph<AgentState>, DefinitionError> {
     let mind = Mind::new(model, fallback);
     Graph::builder(CHAT, Analyze::NAME)
-        .node(Analyze::new(mind.clone()))
+        .node(Analyze::new(mind.clone(), registry.clone()))
         .node(Clarify)
         .node(Gather::new(mind.clone(), registry.clone(), shelf.clone()))
         .node(Confirm)

@@ -47,7 +47,10 @@ use crate::{
     ids::UserId,
     model::Message,
     reply::{Choice, Part, Reply},
-    understanding::situation::{Analysis, Draft, TurnedDown},
+    understanding::{
+        lexicon::Mention,
+        situation::{Analysis, Draft, TurnedDown},
+    },
 };
 
 /// The longest message a turn works with, in characters.
@@ -117,6 +120,9 @@ pub struct Turn {
     pub by: Option<UserId>,
     /// When.
     pub at: Timestamp,
+    /// The names in it of things that exist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<Mention>,
     /// How far it is.
     pub phase: Phase,
     /// What it means.

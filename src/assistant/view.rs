@@ -35,6 +35,7 @@ pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
         said: shorten(&turn.said, LONGEST_MESSAGE),
         by: turn.by.as_ref().map(ToString::to_string).unwrap_or_default(),
         today: turn.at.to_string().chars().take(10).collect(),
+        names: turn.names.clone(),
         earlier: state.conversation.summary.clone(),
         analysis: turn.analysis.clone(),
         draft: state.draft.clone(),

@@ -28,6 +28,7 @@ use crate::{
     config::Measure,
     graph::action::{ActionKind, ActionRecord, ErrorKind, PrepareError, Reader},
     reply::{Choice, Reply},
+    understanding::lexicon::Names,
 };
 
 /// One domain: everything that the rest of the program knows of it. Only name, purpose, tools and actions have to be there.
@@ -57,6 +58,14 @@ pub trait Capability: Send + Sync {
         let _ = record;
         Vec::new()
     }
+
+    /// What exists and has a name, as it was read last: found in a message before it is read.
+    fn names(&self) -> Arc<Names> {
+        Arc::default()
+    }
+
+    /// Reads these names again, where they are old; within a short time, and never with an error.
+    async fn refresh_names(&self) {}
 
     /// What somebody can begin with: a label, and the request.
     fn suggestions(&self) -> &'static [(&'static str, &'static str)] {

@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::{Capability, Service, Shortcut, Tool};
-use crate::graph::action::ActionKind;
+use crate::{graph::action::ActionKind, understanding::lexicon::Mention};
 
 /// The command of the bot itself.
 pub const OWN_COMMAND: &str = "/countersign";
@@ -105,6 +106,16 @@ impl Registry {
     /// What somebody can begin with, of all capabilities: a label, and the request.
     pub fn suggestions(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.capabilities.iter().flat_map(|capability| capability.suggestions().iter().copied())
+    }
+
+    /// The names in these words of things that exist, as they were read last.
+    pub fn names_in(&self, said: &str) -> Vec<Mention> {
+        self.capabilities.iter().flat_map(|capability| capability.names().find(said)).collect()
+    }
+
+    /// Reads the names again, where they are old.
+    pub async fn refresh_names(&self) {
+        join_all(self.capabilities.iter().map(|capability| capability.refresh_names())).await;
     }
 
     /// What to try where nothing was said yet, of all capabilities: why, and the request.

@@ -4,7 +4,7 @@ use super::{
     changes, details, participants,
     situation::Situation,
     wish::{Talk, Understood, Wish},
-    words::{Word, after, skip},
+    words::{Word, after, as_typed, skip},
 };
 
 /// “Don't start X.” A change that is being worked out is let go; otherwise nothing was asked for.
@@ -72,12 +72,6 @@ const ASKING: &str = "should i|should we|shall i|shall we|should you|is it safe 
 /// The change that is only considered.
 fn considered(words: &[Word], situation: &Situation) -> Option<Wish> {
     Some(changes::change(after(words, ASKING)?, situation)?.wish)
-}
-
-/// The words with their quotes.
-fn as_typed(words: &[Word]) -> String {
-    let quoted = |word: &Word| if word.quoted { format!("“{}”", word.text) } else { word.text.clone() };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ").replace(" ,", ",")
 }
 
 #[cfg(test)]

@@ -4,21 +4,86 @@
 //! question. So a person may ask something else in between, and an answer is never taken for a request it contains.
 
 use super::{
-    answers, bulk, capability, changes, doubts, participants, questions,
+    accounting, answers, bulk, capability, changes, doubts,
+    intents::{self, Reading},
+    participants, phrases, questions,
     situation::Situation,
     standing, testing,
     wish::{Talk, Understood, Wish},
-    words::{Word, lower, polite, words},
+    words::{Word, after, lower, polite, words, words_with},
 };
+
+/// What brings back a change that was described before: its words are not all in this sentence.
+const BRINGS_BACK: &str = "undo|revert|take back|put back|roll back|rollback|try|retry|repeat|ask again|ask";
 
 /// What a message is understood to be.
 pub(super) fn understand(situation: &Situation) -> Understood {
-    let all = words(&situation.said);
-    let words = polite(&all);
-    if words.is_empty() {
+    let plain = words(&situation.said);
+    let plain = polite(&plain);
+    if plain.is_empty() {
         return Understood::nothing();
     }
     let asks = situation.said.trim_end().ends_with('?');
+    let typed = words(&situation.said);
+    if !situation.names.is_empty() {
+        // A new name, an answer or a correction may hold a name that exists: these are read as they stand.
+        let found = positional(&typed, plain, situation, asks);
+        let creates = matches!(&found.wish, Wish::Change { action, .. } if action == "create_experiment");
+        if creates || matches!(found.wish, Wish::Update(_) | Wish::Drop | Wish::Talk(_)) {
+            return whole(found, plain, situation);
+        }
+    }
+    let all = words_with(&situation.said, &situation.names);
+    let words = polite(&all);
+    let read = match leads(words, situation) {
+        true => Vec::new(),
+        false => intents::read(words, situation, asks, phrases::TABLE),
+    };
+    if let Some(Reading::Whole(wish)) = read.first() {
+        return wish.clone().into();
+    }
+    let found = whole(positional(&all, words, situation, asks), words, situation);
+    match read.into_iter().next() {
+        Some(Reading::Partly { left, used, follows, .. }) if gives_way(&found) => {
+            accounting::declined(&left, &used, follows)
+        }
+        _ => found,
+    }
+}
+
+/// Whether what stands before requests comes first: “never mind”, an offered answer, “don't”, “should I”, a correction.
+fn leads(words: &[Word], situation: &Situation) -> bool {
+    answers::drop(words, situation)
+        .or_else(|| answers::offered(words, situation))
+        .or_else(|| doubts::refusal(words, situation))
+        .or_else(|| doubts::whether(words, situation))
+        .or_else(|| answers::correction(words, situation))
+        .or_else(|| standing::standing(words, situation))
+        .or_else(|| capability::unsupported(words))
+        .is_some()
+}
+
+/// A change, if every word of it is accounted for; else what is left over is told.
+fn whole(found: Understood, words: &[Word], situation: &Situation) -> Understood {
+    match &found.wish {
+        Wish::Change { params, .. } if after(words, BRINGS_BACK).is_none() => {
+            accounting::unaccounted(words, params, situation).unwrap_or(found)
+        }
+        _ => found,
+    }
+}
+
+/// Whether a reading by position is rather none, beside a change with words left over.
+fn gives_way(found: &Understood) -> bool {
+    match &found.wish {
+        Wish::Unclear { options, .. } => options.is_empty(),
+        Wish::Read { tool, .. } => *tool == "get_experiment_details",
+        _ => false,
+    }
+}
+
+/// What words mean by their places.
+fn positional(all: &[Word], words: &[Word], situation: &Situation, asks: bool) -> Understood {
     answers::drop(words, situation)
         .or_else(|| answers::offered(words, situation))
         .or_else(|| doubts::refusal(words, situation))
@@ -29,7 +94,7 @@ pub(super) fn understand(situation: &Situation) -> Understood {
         .or_else(|| testing::test(words, situation))
         .or_else(|| participants::participant(words))
         .or_else(|| bulk::several(words))
-        .or_else(|| request(&all, words, situation, asks))
+        .or_else(|| request(all, words, situation, asks))
         .or_else(|| answers::answer(words, situation, asks))
         .or_else(|| respelt(words, situation, asks))
         .or_else(|| answers::unclear_correction(words, situation))

@@ -11,27 +11,33 @@
 //! The design not taken: one large regular expression per phrase. Names of experiments are free text in the middle of
 //! a sentence, and what ends them is easier to say with words than with groups.
 
+mod accounting;
 mod answers;
 mod bulk;
 mod calls;
 mod capability;
 mod changes;
 mod clauses;
+mod dates;
 mod design;
 mod details;
 mod doubts;
 mod factors;
 mod grammar;
+mod intents;
 mod knowledge;
+pub mod lexicon;
 mod lists;
 mod membership;
 mod moments;
 mod names;
 mod participants;
+mod phrases;
 #[cfg(test)]
 mod phrasings;
 mod questions;
 pub mod situation;
+mod slots;
 mod standing;
 mod steps;
 mod talk;
@@ -75,6 +81,17 @@ pub fn documented_read(situation: &Situation) -> Option<(&'static str, Value)> {
     match grammar::understand(situation).wish {
         wish::Wish::Read { tool, arguments } => Some((tool, Value::Object(arguments))),
         _ => None,
+    }
+}
+
+/// Whether it matters to what these words mean which names there are: they ask for a change, for something by its name, or
+/// are not understood without it.
+pub fn wants_names(situation: &Situation) -> bool {
+    use wish::Wish;
+    match grammar::understand(situation).wish {
+        Wish::Read { tool, .. } => tool == "get_experiment_details",
+        Wish::Change { .. } | Wish::Unclear { .. } => true,
+        Wish::Talk(_) | Wish::Term(_) | Wish::Update(_) | Wish::Drop | Wish::Unsupported => false,
     }
 }
 

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::lexicon::Mention;
+
 /// What is known now.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -18,6 +20,9 @@ pub struct Situation {
     pub by: String,
     /// The date, such as `2025-01-31`.
     pub today: String,
+    /// The names in the words of things that exist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<Mention>,
     /// One line for each turn that is no longer in the history.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<String>,

@@ -1,5 +1,7 @@
 //! A sentence as words: quotes make one word of several, punctuation at the end of a word is dropped, commas stay.
 
+use super::lexicon::Mention;
+
 /// One word, or several in quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
@@ -11,11 +13,18 @@ pub(super) struct Word {
     pub(super) quoted: bool,
     /// The punctuation that was dropped behind it.
     pub(super) tail: String,
+    /// What it is the name of, if it is one: its kind.
+    pub(super) kind: Option<String>,
 }
 
 impl Word {
     fn new(text: &str, quoted: bool) -> Self {
-        Self { text: text.to_owned(), lower: text.to_lowercase(), quoted, tail: String::new() }
+        Self { text: text.to_owned(), lower: text.to_lowercase(), quoted, tail: String::new(), kind: None }
+    }
+
+    /// A name that was found before anything else was read. What requests are about is one word, as if it stood in quotes.
+    fn named(said: &str, mention: &Mention) -> Self {
+        Self { kind: Some(mention.kind.clone()), ..Self::new(said, mention.subject) }
     }
 
     /// Whether it is this word, outside quotes.
@@ -31,15 +40,38 @@ impl Word {
 
 /// The words of a message. Mentions of people, such as the bot's own, are left out.
 pub(super) fn words(message: &str) -> Vec<Word> {
+    words_with(message, &[])
+}
+
+/// The same, with the names in it.
+pub(super) fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
     let mut found = Vec::new();
     let mut rest = message.trim_start();
     while let Some(first) = rest.chars().next() {
+        let begins =
+            rest.len() == message.len() || !message[..message.len() - rest.len()].ends_with(char::is_alphanumeric);
+        if let Some((mention, after)) =
+            names.iter().filter(|_| begins).find_map(|name| Some((name, begins_with(rest, name)?)))
+        {
+            found.push(Word::named(&mention.said, mention));
+            let owned = after.strip_prefix("'s").or_else(|| after.strip_prefix("’s"));
+            let after = owned.filter(|rest| !rest.starts_with(char::is_alphanumeric)).unwrap_or(after);
+            let tail = after.find(|c| !".!?;:)]*…".contains(c)).unwrap_or(after.len());
+            if after[tail..].chars().next().is_none_or(char::is_whitespace) {
+                found.last_mut().expect("it was pushed").tail = after[..tail].to_owned();
+                rest = after[tail..].trim_start();
+            } else {
+                rest = after.trim_start();
+            }
+            continue;
+        }
         if let Some(after) = rest.strip_prefix("<@").and_then(|mention| mention.split_once('>')) {
             rest = after.1.trim_start_matches([',', ':']).trim_start();
             continue;
         }
         if let Some((inside, after)) = quoted(first, rest) {
-            found.push(Word::new(inside.trim(), true));
+            let kind = names.iter().find(|name| name.said == inside.trim()).map(|name| name.kind.clone());
+            found.push(Word { kind, ..Word::new(inside.trim(), true) });
             rest = after.trim_start();
             continue;
         }
@@ -55,8 +87,16 @@ pub(super) fn words(message: &str) -> Vec<Word> {
     join_slashes(found)
 }
 
+/// What follows this name, if the text begins with it and it does not go on as another word.
+fn begins_with<'a>(text: &'a str, name: &Mention) -> Option<&'a str> {
+    let after = text.strip_prefix(name.said.as_str()).filter(|_| !name.said.is_empty())?;
+    let ends = name.said.ends_with(char::is_alphanumeric);
+    let goes_on = |next: char| ends && next.is_ascii_alphanumeric() || matches!(next, '-' | '_' | '/');
+    (!after.chars().next().is_some_and(goes_on)).then_some(after)
+}
+
 /// What stands between quotes at the beginning, and the rest.
-fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
+pub(super) fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
     let closing: &[char] = match first {
         '"' => &['"'],
         '“' | '„' => &['”', '“', '"'],
@@ -76,7 +116,11 @@ fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
 }
 
 fn push_plain(found: &mut Vec<Word>, typed: &str) {
-    let typed = typed.trim_start_matches(['(', '[', '*', '_']);
+    let typed = match typed {
+        "w/" => "with",
+        "w/o" => "without",
+        typed => typed.trim_start_matches(['(', '[', '*', '_']),
+    };
     let word = typed.trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
     let tail = typed[word.len()..].to_owned();
     let lower = respelt(word.to_lowercase().replace('’', "'"));
@@ -93,7 +137,7 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
             found.push(Word::new(lower.trim_end_matches('s'), false));
             found.push(Word { tail, ..Word::new("is", false) });
         }
-        None => found.push(Word { text: word.to_owned(), lower, quoted: false, tail }),
+        None => found.push(Word { text: word.to_owned(), lower, quoted: false, tail, kind: None }),
     }
 }
 
@@ -167,6 +211,14 @@ pub(super) fn text(words: &[Word]) -> String {
         text.push_str(&word.text);
     }
     text.trim_matches([',', ' ']).to_owned()
+}
+
+/// The words with their quotes.
+pub(super) fn as_typed(words: &[Word]) -> String {
+    let quoted = |word: &Word| {
+        if word.quoted && word.kind.is_none() { format!("“{}”", word.text) } else { word.text.clone() }
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ").replace(" ,", ",")
 }
 
 /// The words as a sentence, with the punctuation in it.

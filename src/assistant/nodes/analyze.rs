@@ -14,6 +14,7 @@ use super::{
     respond::Respond,
 };
 use crate::{
+    capabilities::Registry,
     graph::node::{Context, Node, NodeError, Step},
     model::{Purpose, Response, ToolChoice},
     understanding::{
@@ -30,6 +31,7 @@ const TRIES: usize = 2;
 /// The first node of every turn.
 pub(in super::super) struct Analyze {
     mind: Mind,
+    registry: Registry,
 }
 
 impl Analyze {
@@ -37,8 +39,17 @@ impl Analyze {
     pub(in super::super) const NAME: &'static str = "analyze";
 
     /// The node.
-    pub(in super::super) fn new(mind: Mind) -> Self {
-        Self { mind }
+    pub(in super::super) fn new(mind: Mind, registry: Registry) -> Self {
+        Self { mind, registry }
+    }
+
+    /// Finds the names in the message, where they matter to what it means. They are read where they are old.
+    async fn find_names(&self, state: &mut AgentState, context: &Context) {
+        state.turn.names.clear();
+        if understanding::wants_names(&view::situation(state, context)) {
+            self.registry.refresh_names().await;
+            state.turn.names = self.registry.names_in(&state.turn.said);
+        }
     }
 
     async fn analysis(
@@ -113,6 +124,7 @@ impl Node<AgentState> for Analyze {
             state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
             return Ok(Step::go(state, Gather::NAME));
         }
+        self.find_names(&mut state, context).await;
         let situation = view::situation(&state, context);
         if understanding::without_a_wish(&situation).is_some() {
             state.turn.analysis = Some(Analysis {

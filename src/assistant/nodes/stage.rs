@@ -248,7 +248,7 @@ impl Capability for Fakes {
     }
 
     fn subject(&self, parameters: &Value, result: &Value) -> Option<String> {
-        let places = [&result["name"], &parameters["experiment_name"], &parameters["name"], &parameters["experiment"]];
+        let places = [&result["name"], &parameters["name"], &parameters["experiment_name"], &parameters["experiment"]];
         places.into_iter().find_map(Value::as_str).map(str::to_owned)
     }
 

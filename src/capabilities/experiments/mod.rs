@@ -22,6 +22,7 @@ pub mod given;
 pub mod knowledge;
 pub mod listing;
 pub mod lookup;
+mod names;
 pub mod period;
 pub mod points;
 pub mod replies;
@@ -47,6 +48,7 @@ use crate::{
     config::Measure,
     graph::action::{ActionKind, ActionRecord, PrepareError},
     reply::{Choice, Reply},
+    understanding::lexicon::Names,
 };
 
 /// Everything that can be read and done, on one platform.
@@ -55,7 +57,11 @@ pub struct Experiments {
     client: Arc<UpgradeClient>,
     settings: Upgrade,
     clock: Arc<dyn Clock>,
+    names: names::KnownNames,
 }
+
+/// Its name.
+const NAME: &str = "experiments";
 
 impl Experiments {
     /// On the platform that the settings name. The clock tells which dates are to come.
@@ -69,7 +75,8 @@ impl Experiments {
 
     /// The same with a client that is there already.
     pub fn with_client(client: Arc<UpgradeClient>, settings: &Upgrade, clock: Arc<dyn Clock>) -> Self {
-        Self { client, settings: settings.clone(), clock }
+        let names = names::KnownNames::new(client.clone(), clock.clone());
+        Self { client, settings: settings.clone(), clock, names }
     }
 }
 
@@ -84,7 +91,15 @@ const SERVICE: Service = Service {
 #[async_trait]
 impl Capability for Experiments {
     fn name(&self) -> &'static str {
-        "experiments"
+        NAME
+    }
+
+    fn names(&self) -> Arc<Names> {
+        self.names.snapshot()
+    }
+
+    async fn refresh_names(&self) {
+        self.names.refresh().await;
     }
 
     fn purpose(&self) -> &'static str {

@@ -57,7 +57,9 @@ impl UpgradeClient {
         who: As<'_>,
         body: Option<&Value>,
     ) -> Result<Value, Error> {
-        self.send(Kind::Write, method, path, who, body).await
+        let answer = self.send(Kind::Write, method, path, who, body).await;
+        self.changes_made.fetch_add(1, std::sync::atomic::Ordering::Relaxed); // also where nobody knows whether it was made
+        answer
     }
 
     /// One attempt, signed in where that is needed.

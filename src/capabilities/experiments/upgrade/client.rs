@@ -6,7 +6,10 @@
 //! doubles what it holds. The answer to a change counts only as far as it tells of that change: what tells of something
 //! else, or cannot be read, is [`Error::Unclear`], and is read back.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering},
+};
 
 use reqwest::{Client, Method};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -37,6 +40,7 @@ pub struct UpgradeClient {
     pub(super) sign_in: SignIn,
     pub(super) timeout: std::time::Duration,
     pub(super) version: Mutex<Option<Version>>,
+    pub(super) changes_made: AtomicU64,
     all: SharedRead<Result<Arc<[View]>, Error>>,
 }
 
@@ -62,8 +66,8 @@ impl UpgradeClient {
         let changes = Changes::to(&base_url, timeout, http::LONGEST)
             .map_err(|error| Error::Unavailable { reason: error.to_string() })?;
         let base = base_url.as_str().trim_end_matches('/').to_owned();
-        let (version, all) = (Mutex::default(), SharedRead::default());
-        Ok(Self { client, changes, longest: http::LONGEST, base, sign_in, timeout, version, all })
+        let (version, all, changes_made) = (Mutex::default(), SharedRead::default(), AtomicU64::default());
+        Ok(Self { client, changes, longest: http::LONGEST, base, sign_in, timeout, version, changes_made, all })
     }
 
     /// Reads answers up to so many bytes.
@@ -78,6 +82,11 @@ impl UpgradeClient {
             SignIn::Nobody | SignIn::Token(_) => self.timeout,
             SignIn::ServiceAccount(_) => self.timeout * 2,
         }
+    }
+
+    /// How many changes were asked for from here, whatever became of them.
+    pub fn changes_made(&self) -> u64 {
+        self.changes_made.load(Ordering::Relaxed)
     }
 
     /// How it proves who asks.

@@ -1,0 +1,145 @@
+//! What exists on the platform, kept for a short time: so that a message is read with the names there are.
+//!
+//! A snapshot serves for [`KEPT`], the vocabulary of contexts, which an administrator sets, for longer. A change of ours
+//! makes it old at once. It is read by one at a time, within [`PATIENCE`]; while the platform is away the last one serves,
+//! and it is not asked again for a moment. Names only tell what words mean: what a change is about is looked up anew.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tracing::debug;
+
+use super::upgrade::{client::UpgradeClient, context::Contexts};
+use crate::{
+    clock::{Clock, Timestamp},
+    understanding::lexicon::{Name, Names},
+};
+
+/// How long the names of experiments are taken as they were read.
+const KEPT: Duration = Duration::from_secs(30);
+/// How long the vocabulary of contexts is.
+const VOCABULARY_KEPT: Duration = Duration::from_secs(600);
+/// How long nobody asks again after no answer came.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How long a message waits for names.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The kinds of names.
+pub(crate) const EXPERIMENT: &str = "experiment";
+/// A client application.
+pub(crate) const CONTEXT: &str = "context";
+/// A condition that a context suggests.
+pub(crate) const CONDITION: &str = "condition";
+/// A type of group, such as `classId`.
+pub(crate) const GROUP_TYPE: &str = "group type";
+
+/// The names on one platform.
+#[derive(Debug)]
+pub(super) struct KnownNames {
+    client: Arc<UpgradeClient>,
+    clock: Arc<dyn Clock>,
+    kept: Mutex<Kept>,
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// What was read, and when.
+#[derive(Debug, Default)]
+struct Kept {
+    names: Arc<Names>,
+    /// When they were read, and how many changes of ours there had been.
+    read: Option<(Timestamp, u64)>,
+    contexts: Contexts,
+    contexts_read: Option<Timestamp>,
+    failed: Option<Timestamp>,
+}
+
+impl KnownNames {
+    /// Nothing is read yet.
+    pub(super) fn new(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Self {
+        Self { client, clock, kept: Mutex::default(), turn: tokio::sync::Mutex::default() }
+    }
+
+    /// The names as they were read last.
+    pub(super) fn snapshot(&self) -> Arc<Names> {
+        self.kept().names.clone()
+    }
+
+    /// Reads them again where they are old. What cannot be read stays as it is.
+    pub(super) async fn refresh(&self) {
+        if self.is_fresh() {
+            return;
+        }
+        let _turn = self.turn.lock().await;
+        if self.is_fresh() {
+            return; // somebody else has read them meanwhile
+        }
+        if tokio::time::timeout(PATIENCE, self.read()).await.is_err() {
+            debug!("The platform did not tell its names in time");
+            self.kept().failed = Some(self.clock.now());
+        }
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().expect("nothing panics while it is held")
+    }
+
+    fn is_fresh(&self) -> bool {
+        let now = self.clock.now();
+        let kept = self.kept();
+        let within = |at: Timestamp, most: Duration| now.since(at) < most;
+        let up_to_date =
+            kept.read.is_some_and(|(at, changes)| within(at, KEPT) && changes == self.client.changes_made());
+        up_to_date || kept.failed.is_some_and(|at| within(at, PAUSE))
+    }
+
+    async fn read(&self) {
+        let changes = self.client.changes_made();
+        let old = |at: Timestamp| self.clock.now().since(at) >= VOCABULARY_KEPT;
+        let reads_contexts = self.kept().contexts_read.is_none_or(old);
+        let names = self.client.names().await;
+        let contexts = match (reads_contexts && names.is_ok()).then_some(()) {
+            Some(()) => self.client.context_metadata().await.ok(),
+            None => None,
+        };
+        let now = self.clock.now();
+        let mut kept = self.kept();
+        if let Some(contexts) = contexts {
+            (kept.contexts, kept.contexts_read) = (contexts, Some(now));
+        }
+        match names {
+            Ok(names) => {
+                let experiments = names.into_iter().map(|named| Name {
+                    id: Some(named.id.to_string()),
+                    subject: true,
+                    ..name(EXPERIMENT, &named.name)
+                });
+                let vocabulary = vocabulary(&kept.contexts);
+                kept.names = Arc::new(Names::new(experiments.chain(vocabulary)));
+                (kept.read, kept.failed) = (Some((now, changes)), None);
+            }
+            Err(error) => {
+                debug!("The names were not read: {}", crate::cause::chain(&error));
+                kept.failed = Some(now);
+            }
+        }
+    }
+}
+
+fn name(kind: &str, name: &str) -> Name {
+    Name { kind: kind.to_owned(), name: name.to_owned(), id: None, owner: super::NAME.to_owned(), subject: false }
+}
+
+/// What contexts are called, and what they know.
+fn vocabulary(contexts: &Contexts) -> Vec<Name> {
+    let mut all = Vec::new();
+    for (context, knows) in contexts {
+        all.push(name(CONTEXT, context));
+        all.extend(knows.conditions.iter().map(|condition| name(CONDITION, condition)));
+        all.extend(knows.group_types.iter().map(|kind| name(GROUP_TYPE, kind)));
+    }
+    all.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+    all.dedup();
+    all
+}

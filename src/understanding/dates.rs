@@ -1,0 +1,236 @@
+//! Moments as people write them: `on 3 December 2026 at 9am`, `next Monday 9:00`, `in two weeks`, `the first of December`.
+//!
+//! A day with a month becomes `2026-12-03`, the next one that comes; the rest stays in words, for the capability to read by
+//! its clock. What is more than a day and a time (“evening”, another zone) is left over, and so never dropped.
+
+use super::words::{Word, after, skip};
+
+const DAYS: &[&str] = &[
+    "yesterday",
+    "today",
+    "tomorrow",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "mon",
+    "tue",
+    "wed",
+    "thu",
+    "fri",
+    "sat",
+    "sun",
+];
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// A moment at the beginning, with the preposition before it: its words, whether something goes on until then, and what
+/// follows.
+pub(super) fn moment<'a>(words: &'a [Word], today: &str) -> Option<(String, bool, &'a [Word])> {
+    const FROM: &str = "starting on|starting from|starting|beginning on|beginning|from|on|for|at|as of";
+    const TO: &str = "until|till|up to|through|ending on|ending|to|by";
+    let (until, start) = match (after(words, TO), after(words, FROM)) {
+        (Some(start), _) => (true, start),
+        (None, Some(start)) => (false, start),
+        (None, None) => (false, words),
+    };
+    let (day, rest) = day(start, today)?;
+    let (time, rest) = match time(rest) {
+        Some((time, rest)) => (Some(time), rest),
+        None => (None, rest),
+    };
+    let rest = match &time {
+        Some(_) => skip(rest, "utc"),
+        None => rest,
+    };
+    Some((time.map_or(day.clone(), |time| format!("{day} {time}")), until, rest))
+}
+
+/// A day at the beginning.
+fn day<'a>(words: &'a [Word], today: &str) -> Option<(String, &'a [Word])> {
+    let (first, rest) = words.split_first().filter(|(first, _)| !first.quoted)?;
+    if first.is("in") {
+        let [number, unit, left @ ..] = rest else { return None };
+        let number = number.lower.parse::<u64>().ok().or_else(|| number_word(&number.lower))?;
+        return unit.any(&["day", "days", "week", "weeks"]).then(|| (format!("in {number} {}", unit.lower), left));
+    }
+    let named = skip(words, "next|this|coming|this coming");
+    if let Some((day, left)) = named.split_first().filter(|(day, _)| day.any(DAYS) && day.text.len() > 2) {
+        // “Sun” and “Mon” alone may be words.
+        let short = day.text.len() == 3;
+        return (!short || named.len() == words.len()).then(|| (day.text.clone(), left)).filter(|_| {
+            !short
+                || left
+                    .first()
+                    .is_none_or(|next| next.any(&["at", ","]) || next.text.contains(':') || next.text.ends_with('m'))
+        });
+    }
+    let digits = first.text.chars().filter(char::is_ascii_digit).count();
+    if digits >= 6 && first.text.matches('-').count() == 2 {
+        let (date, clock) =
+            first.text.split_once('T').map_or((first.text.as_str(), None), |(date, clock)| (date, Some(clock)));
+        return clock.is_none().then(|| (date.to_owned(), rest)).or_else(|| Some((first.text.clone(), rest)));
+    }
+    let start = skip(words, "the");
+    let (month, number, rest) = month_first(start).or_else(|| day_first(start))?;
+    let (year, rest) = match skip(rest, ",").split_first() {
+        Some((year, left)) if year.text.len() == 4 && year.text.starts_with("20") => {
+            (year.text.parse::<u16>().ok(), left)
+        }
+        _ => (None, rest),
+    };
+    let year = year.or_else(|| next_year(today, month, number))?;
+    Some((format!("{year:04}-{month:02}-{number:02}"), rest))
+}
+
+/// `Dec 3`, `December the 3rd`.
+fn month_first(words: &[Word]) -> Option<(u8, u8, &[Word])> {
+    let (first, rest) = words.split_first()?;
+    let month = month(first)?;
+    let (number, rest) = skip(rest, "the").split_first()?;
+    Some((month, day_number(&number.lower)?, rest))
+}
+
+/// `3 December`, `the first of December`.
+fn day_first(words: &[Word]) -> Option<(u8, u8, &[Word])> {
+    let (number, rest) = words.split_first()?;
+    let number = day_number(&number.lower)?;
+    let (first, rest) = skip(rest, "of").split_first()?;
+    Some((month(first)?, number, rest))
+}
+
+fn month(word: &Word) -> Option<u8> {
+    let written = word.lower.trim_end_matches('.');
+    let place = MONTHS.iter().position(|month| {
+        *month == written || (written.len() >= 3 && written.len() <= 4 && month.starts_with(written))
+    })?;
+    u8::try_from(place + 1).ok().filter(|_| !word.quoted)
+}
+
+/// `3`, `3rd`, `third`.
+fn day_number(word: &str) -> Option<u8> {
+    const ORDINALS: [&str; 12] = [
+        "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+        "twelfth",
+    ];
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let ends = &word[digits.len()..];
+    let number = match digits.parse::<u8>() {
+        Ok(number) if matches!(ends, "" | "st" | "nd" | "rd" | "th") => Some(number),
+        _ => ORDINALS.iter().position(|ordinal| *ordinal == word).and_then(|place| u8::try_from(place + 1).ok()),
+    };
+    number.filter(|number| (1..=31).contains(number))
+}
+
+/// The year in which this day comes next.
+fn next_year(today: &str, month: u8, day: u8) -> Option<u16> {
+    let mut parts = today.splitn(3, '-');
+    let year: u16 = parts.next()?.parse().ok()?;
+    let now: (u8, u8) = (parts.next()?.parse().ok()?, parts.next()?.get(..2)?.parse().ok()?);
+    Some(if (month, day) < now { year + 1 } else { year })
+}
+
+/// A time at the beginning: `at 9`, `9:00`, `9 am`, `noon`.
+fn time(words: &[Word]) -> Option<(String, &[Word])> {
+    let start = skip(words, ", at|,|at");
+    let at = words.len() != start.len() && after(words, ", at|at").is_some();
+    let (clock, rest) = start.split_first().filter(|(clock, _)| !clock.quoted)?;
+    if clock.any(&["noon", "midnight"]) {
+        return Some((clock.lower.clone(), rest));
+    }
+    let digits = clock.lower.trim_end_matches("am").trim_end_matches("pm");
+    let (hour, minute) = digits.split_once([':', '.']).unwrap_or((digits, "00"));
+    let reads = |part: &str, most: u8| part.len() <= 2 && part.parse::<u8>().is_ok_and(|number| number <= most);
+    if !reads(hour, 24) || !reads(minute, 59) {
+        return None;
+    }
+    let half = rest.first().filter(|half| half.any(&["am", "pm", "a.m", "p.m"]));
+    let plainly = at || digits.contains(':') || digits.len() < clock.lower.len() || half.is_some();
+    if !plainly {
+        return None;
+    }
+    let written = clock.lower.replace('.', ":");
+    Some(match half {
+        Some(half) => (format!("{written}{}", half.lower.replace('.', "")), &rest[1..]),
+        None => (written, skip(rest, "o'clock|oclock")),
+    })
+}
+
+/// A small number that is written out.
+pub(super) fn number_word(word: &str) -> Option<u64> {
+    const WORDS: [&str; 21] = [
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+    ];
+    if matches!(word, "a" | "an") {
+        return Some(1);
+    }
+    WORDS.iter().position(|known| *known == word).and_then(|place| u64::try_from(place).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::words::{text, words},
+        moment,
+    };
+
+    #[test]
+    fn moments_are_recognised_with_their_prepositions() {
+        for (said, expected) in [
+            ("on 3 December 2026 at 9am", "2026-12-03 9am · "),
+            ("Dec 10, 8:30 please", "2026-12-10 8:30 · please"),
+            ("next Monday 9am", "Monday 9am · "),
+            ("in two weeks", "in 2 weeks · "),
+            ("on the first of December", "2026-12-01 · "),
+            ("to Dec 18", "until 2026-12-18 · "),
+            ("on friday evening", "friday · evening"),
+            ("tomorrow at 8", "tomorrow 8 · "),
+            ("tomorrow at 8 pm UTC sharp", "tomorrow 8pm · sharp"),
+            ("on January 3rd", "2027-01-03 · "),
+            ("2027-01-15 09:00", "2027-01-15 09:00 · "),
+            ("after Thanksgiving", "none"),
+            ("next week", "none"),
+            ("may be", "none"),
+        ] {
+            let words = words(said);
+            let found = moment(&words, "2026-11-22")
+                .map(|(when, until, rest)| format!("{}{when} · {}", if until { "until " } else { "" }, text(rest)));
+            assert_eq!(found.as_deref().unwrap_or("none"), expected, "{said}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What is wished, from what is left of a sentence once its names and values are taken out: rows of a table.
+//!
+//! A row says with which verbs something is asked for, which nouns go with it, and which slots it takes. It fits where
+//! every word is used: by a slot that it takes, its verb, its nouns, or politeness. A row whose verb opens the sentence and
+//! that leaves words over is what the person wishes *with a restriction*: that is told, and nothing is done
+//! ([`Reading::Partly`]). To teach a phrase is to add a row.
+
+use super::{
+    situation::Situation,
+    slots::{LIMITING, Part, SMALL, Slot, cut},
+    wish::Wish,
+    words::{Word, as_typed},
+};
+
+/// A row: something that can be wished.
+pub(super) struct Intent {
+    /// How it is said: verbs by [`forms`], or whole phrases without their small words; separated by `|`.
+    pub(super) verbs: &'static str,
+    /// What else belongs to it.
+    pub(super) nouns: &'static [&'static str],
+    /// The slots that it takes.
+    pub(super) takes: &'static [Takes],
+    /// The wish, from what was taken. `None`: something that it needs is not there.
+    pub(super) make: fn(&Taken<'_>, &'static str) -> Option<Wish>,
+    /// What the row gives to it.
+    pub(super) with: &'static str,
+}
+
+/// A kind of slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// What it is about, one or several.
+    Subjects,
+    /// When it begins.
+    Moment,
+    /// Up to when it goes on.
+    Until,
+    /// Shares.
+    Weights,
+    /// So many users or groups.
+    Count,
+    /// Users and groups.
+    Members,
+    /// A type of group.
+    GroupType,
+}
+
+impl Takes {
+    fn of(slot: &Slot) -> Option<Self> {
+        Some(match slot {
+            Slot::Subjects(_) | Slot::Back(_) => Self::Subjects,
+            Slot::Moment { until: false, .. } => Self::Moment,
+            Slot::Moment { until: true, .. } => Self::Until,
+            Slot::Weights(_) => Self::Weights,
+            Slot::Count { .. } => Self::Count,
+            Slot::Members(_) => Self::Members,
+            Slot::GroupType(_) => Self::GroupType,
+            Slot::Known(..) | Slot::Point(_) => return None,
+        })
+    }
+}
+
+/// The slots of a sentence that a row takes.
+pub(super) struct Taken<'a>(Vec<&'a Slot>);
+
+impl Taken<'_> {
+    /// The one thing that it is about.
+    pub(super) fn subject(&self) -> Option<String> {
+        match self.subjects()?.as_slice() {
+            [one] => Some(one.clone()),
+            _ => None,
+        }
+    }
+
+    /// All that it is about.
+    pub(super) fn subjects(&self) -> Option<Vec<String>> {
+        self.0.iter().find_map(|slot| match slot {
+            Slot::Subjects(names) => Some(names.clone()),
+            Slot::Back(name) => Some(vec![name.clone()]),
+            _ => None,
+        })
+    }
+
+    /// The first of the rest that is so.
+    pub(super) fn find<T>(&self, is: impl Fn(&Slot) -> Option<T>) -> Option<T> {
+        self.0.iter().find_map(|slot| is(slot))
+    }
+}
+
+/// How a sentence reads.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Reading {
+    /// Every word is used.
+    Whole(Wish),
+    /// All but these words.
+    Partly {
+        /// The wish without them.
+        wish: Wish,
+        /// What is left over, as typed.
+        left: String,
+        /// The rest of the sentence, as typed.
+        used: String,
+        /// Whether it stands behind what the wish is about.
+        follows: bool,
+    },
+}
+
+/// How a sentence reads by a table. Two rows that fit it equally well and mean different things are both given.
+pub(super) fn read(words: &[Word], situation: &Situation, asks: bool, table: &[&[Intent]]) -> Vec<Reading> {
+    const QUESTIONS: &[&str] =
+        &["is", "are", "was", "were", "has", "did", "does", "what", "which", "who", "when", "why", "how", "where"];
+    if words.first().is_some_and(|first| first.any(QUESTIONS)) {
+        return Vec::new();
+    }
+    let parts = cut(words, situation);
+    let mut whole: Vec<Wish> = Vec::new();
+    let mut partly: Option<(usize, Reading)> = None;
+    for intent in table.iter().copied().flatten() {
+        let Some((wish, left)) = fit(intent, &parts, asks) else { continue };
+        if left.is_empty() {
+            if !whole.contains(&wish) {
+                whole.push(wish);
+            }
+        } else if partly.as_ref().is_none_or(|(fewest, _)| left.len() < *fewest) {
+            let (text, used) = told(&parts, &left);
+            let follows = parts[..left[0]].iter().any(|part| part.slot.is_some());
+            partly = Some((left.len(), Reading::Partly { wish, left: text, used, follows }));
+        }
+    }
+    match whole.is_empty() {
+        true => partly.into_iter().map(|(_, reading)| reading).collect(),
+        false => whole.into_iter().map(Reading::Whole).collect(),
+    }
+}
+
+/// What a row makes of the parts, and the places of those that it leaves over.
+fn fit(intent: &Intent, parts: &[Part], asks: bool) -> Option<(Wish, Vec<usize>)> {
+    let mut taken = Vec::new();
+    let mut kinds = Vec::new();
+    let mut over = Vec::new();
+    let mut said: Vec<(usize, &str)> = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        match &part.slot {
+            Some(slot) => match Takes::of(slot).filter(|kind| intent.takes.contains(kind) && !kinds.contains(kind)) {
+                Some(kind) => {
+                    kinds.push(kind);
+                    taken.push(slot);
+                }
+                None => over.push(at),
+            },
+            None if part.words[0].quoted => over.push(at),
+            None => said.push((at, part.lower())),
+        }
+    }
+    let plain: Vec<(usize, &str)> = said.iter().copied().filter(|(_, word)| !SMALL.contains(word)).collect();
+    let bare: Vec<(usize, &str)> = plain.iter().copied().filter(|(_, word)| !intent.nouns.contains(word)).collect();
+    let used = intent
+        .verbs
+        .split('|')
+        .flat_map(forms)
+        .filter(|(_, states)| !(asks && *states))
+        .filter_map(|(form, _)| begins(&bare, &form).or_else(|| begins(&plain, &form)))
+        .max()?;
+    let words = if begins_at(&bare, used) { &bare } else { &plain };
+    over.extend(words.iter().skip(used).map(|(at, _)| *at));
+    over.sort_unstable();
+    let wish = (intent.make)(&Taken(taken), intent.with)?;
+    Some((wish, over))
+}
+
+/// Whether there are so many words.
+fn begins_at(words: &[(usize, &str)], used: usize) -> bool {
+    words.len() >= used
+}
+
+/// How many words a phrase takes, if these begin with it.
+fn begins(words: &[(usize, &str)], phrase: &str) -> Option<usize> {
+    let mut count = 0;
+    for wanted in phrase.split(' ') {
+        if words.get(count)?.1 != wanted {
+            return None;
+        }
+        count += 1;
+    }
+    Some(count)
+}
+
+/// The ways in which a verb asks for something, and whether it only states that it may or should be so: that is no request
+/// in a question. `start/starting/started`: “start X”, “would you mind starting X”, “X should be started”.
+fn forms(verb: &str) -> Vec<(String, bool)> {
+    let mut of = verb.split('/');
+    let base = of.next().unwrap_or_default();
+    let mut all = vec![(base.to_owned(), false)];
+    let (Some(doing), Some(done)) = (of.next(), of.next()) else { return all };
+    all.extend(["mind", "would you mind", "do you mind"].map(|frame| (format!("{frame} {doing}"), false)));
+    all.extend(
+        ["should", "let", "have", "let us", "must", "needs", "has"].map(|frame| (format!("{frame} {base}"), true)),
+    );
+    let frames =
+        ["should be", "can be", "may be", "must be", "needs be", "has be", "be", "have", "needs", "get", "can now be"];
+    all.extend(frames.map(|frame| (format!("{frame} {done}"), true)));
+    all
+}
+
+/// What is left over and what is not, as typed: a slot behind a word that is left over belongs to it, and so do the small
+/// words between.
+pub(super) fn told(parts: &[Part], left: &[usize]) -> (String, String) {
+    let small = |part: &Part| part.slot.is_none() && SMALL.contains(&part.lower());
+    let mut over: Vec<bool> = (0..parts.len()).map(|at| left.contains(&at)).collect();
+    for at in 1..parts.len() {
+        let limits = |part: &Part| part.slot.is_none() && LIMITING.contains(&part.lower());
+        let follows = over[at - 1] && (small(&parts[at]) || parts[at].slot.is_some() && limits(&parts[at - 1]));
+        over[at] |= follows;
+    }
+    for at in (0..parts.len().saturating_sub(1)).rev() {
+        over[at] |= over[at + 1] && small(&parts[at]) && parts[at].lower() != ",";
+    }
+    let of = |wanted: bool| {
+        let words: Vec<Word> = parts
+            .iter()
+            .zip(&over)
+            .filter(|(_, over)| **over == wanted)
+            .flat_map(|(part, _)| part.words.clone())
+            .collect();
+        as_typed(&words).trim_matches([',', ' ']).to_owned()
+    };
+    (of(true), of(false))
+}

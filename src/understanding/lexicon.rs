@@ -1,0 +1,478 @@
+//! What exists and has a name, found in a person's words before anything else is read.
+//!
+//! [`Names`] is a snapshot of all names, indexed by the first word of each, so that a message is looked through once and
+//! never compared with every name. A name counts as written: exactly, then whatever its case, quotes, blanks, accents and
+//! apostrophes ([`fold`]), and only where nothing else is there, with a slip of the finger. The longest name wins; what
+//! stands in quotes is one name or none.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+/// Something that exists on a platform.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Name {
+    /// What it is, such as `context`.
+    pub kind: String,
+    /// Exactly as the platform writes it.
+    pub name: String,
+    /// Its id, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The capability that knows it.
+    #[serde(default)]
+    pub owner: String,
+    /// Whether requests are about such things; other names are only values in them.
+    #[serde(default)]
+    pub subject: bool,
+}
+
+/// A name in a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mention {
+    /// What it is.
+    pub kind: String,
+    /// Exactly as the platform writes it.
+    pub name: String,
+    /// As it stands in the message.
+    pub said: String,
+    /// Whether requests are about such things.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub subject: bool,
+    /// Whether it was written with a slip of the finger: then it has to be asked whether it is meant.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsure: bool,
+}
+
+/// How many slips of the finger a whole name may have.
+const SLIPS: usize = 2;
+/// The shortest word in which a slip is recognised; in shorter ones it makes another word.
+const SHORTEST: usize = 4;
+/// How many names a message may mention: more are a flood.
+const MOST: usize = 40;
+
+/// A snapshot of all names.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    all: Vec<Name>,
+    words: Vec<Vec<String>>,
+    by_first: HashMap<String, Vec<usize>>,
+    /// The words of names by what is left of them without one letter.
+    near: HashMap<String, Vec<String>>,
+}
+
+impl Names {
+    /// Of all these. Names without a letter, digit or sign cannot be told from punctuation and are left out.
+    pub fn new(all: impl IntoIterator<Item = Name>) -> Self {
+        let mut names = Self::default();
+        let mut indexed: HashSet<String> = HashSet::new();
+        for name in all {
+            let words: Vec<String> = pieces(&name.name).into_iter().map(|piece| piece.folded).collect();
+            let Some(first) = words.first() else { continue };
+            names.by_first.entry(first.clone()).or_default().push(names.all.len());
+            for word in words.iter().filter(|word| word.chars().count() >= SHORTEST) {
+                if indexed.insert(word.clone()) {
+                    for shorter in without_one(word) {
+                        names.near.entry(shorter).or_default().push(word.clone());
+                    }
+                }
+            }
+            names.all.push(name);
+            names.words.push(words);
+        }
+        names
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Name] {
+        &self.all
+    }
+
+    /// The names in a message, in order. Of one kind no two overlap.
+    pub fn find(&self, message: &str) -> Vec<Mention> {
+        let pieces = pieces(message);
+        let mut found: Vec<(usize, usize, Mention)> = Vec::new();
+        for at in 0..pieces.len() {
+            self.at(message, &pieces, at, &mut found);
+        }
+        // Longest first, exactly written before similar; what overlaps one of its kind that is kept is dropped.
+        found.sort_by_key(|(start, end, mention)| (mention.unsure, std::cmp::Reverse(end - start), *start));
+        let mut kept: Vec<(usize, usize, Mention)> = Vec::new();
+        for (start, end, mention) in found {
+            let clashes = |other: &(usize, usize, Mention)| {
+                (mention.unsure || other.2.kind == mention.kind) && start < other.1 && other.0 < end
+            };
+            if kept.len() < MOST && !kept.iter().any(clashes) {
+                kept.push((start, end, mention));
+            }
+        }
+        kept.sort_by_key(|(start, ..)| *start);
+        kept.into_iter().map(|(.., mention)| mention).collect()
+    }
+
+    /// The names that begin at a piece: of each kind the longest.
+    fn at(&self, message: &str, pieces: &[Piece], at: usize, found: &mut Vec<(usize, usize, Mention)>) {
+        let first = &pieces[at];
+        for place in self.by_first.get(&first.folded).into_iter().flatten().copied() {
+            if let Some((end, slips)) = fits(&self.words[place], &pieces[at..], 0) {
+                self.note(message, &pieces[at..at + self.words[place].len()], end, place, slips > 0, found);
+            }
+        }
+        let near = self.near_words(&first.folded);
+        let exact = std::iter::once((&first.folded, 0)).filter(|(word, _)| self.by_first.contains_key(*word));
+        for (word, slips) in exact.chain(near.iter().map(|word| (*word, 1))) {
+            for place in self.by_first.get(word).into_iter().flatten().copied() {
+                let Some((end, more)) = fits(&self.words[place][1..], &pieces[at + 1..], SLIPS - slips) else {
+                    if self.words[place].len() == 1 && slips > 0 {
+                        self.note(message, &pieces[at..=at], first.end, place, true, found);
+                    }
+                    continue;
+                };
+                if slips + more > 0 {
+                    let end = if self.words[place].len() == 1 { first.end } else { end };
+                    self.note(message, &pieces[at..at + self.words[place].len()], end, place, true, found);
+                }
+            }
+        }
+    }
+
+    /// The words of names that are one slip away.
+    fn near_words(&self, word: &str) -> Vec<&String> {
+        if word.chars().count() < SHORTEST {
+            return Vec::new();
+        }
+        let mut near: Vec<&String> = Vec::new();
+        let shorter = without_one(word);
+        for key in shorter.iter().chain([&word.to_owned()]) {
+            near.extend(self.near.get(key).into_iter().flatten());
+        }
+        near.retain(|known| known.as_str() != word && strsim::damerau_levenshtein(known, word) == 1);
+        near.sort_unstable();
+        near.dedup();
+        near
+    }
+
+    fn note(
+        &self,
+        message: &str,
+        pieces: &[Piece],
+        end: usize,
+        place: usize,
+        unsure: bool,
+        found: &mut Vec<(usize, usize, Mention)>,
+    ) {
+        let (first, last) = (&pieces[0], &pieces[pieces.len() - 1]);
+        // In quotes stands one name, or none.
+        let quotes_fit = first.quote == last.quote
+            && first.quote.is_none_or(|quote| first.opens && last.closes && quote == last.quote.unwrap_or(quote));
+        if !quotes_fit {
+            return;
+        }
+        let said = &message[first.start..end];
+        let name = &self.all[place];
+        // Of twins in other letters the one that is written exactly so is meant; else it is for the platform to ask.
+        let twin = found.iter().position(|(start, until, other)| {
+            (*start, *until) == (first.start, end) && other.kind == name.kind && !other.unsure
+        });
+        match twin {
+            Some(_) if unsure || name.name != said => return,
+            Some(at) => drop(found.remove(at)),
+            None => {}
+        }
+        let in_quotes = first.quote.is_some();
+        if !in_quotes && pieces.len() == 1 && is_ordinary(message, first, &name.name, unsure) {
+            return;
+        }
+        let mention = Mention {
+            kind: name.kind.clone(),
+            name: name.name.clone(),
+            said: said.to_owned(),
+            subject: name.subject,
+            unsure,
+        };
+        found.push((first.start, end, mention));
+    }
+}
+
+/// Whether a word is more likely meant as a word than as the name of something: “start”, “test”, a number. With the
+/// capital of the name in the middle of a sentence it is the name.
+fn is_ordinary(message: &str, piece: &Piece, name: &str, unsure: bool) -> bool {
+    const ORDINARY: &str = "start stop pause resume cancel archive delete create change set make test tests list show \
+        experiment experiments study context contexts condition conditions weight weights site target user users group \
+        groups class classes school tag tags status running paused stopped draft scheduled archived cancelled completed \
+        inactive new all the a it this that one what which how who help name names description end begin run now today \
+        tomorrow day week month control individual random balance consistency and or not for with hint hints me first last";
+    let said = &message[piece.start..piece.end];
+    let number = said.chars().all(|c| c.is_ascii_digit());
+    let few = piece.folded.chars().count() < if unsure { 6 } else { 2 };
+    let common = ORDINARY.split_whitespace().any(|word| word == piece.folded);
+    let capital = said == name && said.chars().any(char::is_uppercase) && !message[..piece.start].trim().is_empty();
+    number || few && !stands_alone(said.chars().next().unwrap_or('a')) || common && (unsure || !capital)
+}
+
+/// Whether the pieces begin with these words: where the last one ends, and with how many slips.
+fn fits(words: &[String], pieces: &[Piece], slips: usize) -> Option<(usize, usize)> {
+    let mut made = 0;
+    let mut end = 0;
+    if pieces.len() < words.len() {
+        return None;
+    }
+    for (at, word) in words.iter().enumerate() {
+        let piece = &pieces[at];
+        end = piece.end;
+        if piece.folded == *word {
+            continue;
+        }
+        // `Math Hints's` ends with a mark of whose it is.
+        if let Some((stem, stem_end)) = piece.stem.as_ref().filter(|(stem, _)| at + 1 == words.len() && stem == word) {
+            let _ = stem;
+            end = *stem_end;
+            continue;
+        }
+        let long = word.chars().count() >= SHORTEST && piece.folded.chars().count() >= SHORTEST;
+        if made < slips && long && strsim::damerau_levenshtein(word, &piece.folded) == 1 {
+            made += 1;
+            continue;
+        }
+        return None;
+    }
+    (!words.is_empty()).then_some((end, made))
+}
+
+/// The same word without each of its letters once.
+fn without_one(word: &str) -> Vec<String> {
+    let starts: Vec<(usize, char)> = word.char_indices().collect();
+    starts.iter().map(|(at, letter)| format!("{}{}", &word[..*at], &word[at + letter.len_utf8()..])).collect()
+}
+
+/// A word of a message or a name, as it is compared.
+#[derive(Clone, Debug)]
+struct Piece {
+    folded: String,
+    /// The same without a mark of whose it is, and where that ends.
+    stem: Option<(String, usize)>,
+    start: usize,
+    end: usize,
+    /// The quotes that it stands in, and whether it is their first or last word.
+    quote: Option<usize>,
+    opens: bool,
+    closes: bool,
+}
+
+/// The words of a text: runs of letters and digits; a sign that is no punctuation is a word of its own.
+fn pieces(text: &str) -> Vec<Piece> {
+    let mut found: Vec<Piece> = Vec::new();
+    let quotes = quotes(text);
+    let mut run: Option<usize> = None;
+    let mut push = |start: usize, end: usize| {
+        let written = &text[start..end];
+        let stem = written.strip_suffix("'s").or_else(|| written.strip_suffix("’s"));
+        let quote = quotes.iter().position(|(from, to)| (*from..*to).contains(&start));
+        found.push(Piece {
+            folded: fold_word(written),
+            stem: stem.map(|stem| (fold_word(stem), start + stem.len())),
+            start,
+            end,
+            quote,
+            opens: quote.is_some_and(|quote| text[quotes[quote].0..start].trim().is_empty()),
+            closes: quote.is_some_and(|quote| text[end..quotes[quote].1].trim().is_empty()),
+        });
+    };
+    let mut letters = text.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        let in_word = letter.is_alphanumeric() && !stands_alone(letter) || run.is_some() && is_accent(letter);
+        let apostrophe = matches!(letter, '\'' | '’')
+            && run.is_some()
+            && letters.peek().is_some_and(|(_, next)| next.is_alphanumeric())
+            && !quotes.iter().any(|(_, to)| *to == at);
+        match (in_word || apostrophe, run) {
+            (true, None) => run = Some(at),
+            (true, Some(_)) => {}
+            (false, start) => {
+                if let Some(start) = start {
+                    push(start, at);
+                    run = None;
+                }
+                if stands_alone(letter) {
+                    push(at, at + letter.len_utf8());
+                }
+            }
+        }
+    }
+    if let Some(start) = run {
+        push(start, text.len());
+    }
+    found
+}
+
+/// Letters of scripts without blanks between words, and signs such as emoji.
+fn stands_alone(letter: char) -> bool {
+    let code = letter as u32;
+    let without_blanks = matches!(code, 0x0E00..=0x0EFF | 0x3040..=0x30FF | 0x3400..=0x9FFF | 0xF900..=0xFAFF);
+    let sign =
+        matches!(code, 0x2190..=0x2BFF | 0x1F000..=0x1FAFF) || matches!(letter, '+' | '&' | '#' | '@' | '%' | '=');
+    without_blanks || sign
+}
+
+/// Where quotes stand: from behind the first to before the second.
+fn quotes(text: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        let inside = at + first.len_utf8();
+        let begins = at == 0 || text[..at].ends_with(|c: char| !c.is_alphanumeric());
+        match super::words::quoted(first, &text[at..]).filter(|_| begins) {
+            Some((quoted, _)) => {
+                found.push((inside, inside + quoted.len()));
+                at = inside + quoted.len();
+                at += text[at..].chars().next().map_or(0, char::len_utf8);
+            }
+            None => at = inside,
+        }
+    }
+    found
+}
+
+/// A text as names are compared: lower case, without accents, apostrophes and punctuation, single blanks.
+pub fn fold(text: &str) -> String {
+    pieces(text).into_iter().map(|piece| piece.folded).collect::<Vec<_>>().join(" ")
+}
+
+fn fold_word(word: &str) -> String {
+    let mut folded = String::with_capacity(word.len());
+    for letter in word.chars().filter(|letter| !matches!(letter, '\'' | '’')) {
+        for lower in letter.to_lowercase() {
+            match plain(lower) {
+                Some(plain) => folded.push_str(plain),
+                None if is_accent(lower) => {}
+                None => folded.push(lower),
+            }
+        }
+    }
+    folded
+}
+
+/// Marks that are written behind their letter.
+fn is_accent(letter: char) -> bool {
+    matches!(letter as u32, 0x0300..=0x036F | 0xFE0F | 0x200D)
+}
+
+/// A letter with an accent without it.
+fn plain(letter: char) -> Option<&'static str> {
+    const TABLE: [(&str, &str); 25] = [
+        ("àáâãäåāăą", "a"),
+        ("çćĉċč", "c"),
+        ("ďđð", "d"),
+        ("èéêëēĕėęě", "e"),
+        ("ĝğġģ", "g"),
+        ("ĥħ", "h"),
+        ("ìíîïĩīĭįı", "i"),
+        ("ĵ", "j"),
+        ("ķ", "k"),
+        ("ĺļľł", "l"),
+        ("ñńņň", "n"),
+        ("òóôõöøōŏő", "o"),
+        ("ŕŗř", "r"),
+        ("śŝşšș", "s"),
+        ("ţťŧț", "t"),
+        ("ùúûüũūŭůűų", "u"),
+        ("ŵ", "w"),
+        ("ýÿŷ", "y"),
+        ("źżž", "z"),
+        ("ß", "ss"),
+        ("æ", "ae"),
+        ("œ", "oe"),
+        ("þ", "th"),
+        ("ё", "е"),
+        ("й", "и"),
+    ];
+    if letter.is_ascii() {
+        return None;
+    }
+    TABLE.iter().find(|(accented, _)| accented.contains(letter)).map(|(_, plain)| *plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(all: &[&str]) -> Names {
+        let name = |(at, name): (usize, &&str)| Name {
+            kind: "experiment".to_owned(),
+            name: (*name).to_owned(),
+            id: Some(at.to_string()),
+            owner: String::new(),
+            subject: true,
+        };
+        Names::new(all.iter().enumerate().map(name))
+    }
+
+    fn found(all: &[&str], message: &str) -> String {
+        let told = |mention: Mention| {
+            let unsure = if mention.unsure { "?" } else { "" };
+            if mention.said == mention.name {
+                format!("{}{unsure}", mention.name)
+            } else {
+                format!("{}={}{unsure}", mention.said, mention.name)
+            }
+        };
+        names(all).find(message).into_iter().map(told).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn names_are_found_wherever_they_stand() {
+        let all = [
+            "Math Hints",
+            "Geometry B",
+            "Foo Experiment",
+            "Stop and Go",
+            "Ana's Test",
+            "Prüfung 🚀",
+            "数学提示",
+            "C++ (v2)",
+        ];
+        for (message, expected) in [
+            ("start Geometry B right now", "Geometry B"),
+            ("archive the foo experiment, please", "foo experiment=Foo Experiment"),
+            ("what are math  hints's conditions?", "math  hints=Math Hints"),
+            ("show Stop and Go and Math Hints", "Stop and Go, Math Hints"),
+            ("start Anas test", "Anas test=Ana's Test"),
+            ("start prufung 🚀 now", "prufung 🚀=Prüfung 🚀"),
+            ("启动数学提示吧", "数学提示"),
+            ("stop “Math Hints”!", "Math Hints"),
+            ("stop “Math Hints 2”", ""),
+            ("list everything", ""),
+        ] {
+            assert_eq!(found(&all, message), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn the_longest_name_wins_and_the_exact_one_of_twins() {
+        assert_eq!(found(&["Math", "Math Hints", "Math Hints 2"], "start Math Hints 2 and Math"), "Math Hints 2, Math");
+        assert_eq!(found(&["math hints", "Math Hints"], "start Math Hints"), "Math Hints");
+        assert_eq!(found(&["Math-Hints", "Math Hints"], "start Math Hints"), "Math Hints");
+    }
+
+    #[test]
+    fn a_slip_is_only_looked_for_where_nothing_else_is() {
+        let all = ["Math Hints", "Math Hints v2", "Maths"];
+        assert_eq!(found(&all, "check on math hnts"), "math hnts=Math Hints?");
+        assert_eq!(found(&all, "start Mtah Hints"), "Mtah Hints=Math Hints?");
+        assert_eq!(found(&all, "start Math Hints"), "Math Hints");
+        assert_eq!(found(&["Fractions"], "start Frations"), "Frations=Fractions?");
+        assert_eq!(found(&["Hint"], "start hunt"), "");
+        assert_eq!(found(&["Cat"], "start car"), "", "too short to tell");
+    }
+
+    #[test]
+    fn folding() {
+        assert_eq!(fold("  “Ana’s  Übung” "), "anas ubung");
+        assert_eq!(fold("E\u{301}tude"), "etude");
+    }
+}

@@ -1,0 +1,320 @@
+//! What stands in a sentence besides its verb, found before the verb is looked at: what it is about, moments, weights,
+//! numbers, people, groups. What is left over says what is wished, and every part keeps its words, so that what nobody
+//! used can be told.
+
+use serde_json::{Map, Value};
+
+use super::{
+    clauses::{point, ratio},
+    dates::moment,
+    names,
+    situation::Situation,
+    words::{Word, after, skip, text},
+};
+
+/// A part of a sentence that is a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Slot {
+    /// What it is about, by name, as typed.
+    Subjects(Vec<String>),
+    /// “It”: what was talked about.
+    Back(String),
+    /// When.
+    Moment {
+        /// In words that the capability reads.
+        when: String,
+        /// Whether something goes on up to then.
+        until: bool,
+    },
+    /// Shares.
+    Weights(Value),
+    /// So many of something.
+    Count {
+        /// How many.
+        number: u64,
+        /// Of what: `users` or `groups`.
+        of: &'static str,
+    },
+    /// Users and groups: `u1`, `class 5B`.
+    Members(Vec<String>),
+    /// A type of group.
+    GroupType(String),
+    /// Another name that exists: its kind and itself.
+    Known(String, String),
+    /// `Site/target`.
+    Point(String),
+}
+
+/// A part of a sentence: a slot, or one word.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Part {
+    /// Its value, if it is one.
+    pub(super) slot: Option<Slot>,
+    /// Its words.
+    pub(super) words: Vec<Word>,
+}
+
+impl Part {
+    /// In lower case.
+    pub(super) fn lower(&self) -> &str {
+        &self.words[0].lower
+    }
+}
+
+/// Words that are said for politeness, or give a reason, wherever they stand.
+pub(super) const FILLERS: &str = "please|pls|plz|kindly|thanks a lot|thanks|thank you|thx|ty|cheers|for me|for us|\
+    when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
+    if you do not mind|if you don't mind|if possible|if you can|right now|right away|immediately|straight away|now|asap|\
+    as soon as possible|again|it is done|we are done|it is over|hey team|hi team|hello team|team|hi all|hi everyone|\
+    go ahead and|just|by the way|btw|as well|today|oh|um|hmm|already";
+
+/// Small words that limit nothing by themselves.
+pub(super) const SMALL: &[&str] = &[
+    "the",
+    "a",
+    "an",
+    "of",
+    "for",
+    "in",
+    "to",
+    "on",
+    "at",
+    "with",
+    "from",
+    "our",
+    "my",
+    "is",
+    "are",
+    "it",
+    "its",
+    "experiment",
+    "experiments",
+    "study",
+    "studies",
+    "both",
+    ",",
+    "called",
+    "named",
+    "–",
+    "-",
+    "—",
+];
+
+/// Words that limit what is asked for: nothing that holds one is politeness.
+pub(super) const LIMITING: &[&str] = &[
+    "if", "only", "but", "not", "until", "till", "before", "after", "unless", "except", "without", "once", "when",
+    "while", "instead", "and", "then", "never", "no", "don't", "also", "or", "with", "for", "by", "from", "at", "on",
+    "in", "per", "than", "least", "most",
+];
+
+/// The parts of a sentence, without politeness.
+pub(super) fn cut(words: &[Word], situation: &Situation) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut rest = words;
+    while let Some((first, others)) = rest.split_first() {
+        if let Some(left) = filler(rest, parts.is_empty()) {
+            rest = left;
+            continue;
+        }
+        let found = subjects(rest)
+            .or_else(|| back(rest, situation))
+            .or_else(|| {
+                let (when, until, left) = moment(rest, &situation.today)?;
+                Some((Slot::Moment { when, until }, left))
+            })
+            .or_else(|| weights(rest))
+            .or_else(|| count(rest))
+            .or_else(|| members(rest))
+            .or_else(|| known(rest))
+            .or_else(|| group_type(rest))
+            .or_else(|| place(rest));
+        let (slot, left) = match found {
+            Some((slot, left)) => (Some(slot), left),
+            None => (None, others),
+        };
+        let taken = match slot {
+            Some(_) => rest[..rest.len() - left.len()].to_vec(),
+            None => vec![first.clone()],
+        };
+        parts.push(Part { slot, words: taken });
+        rest = left;
+    }
+    parts
+}
+
+/// What follows politeness or a reason.
+fn filler(words: &[Word], first: bool) -> Option<&[Word]> {
+    if let Some(left) = after(words, FILLERS) {
+        let dated =
+            words[0].is("today") && left.first().is_some_and(|next| next.any(&["at", "before", "after", "until"]));
+        return (!dated).then_some(left);
+    }
+    // `…, we have enough data`: why, to the end.
+    const OPENS: &str = "because|, we have|, we are|, we|, it is|, it|, they|, i|, that is|, looks|, as we|, enough";
+    let reason = after(words, OPENS)?;
+    let says_why =
+        !words.iter().any(|word| word.any(LIMITING) || word.quoted || word.text.contains(|c: char| c.is_ascii_digit()));
+    (!first && says_why && reason.len() > 1).then_some(&[])
+}
+
+type Found<'a> = Option<(Slot, &'a [Word])>;
+
+/// `the Math Hints experiment`, `both A and B`, `“A”, “B” and “C”`.
+fn subjects(words: &[Word]) -> Found<'_> {
+    let one = |words: &[Word]| -> Option<(String, usize)> {
+        let start = skip(words, "the experiments|the experiment|the study|experiments|experiment|the|our|my");
+        let (first, rest) = start.split_first()?;
+        let is_id = first.text.len() == 36 && first.text.split('-').count() == 5;
+        if !(first.quoted || is_id) {
+            return None;
+        }
+        let rest = skip(rest, "experiments|experiment|study");
+        Some((first.text.clone(), words.len() - rest.len()))
+    };
+    let start = skip(words, "of both|both of|both|each of");
+    let (name, taken) = one(start)?;
+    let mut names = vec![name];
+    let mut rest = &start[taken..];
+    while let Some(next) = after(rest, ", and|, &|,|and|&")
+        && let Some((name, taken)) = one(next)
+    {
+        names.push(name);
+        rest = &next[taken..];
+    }
+    Some((Slot::Subjects(names), rest))
+}
+
+/// “It”, where something was talked about.
+fn back<'a>(words: &'a [Word], situation: &Situation) -> Found<'a> {
+    const BACK: &str =
+        "that experiment|this experiment|the experiment|the same experiment|that one|this one|the same one|it";
+    let name = situation.last_subject.clone()?;
+    let rest = after(words, BACK)?;
+    debug_assert!(names::points_back(&words[..words.len() - rest.len()]));
+    Some((Slot::Back(name), rest))
+}
+
+/// `70/30`, `25% control and 75% variant`, `control 30% and variant 70%`.
+fn weights(words: &[Word]) -> Found<'_> {
+    let start = skip(words, "to|at|with|as|,");
+    let (first, rest) = start.split_first()?;
+    if !first.quoted
+        && let Some(ratio) = ratio(&first.text)
+    {
+        return Some((Slot::Weights(ratio.into()), skip(rest, "weights|weight|split|percent")));
+    }
+    let mut by_code = Map::new();
+    let mut rest = start;
+    while let Some((code, share, left)) = share(skip(rest, ", and|,|and")) {
+        by_code.insert(code, share.into());
+        rest = left;
+    }
+    (by_code.len() > 1).then(|| (Slot::Weights(Value::Object(by_code)), rest))
+}
+
+/// `25% control`, `25 percent to control`, `control 25%`: a condition and its share.
+fn share(words: &[Word]) -> Option<(String, f64, &[Word])> {
+    let percent = |words: &'_ [Word]| -> Option<(f64, usize)> {
+        let (first, rest) = words.split_first()?;
+        let digits = first.text.strip_suffix('%');
+        let number: f64 = digits.unwrap_or(&first.text).parse().ok().filter(|number: &f64| number.is_finite())?;
+        match (digits, after(rest, "percent|%")) {
+            (Some(_), _) => Some((number, 1)),
+            (None, Some(_)) => Some((number, 2)),
+            (None, None) => None,
+        }
+    };
+    if let Some((number, taken)) = percent(words) {
+        let (code, rest) = skip(&words[taken..], "for the|for|to the|to|of the|in the|on").split_first()?;
+        return (!code.any(SMALL) && !code.any(LIMITING)).then(|| (code.text.clone(), number, rest));
+    }
+    let (code, rest) = words.split_first().filter(|(code, _)| !code.any(SMALL) && !code.any(LIMITING))?;
+    let rest = skip(rest, "to|at|with|=|:");
+    let (number, taken) = percent(rest)?;
+    Some((code.text.trim_end_matches([':', '=']).to_owned(), number, &rest[taken..]))
+}
+
+/// `200 users`, `ten groups`.
+fn count(words: &[Word]) -> Found<'_> {
+    let (first, rest) = skip(words, "with|using|to|at|of").split_first()?;
+    let number = match first.lower.as_str() {
+        "hundred" => Some(100),
+        lower => lower.replace(',', "").parse::<u64>().ok().or_else(|| super::dates::number_word(lower)),
+    };
+    let number = number.filter(|_| !first.quoted)?;
+    let rest = skip(rest, "simulated|test|fake|new|more|different");
+    let (unit, left) = rest.split_first()?;
+    let of = match unit.lower.as_str() {
+        "users" | "user" | "students" | "people" | "participants" | "learners" | "pupils" => "users",
+        "groups" | "classes" | "schools" => "groups",
+        _ => return None,
+    };
+    Some((Slot::Count { number, of }, left))
+}
+
+/// `students u17 and u18`, `class 5B`.
+fn members(words: &[Word]) -> Found<'_> {
+    const PEOPLE: &str = "the students|the users|the user|the student|the participants|students|users|user|student|participants|participant|learners|learner";
+    const GROUPS: &[&str] = &["class", "school", "teacher", "district", "group", "classid", "schoolid"];
+    let is_id = |word: &Word| {
+        let digits = word.text.ends_with(|c: char| c.is_ascii_digit());
+        let letters = word.text.starts_with(|c: char| c.is_ascii_lowercase());
+        !word.quoted
+            && word.kind.is_none()
+            && digits
+            && letters
+            && word.text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+    };
+    let one = |words: &[Word], named: bool| -> Option<(String, usize)> {
+        let start = skip(words, "the");
+        let (first, rest) = start.split_first()?;
+        let skipped = words.len() - start.len();
+        if first.any(GROUPS)
+            && rest
+                .first()
+                .is_some_and(|id| !id.any(SMALL) && id.text.contains(|c: char| c.is_ascii_digit() || c.is_uppercase()))
+        {
+            return Some((text(&start[..2]), skipped + 2));
+        }
+        (is_id(first) || named && !first.any(SMALL) && !first.any(LIMITING)).then(|| (first.text.clone(), skipped + 1))
+    };
+    let named = after(words, PEOPLE);
+    let start = named.unwrap_or(words);
+    let (first, taken) = one(start, named.is_some() && start.first().is_some_and(is_id))?;
+    let mut all = vec![first];
+    let mut rest = &start[taken..];
+    while let Some(next) = after(rest, ", and|,|and|&")
+        && let Some((member, taken)) = one(skip(next, PEOPLE), false)
+    {
+        all.push(member);
+        rest = &skip(next, PEOPLE)[taken..];
+    }
+    Some((Slot::Members(all), rest))
+}
+
+/// `in mathstream`: another name that exists.
+fn known(words: &[Word]) -> Found<'_> {
+    let start = skip(words, "in the context|in context|for the context|in the|in|for|within|the context|context");
+    let (first, rest) = start.split_first()?;
+    let kind = first.kind.clone().filter(|_| !first.quoted)?;
+    let bare = start.len() == words.len();
+    (bare || kind == "context").then(|| (Slot::Known(kind, first.text.clone()), skip(rest, "context")))
+}
+
+/// `by class`, `per school`.
+fn group_type(words: &[Word]) -> Found<'_> {
+    const KINDS: &[&str] =
+        &["class", "school", "teacher", "district", "classes", "schools", "classid", "schoolid", "instructorid"];
+    let (kind, rest) = skip(after(words, "by|per")?, "the|whole").split_first()?;
+    let known = kind.kind.as_deref() == Some("group type");
+    let plain = kind.text.trim_end_matches("es").to_owned();
+    let plain = if kind.lower == "classes" { "class".to_owned() } else { plain };
+    (known || kind.any(KINDS)).then_some((Slot::GroupType(plain), rest))
+}
+
+/// `SelectSection/area_model`.
+fn place(words: &[Word]) -> Found<'_> {
+    let (first, rest) = skip(words, "at|on").split_first()?;
+    let point = (!first.quoted).then(|| point(&first.text)).flatten()?;
+    Some((Slot::Point(point), rest))
+}
