@@ -72,6 +72,11 @@ pub fn find(asked: &str) -> Option<&'static Term> {
         .or_else(|| all().find(|term| term.names.iter().any(|name| near(name))))
 }
 
+/// The term of which this is a name, in the singular or the plural.
+pub fn exactly(asked: &str) -> Option<&'static Term> {
+    all().find(|term| term.names.contains(&asked))
+}
+
 /// Up to four terms with names like these words.
 pub fn similar(asked: &str) -> Vec<&'static Term> {
     let asked = asked.trim().to_lowercase();

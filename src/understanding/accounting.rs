@@ -59,7 +59,7 @@ pub(super) fn unaccounted(words: &[Word], params: &Map<String, Value>, situation
             "if" => has(&["reached"]),
             "only" => has(&["inclu", "filter"]) || held("only"),
             "but" | "unless" | "once" | "while" | "never" | "before" => held(&word.lower),
-            "instead" => held(&word.lower) || has(&["group", "unit"]),
+            "instead" => held(&word.lower) || has(&["group", "unit", "name", "weights"]),
             "not" | "no" | "without" => has(&["reached"]) || held(&word.lower),
             "except" => has(&["exclu"]) || held(&word.lower),
             "after" => has(&["ends", "start", "end"]) || held("after"),

@@ -22,6 +22,9 @@ const NEVER_MIND: &[&str] = &[
     "drop that",
     "leave it",
     "scratch that",
+    "scrap that",
+    "scrap it",
+    "actually forget it",
     "nvm",
     "not now",
     "don't bother",
@@ -159,7 +162,7 @@ fn after_wait(words: &[Word]) -> (bool, &[Word]) {
 pub(super) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> {
     let (waits, rest) = after_wait(words);
     let (whole, plain) = (lower(words), lower(rest));
-    let always = NEVER_MIND.contains(&plain.as_str());
+    let always = NEVER_MIND.contains(&plain.as_str()) || twice(rest);
     let cancels = CANCEL.contains(&plain.as_str());
     let holds_up = WITHDRAW.contains(&plain.as_str()) || waits && STOP.contains(&plain.as_str());
     let of_draft = cancels || holds_up || ENDS_DRAFT.contains(&whole.as_str());
@@ -179,6 +182,13 @@ pub(super) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
         }),
         _ => None,
     }
+}
+
+/// “Nvm, scrap that”: the same in two ways.
+fn twice(words: &[Word]) -> bool {
+    let parts: Vec<String> = words.split(|word| word.is(",")).map(lower).filter(|part| !part.is_empty()).collect();
+    let lets_go = |part: String| NEVER_MIND.contains(&part.as_str()) || CANCEL.contains(&part.as_str());
+    parts.len() > 1 && parts.into_iter().all(lets_go)
 }
 
 /// One of the answers that were offered.
@@ -230,6 +240,11 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
     let mut params = found.params;
     let left = text(&found.rest);
     if !left.is_empty() {
+        // “Call it Bar and put it in mathstream”: more than a name.
+        let more = found.rest.iter().any(|word| word.any(&["and", ",", "not", "put", "but"]));
+        if renames && more {
+            return Some(Understood::all_but(&text(rest)));
+        }
         if !params.is_empty() && found.rest.len() > 3 {
             return None; // more than a correction
         }

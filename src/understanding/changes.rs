@@ -53,6 +53,7 @@ pub(super) const VERBS: &[(&str, &str)] = &[
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood> {
     undo(words, situation)
         .or_else(|| membership::membership(words, situation))
+        .or_else(|| membership::tags(words, situation))
         .or_else(|| create(words, situation))
         .or_else(|| bulk::schedule(words, situation))
         .or_else(|| rename(words, situation))
@@ -126,7 +127,9 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
     {
         return None;
     }
-    let mut front = without_last(found.front(), &[",", "experiment"]).to_vec();
+    let front = without_last(found.front(), &[","]);
+    let generic = front.last().is_some_and(|last| last.is("experiment") && last.text == last.lower);
+    let mut front = if generic { without_last(&front[..front.len() - 1], &[","]).to_vec() } else { front.to_vec() };
     let mut beyond = found.beyond();
     if front.is_empty() && !params.contains_key("name") && matches!(beyond.as_slice(), [only] if only.quoted) {
         front = std::mem::take(&mut beyond);
@@ -142,6 +145,11 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
     // What opens a part and was not understood is no part of a name, either.
     const OPENS: &[&str] =
         &["starting", "ending", "until", "include", "exclude", "including", "excluding", "grouped", "excludeall"];
+    const TELLS: &str =
+        "that|which|where|to compare|comparing|to test|testing|with the same|like|similar to|where|whose|about";
+    if front.first().is_some_and(|first| first.text == first.lower) && after(&front, TELLS).is_some() {
+        return Some(Understood::all_but(&text(&front)));
+    }
     if let Some(place) = (1..front.len()).find(|&i| front[i].any(OPENS) && front[i].text == front[i].lower) {
         beyond = front[place..].to_vec();
     }
@@ -164,8 +172,27 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
 }
 
 fn rename(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let called = after(words, "call it|call this|call that|name it").filter(|_| situation.in_hand().is_none());
+    if let (Some(name), Some(subject)) = (called.filter(|name| !name.is_empty()), &situation.last_subject) {
+        let mut params = Map::from_iter([("experiment".to_owned(), Value::from(subject.clone()))]);
+        params.insert("new_name".to_owned(), text(without_last(name, &["instead", "rather"])).into());
+        return Some(Wish::change(UPDATE, params).into());
+    }
     let rest = after(words, "rename|change the name of|change name of")?;
+    const OTHERWISE: &[&str] =
+        &["condition", "conditions", "context", "tag", "tags", "site", "target", "factor", "level"];
+    if skip(rest, "the").first().is_some_and(|first| first.any(OTHERWISE)) {
+        return Some(Understood::all_but(&text(words))); // of an experiment only its name can be changed like this
+    }
     let (about, to) = split(rest, &["to", "into", "as"])?;
+    // What goes on after the name is no part of it.
+    const GOES_ON: &[&str] = &[",", "and", "but", "once", "if", "then", "unless", "when"];
+    if let Some(place) = (1..to.len())
+        .find(|at| to[*at].any(GOES_ON))
+        .filter(|at| to[at + 1..].iter().any(|word| word.any(GOES_ON) || word.any(&["start", "stop", "it"])))
+    {
+        return Some(Understood::all_but(&text(&to[place..])));
+    }
     let mut params = Map::new();
     named(&mut params, about, situation);
     params.insert("new_name".to_owned(), text(to).into());

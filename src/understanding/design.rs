@@ -132,7 +132,14 @@ fn ending(words: &[Word]) -> Taken<'_> {
 fn members(words: &[Word]) -> Taken<'_> {
     let (key, start) = listed(words)?;
     let (items, rest) = list(skip(start, "is|to|of|are|:|,"));
-    (!items.is_empty()).then(|| (vec![(key.to_owned(), who(&items))], rest))
+    if items.is_empty() {
+        return None;
+    }
+    let mut params = vec![(key.to_owned(), who(&items))];
+    if after(words, "only for|only with").is_some() {
+        params.push(("filter_mode".to_owned(), "excludeAll".into())); // those on the list, and nobody else
+    }
+    Some((params, rest))
 }
 
 /// Which list, and what follows its name.

@@ -68,7 +68,7 @@ fn name_begins(words: &[Word]) -> bool {
 
 /// Up to three words, the last with a colon.
 fn name(words: &[Word]) -> Option<(String, &[Word])> {
-    let end = words.iter().take(3).position(|word| word.tail.contains([':', ';']) || word.is(","))?;
+    let end = words.iter().take(3).position(|word| word.tail.contains([':', ';']) || word.any(&[",", "and"]))?;
     let (name, rest) = words.split_at(end + 1);
     name[end].tail.contains(':').then(|| (text(name), rest))
 }

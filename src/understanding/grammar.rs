@@ -6,12 +6,15 @@
 use super::{
     accounting, answers, bulk, capability, changes, doubts,
     intents::{self, Reading},
-    participants, phrases, questions,
+    participants, phrases, questions, reads,
     situation::Situation,
     standing, testing,
     wish::{Talk, Understood, Wish},
     words::{Word, after, lower, polite, words, words_with},
 };
+
+/// How sure it is that something is asked about which is only mentioned.
+pub(super) const MENTIONED: f64 = 0.75;
 
 /// What brings back a change that was described before: its words are not all in this sentence.
 const BRINGS_BACK: &str = "undo|revert|take back|put back|roll back|rollback|try|retry|repeat|ask again|ask";
@@ -47,8 +50,16 @@ pub(super) fn understand(situation: &Situation) -> Understood {
         Some(Reading::Partly { left, used, follows, .. }) if gives_way(&found) => {
             accounting::declined(&left, &used, follows)
         }
+        _ if is_nothing(&found) && situation.draft.is_none() => {
+            reads::read(words, situation, asks).map_or(found, |wish| Understood { wish, confidence: MENTIONED })
+        }
         _ => found,
     }
+}
+
+/// Whether nothing was understood, and nothing is to be asked about it.
+fn is_nothing(found: &Understood) -> bool {
+    matches!(&found.wish, Wish::Unclear { question, options } if options.is_empty() && question.is_empty())
 }
 
 /// Whether what stands before requests comes first: “never mind”, an offered answer, “don't”, “should I”, a correction.

@@ -196,8 +196,26 @@ fn forms(verb: &str) -> Vec<(String, bool)> {
     all.extend(
         ["should", "let", "have", "let us", "must", "needs", "has"].map(|frame| (format!("{frame} {base}"), true)),
     );
-    let frames =
-        ["should be", "can be", "may be", "must be", "needs be", "has be", "be", "have", "needs", "get", "can now be"];
+    let frames = [
+        "should be",
+        "can be",
+        "may be",
+        "must be",
+        "needs be",
+        "has be",
+        "be",
+        "have",
+        "needs",
+        "get",
+        "can now be",
+        "need",
+        "want",
+        "like",
+        "i need",
+        "we need",
+        "i want",
+        "we want",
+    ];
     all.extend(frames.map(|frame| (format!("{frame} {done}"), true)));
     all
 }

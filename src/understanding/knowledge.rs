@@ -92,11 +92,12 @@ fn takes(words: &[Word]) -> Option<Wish> {
          what are the parameters for|explain the parameters of|explain the parameters for|parameters of|parameters for|what can i set when|\
          what can be set when|what can i set for|what can i give when|what do you need to|what do i need to|what is needed to|what is required to|what information do you need to|\
          what do you need for|what does it take to|what can i change in|what can i change when|what options does|what options are there for|what can i say when|\
-         show the schema of|schema of|schema for|show the parameters of|show parameters of|how do i|how can i|how do we|how does one|help me with|help me|help with|i need help with",
+         show the schema of|schema of|schema for|show the parameters of|show parameters of|how do i|how can i|how do we|how does one|help me with|help me|help with|i need help with|what do i have to fill in for|what do i have to fill in to|\
+         what do i fill in for|what do i have to say to|what do i have to give to",
     )?;
     let about =
         without_last(about, &["take", "takes", "need", "needs", "accept", "accepts", "have", "has", "know", "require"]);
-    let verb = skip(about, "the|a|an|to|action|when");
+    let verb = skip(skip(about, "the|a|an|to|action|when"), "i|we|you|new");
     let opening = lower(words);
     if opening.starts_with("what can i change in") {
         return Some(Wish::read("get_update_experiment_schema", []));
@@ -129,7 +130,7 @@ fn takes(words: &[Word]) -> Option<Wish> {
         return None;
     }
     let tool = match first.lower.as_str() {
-        "create" | "creating" | "create_experiment" | "creation" => "get_create_experiment_schema",
+        "create" | "creating" | "create_experiment" | "creation" | "experiment" => "get_create_experiment_schema",
         "update_experiment_status"
         | "start"
         | "starting"
@@ -196,7 +197,7 @@ fn term(words: &[Word]) -> Option<Wish> {
     }
     let asked = after(
         words,
-        "what is meant by|what is the meaning of|what is the definition of|what is|what are|what does|what do|what|define|explain to me|explain|\
+        "eli5|explain like i am 5|what is meant by|what is the meaning of|what is the definition of|what is|what are|what does|what do|what|define|explain to me|explain|\
          meaning of|tell me about|describe|how does|how do",
     )?;
     let says_mean = asked.last().is_some_and(|word| word.any(&["mean", "means"]));
@@ -228,7 +229,7 @@ pub(super) fn concept(words: &[Word], situation: &Situation) -> Option<Wish> {
 }
 
 /// With a look at the platform, where that shows something.
-fn explain(term: &'static glossary::Term) -> Wish {
+pub(super) fn explain(term: &'static glossary::Term) -> Wish {
     match term.example {
         Some(_) => Wish::read(EXPLAIN, [("concept", Some(term.name().to_owned()))]),
         None => Wish::Term(term),

@@ -31,13 +31,15 @@ const STATUSES: &[(&str, &str)] = &[
     ("finished", "cancelled"),
     ("archived", "archived"),
     ("draft", "draft"),
+    ("drafts", "inactive"),
     ("scheduled", "scheduled"),
     ("preview", "preview"),
 ];
 
 const CREATED: &str = "created|create|made|make|added|set up";
 const CHANGED: &str = "last changed|last updated|changed|updated|edited|modified|change|update";
-const THINGS: [&str; 6] = ["experiments", "studies", "experiement", "experimets", "tests", "ones"];
+const THINGS: [&str; 8] =
+    ["experiments", "studies", "experiement", "experimets", "tests", "ones", "everything", "drafts"];
 /// What cannot be the name of a context.
 const NO_CONTEXT: &[&str] = &[
     "total",
@@ -85,13 +87,14 @@ const SMALL: &str = "all any every each the a an my our me us you your please pl
     give find get fetch search look overview upgrade system platform server database whole entire complete current available \
     total number many how what else again thanks thank it yet already everything anything something some can could would like \
     to know want need if by sorted sort ordered order status state their its set up created create made make context app \
-    but quickly kindly hello hi";
+    but quickly kindly hello hi list overview over word first just rn lying around up pull more mean means sort order \
+    trial trials most title having them's thanks ty cheers it's team all";
 /// Small words that belong to what follows them.
 const OPENING: &[&str] = &[
     "with", "by", "that", "which", "are", "is", "was", "have", "has", "status", "state", "in", "on", "of", "for",
     "from", "the", "created", "made", "create", "but", "and", "or", "at", "who", "sorted", "ordered",
 ];
-const NOT: &str = "not|except for|except|excluding|without|other than|apart from|aren't|isn't|nor";
+const NOT: &str = "haven't been|have not been|hasn't been|has not been|not been|never been|never|haven't|not|except for|except|excluding|without|other than|apart from|aren't|isn't|nor";
 
 /// Whether it is a word for a status.
 pub(super) fn is_status(word: &Word) -> bool {
@@ -117,7 +120,8 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
             "the|all|any|every|my|our|running|newest|latest|oldest|recent|we have|you have|i have|there are",
         )
         .is_some();
-    let place = words.iter().position(|word| word.any(&THINGS));
+    let every = |at: usize| words[at].is("experiment") && at > 0 && words[at - 1].any(&["every", "each", "any"]);
+    let place = words.iter().position(|word| word.any(&THINGS)).or_else(|| (0..words.len()).find(|at| every(*at)));
     let names = plain.contains("experiment names")
         || plain.contains("names of the experiments")
         || plain.contains("names of all");
@@ -125,7 +129,16 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
         _ if names && (asks || words.len() == 2) => {}
         _ if names => return None,
         Some(place) if asks || place == 0 || words[..place].iter().any(is_status) => {}
-        None if matches!(plain.as_str(), "list" | "list all" | "show all" | "show everything" | "list everything") => {}
+        None if matches!(
+            plain.as_str(),
+            "list"
+                | "list all"
+                | "list what is left"
+                | "show what is left"
+                | "show all"
+                | "show everything"
+                | "list everything"
+        ) => {}
         None if stands(words) || was_made(words) => {}
         _ => return None,
     }
@@ -139,7 +152,7 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
 /// `what is running in assign-prog?`, `anything paused?`
 fn stands(words: &[Word]) -> bool {
     let asked = after(
-        skip(words, "show me|show us|tell me|show|check"),
+        skip(words, "show me|show us|tell me|show|check|list"),
         "what is|what are|which are|which is|is anything|is something|anything|what else is|list|all|list all",
     );
     let asked = asked.or_else(|| after(words, "show me all|show all|show me|show"));
@@ -154,7 +167,9 @@ fn stands(words: &[Word]) -> bool {
 /// `what was created today?`
 fn was_made(words: &[Word]) -> bool {
     let asked = after(words, "what was|what has been|what did we|what did i|what got|what is");
-    asked.and_then(|rest| after(rest, CREATED)).is_some_and(|when| period(when).is_some())
+    let asked = asked.or_else(|| after(words, "what been|whats been|what's been"));
+    let when = asked.and_then(|rest| after(skip(rest, "been"), CREATED).or_else(|| after(skip(rest, "been"), CHANGED)));
+    when.is_some_and(|when| period(when).is_some())
 }
 
 /// What became of a word.
@@ -176,7 +191,10 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
     places[..at].fill(Place::Known);
     // `the assign-prog experiments`
     let before = things.and_then(|things| things.checked_sub(1)).filter(|before| *before >= at);
-    let is_context = |word: &Word| word.text == word.lower && word.text.contains('-') && !word.quoted;
+    let is_context = |word: &Word| {
+        let known = word.kind.as_deref() == Some("context");
+        (known || word.text == word.lower && word.text.contains('-')) && !word.quoted
+    };
     if let Some(before) = before.filter(|before| is_context(&words[*before])) {
         found.insert("context".to_owned(), json!(words[before].text));
         places[before] = Place::Known;
@@ -184,7 +202,7 @@ fn clauses(words: &[Word], things: Option<usize>) -> Result<Map<String, Value>, 
     while at < words.len() {
         let rest = &words[at..];
         let mut length = 1;
-        if places[at] == Place::Known || rest[0].any(&THINGS) {
+        if places[at] == Place::Known || rest[0].any(&THINGS) && !rest[0].is("drafts") {
             places[at] = Place::Known;
         } else if let Some((key, value, taken)) = clause(rest) {
             length = taken;
@@ -256,6 +274,9 @@ fn stated(words: &[Word]) -> Option<(bool, &'static str, usize)> {
         return Some((denied.is_some(), "enrolling", words.len() - rest.len()));
     }
     let (first, rest) = rest.split_first()?;
+    if denied.is_some() && first.is("started") {
+        return Some((false, "inactive", words.len() - rest.len()));
+    }
     Some((denied.is_some(), status(first)?, words.len() - rest.len()))
 }
 
@@ -299,6 +320,17 @@ fn order(words: &[Word]) -> Option<(&'static str, &[Word])> {
 /// A clause at the beginning: what it sets, and how many words it is long.
 fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
     let length = |rest: &[Word]| words.len() - rest.len();
+    const IN_NAME: &str =
+        "in their names|in their name|in the names|in the name|in its name|in their titles|in their title|in the title";
+    let named = skip(words, "have the word|has the word|have|has|having|with the word|with|containing|contain");
+    if let Some((word, rest)) = named.split_first()
+        && let Some(rest) = after(rest, IN_NAME)
+    {
+        return Some(("search", json!(word.text), length(rest)));
+    }
+    if words[0].kind.as_deref() == Some("context") && !words[0].quoted {
+        return Some(("context", json!(words[0].text), length(skip(&words[1..], "context"))));
+    }
     let forms = [
         ("in detail|in full|with details|with all details|detailed", "full"),
         ("in short|in brief|briefly|short", "short"),

@@ -8,7 +8,7 @@ use super::{
     design::who,
     situation::Situation,
     wish::{Understood, Wish},
-    words::{Word, after, skip},
+    words::{Word, after, skip, text},
 };
 
 /// A change of who is on a list.
@@ -21,6 +21,35 @@ pub(super) fn membership(words: &[Word], situation: &Situation) -> Option<Unders
     let mut params = Map::new();
     named(&mut params, about, situation);
     params.insert(key, who(&items));
+    Some(Wish::change(UPDATE, params).into())
+}
+
+/// `add the tag pilot to Math Hints`, `tag Math Hints with pilot and spring`, `remove the tag pilot from Math Hints`.
+pub(super) fn tags(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let place = |rest: &[Word], at: &[&str]| rest.iter().rposition(|word| word.any(at)).filter(|at| *at > 0);
+    let listed = |rest: &[Word], at: &[&str]| -> Option<(Vec<Word>, Vec<Word>)> {
+        let rest = after(skip(rest, "the|a|another|a new|new"), "tags|tag|labels|label")?;
+        let at = place(rest, at)?;
+        Some((rest[..at].to_vec(), rest[at + 1..].to_vec()))
+    };
+    let by_verb = || {
+        let rest = after(words, "tag|label")?;
+        let at = place(rest, &["with", "as"])?;
+        Some((rest[at + 1..].to_vec(), rest[..at].to_vec()))
+    };
+    let found = after(words, "add|put|attach").and_then(|rest| listed(rest, &["to", "on", "onto"])).or_else(by_verb);
+    let (mark, (tags, about)) = match found {
+        Some(found) => ('+', found),
+        None => ('-', after(words, "remove|take|drop|delete").and_then(|rest| listed(rest, &["from", "off"]))?),
+    };
+    let (items, rest) = list(&tags);
+    if items.is_empty() || !rest.is_empty() || about.is_empty() {
+        return None;
+    }
+    let mut params = Map::new();
+    named(&mut params, &about, situation);
+    let tags: Vec<_> = items.iter().map(|tag| format!("{mark}{}", text(tag))).collect();
+    params.insert("tags".to_owned(), tags.into());
     Some(Wish::change(UPDATE, params).into())
 }
 

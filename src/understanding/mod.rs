@@ -36,6 +36,7 @@ mod phrases;
 #[cfg(test)]
 mod phrasings;
 mod questions;
+mod reads;
 pub mod situation;
 mod slots;
 mod standing;
@@ -88,7 +89,9 @@ pub fn documented_read(situation: &Situation) -> Option<(&'static str, Value)> {
 /// are not understood without it.
 pub fn wants_names(situation: &Situation) -> bool {
     use wish::Wish;
-    match grammar::understand(situation).wish {
+    let understood = grammar::understand(situation);
+    match understood.wish {
+        _ if understood.confidence <= grammar::MENTIONED => true,
         Wish::Read { tool, .. } => tool == "get_experiment_details",
         Wish::Change { .. } | Wish::Unclear { .. } => true,
         Wish::Talk(_) | Wish::Term(_) | Wish::Update(_) | Wish::Drop | Wish::Unsupported => false,

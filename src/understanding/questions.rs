@@ -4,15 +4,14 @@ use super::{
     details, knowledge, lists, names,
     situation::Situation,
     wish::{Talk, Understood, Wish},
-    words::{Word, after, lower, skip, text, without_last},
+    words::{Word, after, is_sign, lower, skip, text, without_last},
 };
 
 const HEALTH: &str = "check_upgrade_health";
 pub(super) const METADATA: &str = "get_context_metadata";
 const LOG: &str = "get_execution_log";
 
-pub(super) const SHOWING: &str =
-    "show me|show us|show|list|get me|get|display|give me|see|view|find|tell me|fetch|search for|look up|open";
+pub(super) const SHOWING: &str = "show me|show us|show|list|get me|get|display|give me|see|view|find|tell me|fetch|search for|look up|open|pull up|sort|order|check|bring up";
 pub(super) const ASKING: &str = "what are|what is|which are|what|which|are there|how many|do we have|are any|is any";
 
 /// What is asked, if it is one of these questions. `words` are without politeness.
@@ -32,11 +31,11 @@ pub(super) fn question(words: &[Word], situation: &Situation) -> Option<Understo
 
 /// Greetings, thanks, and questions about the bot itself; `words` may be with politeness.
 pub(super) fn talk(words: &[Word]) -> Option<Wish> {
-    let talk = match lower(words).as_str() {
+    let said: Vec<Word> = words.iter().filter(|word| words.len() == 1 || !is_sign(word)).cloned().collect();
+    let talk = match lower(&said).as_str() {
         "hi" | "hello" | "hey" | "hey there" | "hi there" | "hello there" | "good morning" | "good afternoon"
-        | "good evening" | "hello bot" | "hi bot" | "hello countersign" | "hi countersign" | "yo" | "greetings" => {
-            Talk::Greeting
-        }
+        | "good evening" | "hiya" | "morning" | "howdy" | "hello bot" | "hi bot" | "hello countersign"
+        | "hi countersign" | "yo" | "greetings" => Talk::Greeting,
         "thanks"
         | "thank you"
         | "thx"
@@ -51,7 +50,18 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
         | "nice"
         | "awesome"
         | "ok thanks"
-        | "perfect thanks" => Talk::Thanks,
+        | "perfect thanks"
+        | "thx that is all for today"
+        | "thanks that is all for today"
+        | "thanks that is all"
+        | "that is all for today"
+        | "that is all"
+        | "lol nice"
+        | "nice one"
+        | "ok cool"
+        | "cool thanks"
+        | "sorry wrong thread"
+        | "wrong thread" => Talk::Thanks,
         "help"
         | "help me"
         | "?"
@@ -69,6 +79,11 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
         | "what can you help with"
         | "what can you help me with"
         | "how can you help"
+        | "who are you and what do you do"
+        | "what do you do and who are you"
+        | "what are you able to help me with"
+        | "what are you able to help with"
+        | "what are you good for"
         | "what are you able to do" => Talk::Help,
         "what is pending"
         | "pending"
@@ -202,7 +217,8 @@ fn log(words: &[Word]) -> Option<Wish> {
 
 fn health(words: &[Word]) -> Option<Wish> {
     let asked =
-        lower(skip(skip(words, "check if|check whether|tell me if|check|do a|run a|run"), "a quick|quick|a|the"));
+        lower(skip(skip(words, "check if|check whether|tell me if|check|do a|run a|run"), "a quick|quick|a|the"))
+            .replace("still ", "");
     let about = |subject: &str| {
         let state = [
             "running",

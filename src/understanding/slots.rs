@@ -305,7 +305,12 @@ fn known(words: &[Word]) -> Found<'_> {
 fn group_type(words: &[Word]) -> Found<'_> {
     const KINDS: &[&str] =
         &["class", "school", "teacher", "district", "classes", "schools", "classid", "schoolid", "instructorid"];
-    let (kind, rest) = skip(after(words, "by|per")?, "the|whole").split_first()?;
+    const AS_UNIT: &str =
+        "as the assignment unit|as assignment unit|as the unit of assignment|as unit of assignment|as the unit";
+    let unit = words.split_first().and_then(|(_, rest)| after(rest, AS_UNIT));
+    let start = if unit.is_some() { words } else { skip(after(words, "by|per")?, "the|whole") };
+    let (kind, rest) = start.split_first()?;
+    let rest = unit.unwrap_or(rest);
     let known = kind.kind.as_deref() == Some("group type");
     let plain = kind.text.trim_end_matches("es").to_owned();
     let plain = if kind.lower == "classes" { "class".to_owned() } else { plain };

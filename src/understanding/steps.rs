@@ -6,9 +6,11 @@
 
 use super::{
     grammar,
+    lexicon::Mention,
+    reads,
     situation::Situation,
     wish::{Understood, Wish},
-    words::{lower, words},
+    words::{self, lower, words, words_with},
 };
 
 /// How many places are looked at where a message may be divided.
@@ -31,7 +33,11 @@ pub(super) fn steps(situation: &Situation) -> Vec<String> {
     let follows_up = ["undo", "try again", "ask again", "retry"].iter().any(|word| first.starts_with(word));
     let asked = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref());
     let anything_goes = asked.is_some_and(|asked| matches!(asked.parameter.as_str(), "name" | "description"));
-    let pieces = pieces(said);
+    let with_names = words_with(said, &situation.names);
+    if let Some(shown) = reads::several(words::polite(&with_names), situation) {
+        return shown;
+    }
+    let pieces = pieces(said, &situation.names);
     if pieces.len() < 2 || follows_up || anything_goes {
         return Vec::new();
     }
@@ -72,7 +78,7 @@ fn is_request(part: &str, from: usize, said: &str, pieces: &[Piece], situation: 
     let Understood { wish, confidence } = understood(part, situation, from == 0);
     let sure = confidence >= SURE;
     match wish {
-        Wish::Read { .. } | Wish::Term(_) => sure,
+        Wish::Read { .. } | Wish::Term(_) => sure && confidence > grammar::MENTIONED,
         Wish::Change { .. } => sure && words(part).len() > 1,
         Wish::Update(_) => sure && from == 0,
         Wish::Unclear { options, .. } => !options.is_empty(),
@@ -89,6 +95,8 @@ fn understood(part: &str, situation: &Situation, first: bool) -> Understood {
             said,
             last_subject: Some(situation.last_subject.clone().unwrap_or_else(|| "it".to_owned())),
             recent_changes: situation.recent_changes.clone(),
+            names: situation.names.clone(),
+            today: situation.today.clone(),
             ..Situation::default()
         },
     })
@@ -154,7 +162,7 @@ const OPENINGS: &[&str] = &[
 ];
 
 /// The message where it may be divided: at ends of lines and sentences, semicolons, numbers of a list, “then” and “and”.
-fn pieces(said: &str) -> Vec<Piece> {
+fn pieces(said: &str, names: &[Mention]) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::new();
     let (mut start, mut clearly) = (0, true);
     let mut at = 0;
@@ -171,6 +179,13 @@ fn pieces(said: &str) -> Vec<Piece> {
     let mut numbers = 0;
     while at < said.len() {
         let rest = &said[at..];
+        let begins = at == 0 || said[..at].ends_with(|c: char| !c.is_alphanumeric());
+        let name =
+            names.iter().find(|name| name.subject && rest.starts_with(name.said.as_str()) && !name.said.is_empty());
+        if let Some(name) = name.filter(|_| begins) {
+            at += name.said.len();
+            continue;
+        }
         if let Some(length) = quoted(rest).filter(|_| at == 0 || said[..at].ends_with(|c: char| !c.is_alphanumeric())) {
             at += length;
             continue;
@@ -186,6 +201,11 @@ fn pieces(said: &str) -> Vec<Piece> {
         start = at;
     }
     push(start, said.len(), clearly);
+    // A greeting is no request.
+    const GREETINGS: [&str; 6] = ["hi", "hello", "hey", "hiya", "good morning", "hi there"];
+    if found.len() > 1 && GREETINGS.contains(&said[found[0].start..found[0].end].to_lowercase().as_str()) {
+        found.remove(0);
+    }
     // “Please do the following:” announces the rest.
     if found.len() > 2 && said[found[0].start..found[0].end].ends_with(':') {
         found.remove(0);

@@ -68,10 +68,15 @@ fn generate(words: &[Word], situation: &Situation) -> Option<Wish> {
     arguments.extend(count.map(|count| ("users".to_owned(), count.into())));
     let at = rest.iter().position(|word| word.any(&["for", "of"])).unwrap_or(rest.len());
     let (with, whose) = rest.split_at(at);
+    let with = skip(with, "ids|names");
     match skip(with, "with|in") {
         [] => {}
         [one] if one.any(&["groups", "group", "memberships"]) => {
             arguments.insert("with_groups".to_owned(), true.into());
+        }
+        [one] if one.any(&["classes", "schools", "districts", "teachers"]) => {
+            let kind = one.lower.trim_end_matches('s').replace("classe", "class");
+            arguments.insert("group_type".to_owned(), kind.into());
         }
         [kind, one] if one.any(&["groups", "group"]) => {
             arguments.insert("group_type".to_owned(), kind.text.clone().into());
@@ -96,7 +101,8 @@ fn enrol(words: &[Word], situation: &Situation) -> Option<Wish> {
 fn journey(words: &[Word], situation: &Situation) -> Option<Wish> {
     let rest = after(
         words,
-        "simulate the user|simulate a user|simulate user|simulate student|simulate a visit of user|simulate a visit of|simulate",
+        "run a test user|run test user|run the test user|run user|send a test user|send user|simulate a test user|simulate test user|\
+         simulate the user|simulate a user|simulate user|simulate student|simulate a visit of user|simulate a visit of|simulate",
     )?;
     let mut params = Map::new();
     let (user, rest) = match rest.split_first() {

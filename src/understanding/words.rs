@@ -239,8 +239,12 @@ pub(super) fn polite(mut words: &[Word]) -> &[Word] {
         is it possible to|would it be possible to|would you be able to|are you able to|i was wondering if you could|would you be so kind as to|\
         can you|could you|would you|will you|can u|could u|would u|will u|\
         can we|could we|can i|could i|may i|i want to|i would like to|i'd like to|i need to|we need to|we want to|i want you to|\
-        let us|lets|go ahead and|just|permanently|,|i want|i'd like|i need|i would like|do|kindly";
-    while let Some(rest) = after(words, BEFORE).filter(|rest| !rest.is_empty()) {
+        let us|lets|go ahead and|just|permanently|,|i want|i'd like|i need|i would like|do|kindly|any chance you could|any chance we could|any chance of|could someone|can someone|can somebody|could somebody|\
+        could anyone|i was wondering if you can|i was wondering|i wonder|hiya|team|all|everyone|good morning|someone";
+    while let Some(rest) = after(words, BEFORE).or_else(|| without_signs(words)).filter(|rest| !rest.is_empty()) {
+        words = rest;
+    }
+    while let Some(rest) = without_ending(words) {
         words = rest;
     }
     words = without_thanks(words).unwrap_or(words);
@@ -252,6 +256,42 @@ pub(super) fn polite(mut words: &[Word]) -> &[Word] {
         return without_last(words, &["please", "pls", "thanks", "thx"]); // “now” may be a level
     }
     without_last(words, if words.iter().any(matters) { &endings[..7] } else { &endings })
+}
+
+/// The same without a sign, such as an emoji, in front.
+fn without_signs(words: &[Word]) -> Option<&[Word]> {
+    let (first, rest) = words.split_first()?;
+    is_sign(first).then_some(rest)
+}
+
+/// Whether it says nothing in words: “🙏”, `:rocket:`, “*”.
+pub(super) fn is_sign(word: &Word) -> bool {
+    let slack = word
+        .lower
+        .strip_prefix(':')
+        .is_some_and(|name| name.len() > 2 && name.chars().all(|c| c.is_ascii_lowercase() || "_+-:".contains(c)));
+    let thumbs =
+        word.lower.contains("+1") || word.lower.contains("-1") || word.lower.starts_with(['👍', '👎', '✅', '👌']);
+    !word.quoted
+        && !thumbs
+        && word.text != ","
+        && (slack || !word.text.chars().any(|c| c.is_alphanumeric() || c == '?' || c == '/' || c == '='))
+}
+
+/// The same without one more phrase of politeness at the end of a longer sentence.
+fn without_ending(words: &[Word]) -> Option<&[Word]> {
+    const ENDINGS: &str = "when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
+        for me|if possible|if you can|right now|right away|asap|as soon as possible|thanks a lot|thank you in advance|\
+        thanks in advance|thx|ty|cheers|rn|at the moment|by now|for now";
+    if words.len() > 2 && words.last().is_some_and(is_sign) {
+        return words.split_last().map(|(_, rest)| rest);
+    }
+    ENDINGS.split('|').find_map(|phrase| {
+        let rest = words.len().checked_sub(phrase.split(' ').count()).filter(|rest| *rest > 1)?;
+        let (rest, ending) = words.split_at(rest);
+        (lower(ending) == phrase && ending.iter().all(|word| word.text != "," && !word.quoted))
+            .then(|| without_last(rest, &[","]))
+    })
 }
 
 /// The same without “thank you” at the end of a longer sentence.

@@ -60,7 +60,7 @@ pub(super) const ROWS: &[Intent] = &[
         with: "add_to_inclusion",
     },
     Intent {
-        verbs: "assign/assigning/assigned|randomize/randomizing/randomized|draw|set assign|make assign",
+        verbs: "assign/assigning/assigned|randomize/randomizing/randomized|draw|set assign|make assign|use|set|switch",
         nouns: &["instead", "individually", "rather", "than", "individual", "users", "students"],
         takes: &[Takes::Subjects, Takes::GroupType],
         make: by_group,

@@ -44,7 +44,7 @@ pub(super) const ROWS: &[Intent] = &[
         "cancel/cancelling/cancelled|cancel/canceling/canceled|abort/aborting/aborted|call off/calling off/called off",
         "cancel",
     ),
-    row("archive/archiving/archived", "archived"),
+    row("archive/archiving/archived|can go archive|go archive|move archive|put archive|send archive", "archived"),
     row("unschedule/unscheduling/unscheduled", "unschedule"),
     row("deactivate/deactivating/deactivated", "inactive"),
     Intent {

@@ -48,7 +48,7 @@ pub(super) struct Given {
     /// A new description.
     #[serde(default)]
     description: Option<String>,
-    /// All tags from now on.
+    /// All tags from now on. `+pilot` adds a tag to those there are, `-pilot` takes it off.
     #[serde(default)]
     tags: Option<Vec<String>>,
     /// New weights in percent for the conditions there are, in their order, by code, or `70/30`.
@@ -116,6 +116,25 @@ pub(super) struct Given {
     /// Who is taken off the exclusion list.
     #[serde(default)]
     remove_from_exclusion: Option<GivenMembers>,
+}
+
+/// All tags from now on, from those there are: `+pilot` adds one, `-pilot` takes one off, one without a mark is one of all.
+fn with_marks(asked: &[String], before: &[String]) -> Vec<String> {
+    let is = |tag: &str, other: &String| other.to_lowercase() == tag.to_lowercase();
+    let marked = |tag: &String| tag.len() > 1 && tag.starts_with(['+', '-']);
+    let mut tags = if asked.iter().all(marked) && !asked.is_empty() { before.to_vec() } else { Vec::new() };
+    for tag in asked {
+        match (tag.strip_prefix('+'), tag.strip_prefix('-').filter(|_| marked(tag))) {
+            (_, Some(gone)) => tags.retain(|other| !is(gone.trim(), other)),
+            (added, None) => {
+                let added = added.unwrap_or(tag).trim();
+                if !tags.iter().any(|other| is(added, other)) {
+                    tags.push(added.to_owned());
+                }
+            }
+        }
+    }
+    tags
 }
 
 impl Given {
@@ -198,7 +217,7 @@ pub(super) async fn changes(
         experiment_name: name.clone(),
         new_name: given(asked.new_name.as_ref()).map(str::to_owned),
         description: asked.description.as_ref().map(|description| description.trim().to_owned()),
-        tags: asked.tags.clone(),
+        tags: asked.tags.as_ref().map(|tags| with_marks(tags, &experiment.tags)),
         payloads: match &asked.payloads {
             Some(given) => Some(payloads(&given.all(), experiment, &codes, &places)?),
             None => None,

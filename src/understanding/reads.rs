@@ -1,0 +1,152 @@
+//! Questions by what they mention: where no pattern fits, one thing that is named and a word that asks are enough to show
+//! it, and one word of the glossary to explain it. Nothing is changed by it.
+
+use super::{
+    knowledge,
+    situation::Situation,
+    slots::{Slot, cut},
+    wish::Wish,
+    words::{Word, lower, skip, text},
+};
+use crate::glossary;
+
+/// Words that ask, or point at a part of something.
+const ASKING: &[&str] = &[
+    "what",
+    "which",
+    "who",
+    "why",
+    "when",
+    "where",
+    "how",
+    "is",
+    "are",
+    "was",
+    "were",
+    "has",
+    "have",
+    "did",
+    "does",
+    "do",
+    "show",
+    "tell",
+    "list",
+    "see",
+    "view",
+    "give",
+    "description",
+    "details",
+    "detail",
+    "status",
+    "state",
+    "setup",
+    "conditions",
+    "weights",
+    "tags",
+    "points",
+    "users",
+    "summary",
+    "overview",
+    "info",
+    "numbers",
+    "progress",
+    "look",
+    "check",
+    "display",
+    "explain",
+    "describe",
+    "find",
+    "open",
+    "get",
+];
+
+/// Words that point at what was talked about.
+const POINTING: &[&str] = &["it", "its", "that", "this", "them", "they"];
+
+/// What is asked, as far as it is plain from what is mentioned.
+pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<Wish> {
+    let parts = cut(words, situation);
+    let subjects: Vec<&Slot> = parts
+        .iter()
+        .filter_map(|part| part.slot.as_ref())
+        .filter(|slot| matches!(slot, Slot::Subjects(_) | Slot::Back(_)))
+        .collect();
+    let first = words.iter().find(|word| !word.quoted && word.text != "," && word.text != "the")?;
+    let asking = |word: &Word| word.any(ASKING);
+    let opens = asking(first) || words.first().is_some_and(|word| word.quoted) && asks && words.iter().any(asking);
+    match subjects.as_slice() {
+        [Slot::Subjects(names)] if opens && names.len() == 1 => details(&names[0]),
+        [Slot::Back(name)] if opens => details(name),
+        [] if (opens || asks) && !words.iter().any(|word| word.any(POINTING)) => {
+            of_context(words).or_else(|| term(words))
+        }
+        _ => None,
+    }
+}
+
+fn details(name: &str) -> Option<Wish> {
+    Some(Wish::read("get_experiment_details", [("experiment_id", Some(name.to_owned()))]))
+}
+
+/// `which decision points livehint-ai has`: a context, and a part of its vocabulary.
+fn of_context(words: &[Word]) -> Option<Wish> {
+    let context = words.iter().find(|word| word.kind.as_deref() == Some("context"))?;
+    let has = |things: &[&str]| words.iter().any(|word| word.any(things));
+    let tool = if has(&["conditions", "condition"]) {
+        "get_conditions_for_context"
+    } else if has(&["points", "point", "sites", "site", "targets", "target"]) {
+        "get_decision_points_for_context"
+    } else if has(&["groups", "group", "types"]) {
+        "get_group_types_for_context"
+    } else {
+        return None;
+    };
+    Some(Wish::read(tool, [("context", Some(context.text.clone()))]))
+}
+
+/// The words of the glossary in a question: one, or two that go together.
+fn term(words: &[Word]) -> Option<Wish> {
+    let mut found: Vec<&'static glossary::Term> = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let longest = (1..=4.min(words.len() - at)).rev().find_map(|length| {
+            let phrase = &words[at..at + length];
+            if phrase.iter().any(|word| word.quoted || word.is(",")) {
+                return None;
+            }
+            glossary::exactly(&lower(phrase)).map(|term| (term, length))
+        });
+        match longest {
+            Some((term, length)) => {
+                if !found.iter().any(|other| other.name() == term.name()) {
+                    found.push(term);
+                }
+                at += length;
+            }
+            None => at += 1,
+        }
+    }
+    match found.as_slice() {
+        [one] => Some(knowledge::explain(one)),
+        [one, other] => {
+            let concept = Some(one.name().to_owned());
+            Some(Wish::read("explain_upgrade_concept", [("concept", concept), ("with", Some(other.name().to_owned()))]))
+        }
+        _ => None,
+    }
+}
+
+/// `show A and B`: what is shown, each by itself.
+pub(super) fn several(words: &[Word], situation: &Situation) -> Option<Vec<String>> {
+    let parts = cut(skip(words, "show me|show us|show|tell me about|display|describe|details of|compare"), situation);
+    let verb = text(&words[..1]).to_lowercase();
+    let [only] = parts.as_slice() else { return None };
+    match &only.slot {
+        Some(Slot::Subjects(names))
+            if names.len() > 1 && ["show", "tell", "display", "describe", "details"].contains(&verb.as_str()) =>
+        {
+            Some(names.iter().map(|name| format!("show “{name}”")).collect())
+        }
+        _ => None,
+    }
+}
