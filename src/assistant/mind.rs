@@ -1,6 +1,6 @@
 //! The model of a turn: the language model, and the grammar once that does not answer.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use tracing::{error, warn};
 
@@ -37,7 +37,7 @@ impl Mind {
         request: &Request,
     ) -> Result<Response, NodeError> {
         if !state.turn.without_model {
-            match self.model.respond(request).await {
+            match self.model.respond(&self.told(request)).await {
                 Ok(response) => {
                     if self.model.is_remote() {
                         bill.add(&response);
@@ -59,6 +59,18 @@ impl Mind {
             }
         }
         self.without_model(request).await
+    }
+
+    /// The request as the model is told it: a language model finds names itself, and each word of the situation costs.
+    fn told<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+        match (self.model.is_remote(), request.situation.get("names")) {
+            (true, Some(_)) => {
+                let mut told = request.clone();
+                told.situation.as_object_mut().and_then(|known| known.remove("names"));
+                Cow::Owned(told)
+            }
+            _ => Cow::Borrowed(request),
+        }
     }
 
     async fn without_model(&self, request: &Request) -> Result<Response, NodeError> {

@@ -32,7 +32,7 @@ const ASKING: &str = "create make set up build add new design draft another star
     grant allow permit let approval standing advance may up most at least maximum max simulated without asking want need like \
     what who does do would will get gets see sees receive condition: value values its it's whose s distribution undo revert try \
     again ask retry repeat take last the them they also too then experiment's study trial a/b ab hello hi hey yes no, ok okay \
-    so well actually grouped starts stops starting stopping show know tell what which work works hold holds whether created made latest previous we i you per your our do you stratified random sampling sampled round robin ordered reached if revoke withdraw id: hour hours days weeks in";
+    so well actually grouped starts stops starting stopping show know tell what which work works hold holds whether created made latest previous we i you per your our do you stratified random sampling sampled round robin ordered reached if revoke withdraw finish conclude close terminate complete wrap id: hour hours days weeks in";
 
 /// What is left over of a request for a change that was understood by position: to be told. `None`: nothing.
 pub(super) fn unaccounted(words: &[Word], params: &Map<String, Value>, situation: &Situation) -> Option<Understood> {

@@ -3,6 +3,8 @@
 //! “Never mind” and offered answers come first, then whole requests, then what only makes sense as the answer to an open
 //! question. So a person may ask something else in between, and an answer is never taken for a request it contains.
 
+use serde_json::{Map, Value};
+
 use super::{
     accounting, answers, bulk, capability, changes, doubts,
     intents::{self, Reading},
@@ -80,6 +82,11 @@ fn whole(found: Understood, words: &[Word], situation: &Situation) -> Understood
         Wish::Change { params, .. } if after(words, BRINGS_BACK).is_none() => {
             accounting::unaccounted(words, params, situation).unwrap_or(found)
         }
+        // A button repeats all of the request, or there is none.
+        Wish::Unclear { options, .. } if options.iter().any(|option| !option.starts_with("list ")) => {
+            let offered = Map::from_iter([("experiment".to_owned(), Value::from(options.join(" ")))]);
+            accounting::unaccounted(words, &offered, situation).unwrap_or(found)
+        }
         _ => found,
     }
 }
@@ -87,7 +94,7 @@ fn whole(found: Understood, words: &[Word], situation: &Situation) -> Understood
 /// Whether a reading by position is rather none, beside a change with words left over.
 fn gives_way(found: &Understood) -> bool {
     match &found.wish {
-        Wish::Unclear { options, .. } => options.is_empty(),
+        Wish::Unclear { .. } => true,
         Wish::Read { tool, .. } => *tool == "get_experiment_details",
         _ => false,
     }

@@ -37,6 +37,8 @@ mod phrases;
 mod phrasings;
 mod questions;
 mod reads;
+#[cfg(test)]
+mod restrictions;
 pub mod situation;
 mod slots;
 mod standing;

@@ -1,5 +1,7 @@
 //! The utterances of `tests/fixtures/evaluation.json`, and the command that asks a model about them.
 
+mod words;
+
 use std::path::Path;
 
 use countersign::{

@@ -1,0 +1,155 @@
+//! Nothing that is said is dropped: requests with restrictions, drawn at random. Each restriction is in the change that is
+//! worked out, or in what the person is told.
+
+use proptest::prelude::*;
+
+use super::{
+    grammar::understand,
+    lexicon::{Mention, Name, Names, fold},
+    situation::Situation,
+    wish::Wish,
+};
+
+const NAMES: &[&str] =
+    &["Math Hints", "Running Test", "Geometry B", "Ana's Übung 🚀", "Stop and Go", "数学提示", "Foo Experiment"];
+
+/// The names on a platform.
+pub(super) fn names() -> Names {
+    let context = |context: &&str| Name { kind: "context".to_owned(), subject: false, ..name(context) };
+    Names::new(NAMES.iter().map(|experiment| name(experiment)).chain(["assign-prog", "mathstream"].iter().map(context)))
+}
+
+fn name(name: &str) -> Name {
+    Name {
+        kind: "experiment".to_owned(),
+        name: name.to_owned(),
+        id: None,
+        owner: "experiments".to_owned(),
+        subject: true,
+    }
+}
+
+/// What these words come to, with the names there are.
+fn situation(said: &str) -> Situation {
+    let found: Vec<Mention> = names().find(said);
+    Situation { said: said.to_owned(), names: found, today: "2026-11-22".to_owned(), ..Situation::default() }
+}
+
+/// A restriction, and the words of it that say what it is; for a moment also as the change would hold it.
+fn restriction() -> impl Strategy<Value = (String, Vec<Vec<&'static str>>)> {
+    let fixed: Vec<(&'static str, Vec<Vec<&'static str>>)> = vec![
+        ("on Friday", vec![vec!["friday"]]),
+        ("on Friday evening", vec![vec!["friday"], vec!["evening"]]),
+        ("tomorrow at 8", vec![vec!["tomorrow"], vec!["8"]]),
+        ("on 3 December at 9am", vec![vec!["2026-12-03", "december"], vec!["9"]]),
+        ("next week", vec![vec!["week"]]),
+        ("in two weeks", vec![vec!["two", "2"]]),
+        ("at midnight", vec![vec!["midnight"]]),
+        ("until Dec 18", vec![vec!["18"]]),
+        ("before the exam", vec![vec!["exam"]]),
+        ("after Thanksgiving", vec![vec!["thanksgiving"]]),
+        ("for class 5B only", vec![vec!["5b"]]),
+        ("but only in class 5B", vec![vec!["5b"]]),
+        ("only for school 12", vec![vec!["12"]]),
+        ("but only 200 users", vec![vec!["200"]]),
+        ("with at most 200 users", vec![vec!["200"]]),
+        ("for half of the students", vec![vec!["half"]]),
+        ("in assign-prog", vec![vec!["assign-prog", "assign prog"]]),
+        ("if Bo agrees", vec![vec!["bo"]]),
+        ("unless Ana objects", vec![vec!["ana"]]),
+        ("once Running Test has ended", vec![vec!["once", "running test"]]),
+        ("except in mathstream", vec![vec!["mathstream"]]),
+        ("without the video condition", vec![vec!["video"]]),
+        ("and Tutor Voice", vec![vec!["tutor"]]),
+        ("but not Geometry B", vec![vec!["geometry b"]]),
+        ("and keep the data", vec![vec!["data"]]),
+        ("at 50%", vec![vec!["50"]]),
+        ("twice", vec![vec!["twice"]]),
+        ("slowly", vec![vec!["slowly"]]),
+    ];
+    proptest::sample::select(fixed).prop_map(|(said, marks)| (said.to_owned(), marks))
+}
+
+fn verb() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec![
+        "start",
+        "please stop",
+        "pause",
+        "resume",
+        "cancel",
+        "archive",
+        "delete",
+        "can you start",
+        "let's launch",
+        "kick off",
+        "set the weights to 70/30 for",
+        "exclude u17 from",
+        "schedule",
+        "would you mind stopping",
+        "run",
+        "turn off",
+        "test the balance of",
+        "simulate 50 users in",
+        "test consistency rules for",
+        "remove",
+    ])
+}
+
+proptest! {
+    #[test]
+    fn a_restriction_is_in_the_change_or_told(
+        verb in verb(),
+        name in proptest::sample::select(NAMES.to_vec()),
+        quotes in any::<bool>(),
+        (said, marks) in restriction(),
+        comma in any::<bool>(),
+        first in any::<bool>(),
+        ending in proptest::sample::select(vec!["", " please", ", thanks!", "."]),
+    ) {
+        let name = if quotes { format!("“{name}”") } else { name.to_owned() };
+        let comma = if comma { "," } else { "" };
+        let words = match first {
+            true => format!("{said}, {verb} {name}{ending}"),
+            false => format!("{verb} {name}{comma} {said}{ending}"),
+        };
+        let situation = situation(&words);
+        let told = match (understand(&situation).wish, super::steps::steps(&situation)) {
+            (_, steps) if steps.len() > 1 => steps.join(" "), // each of them is a request of its own
+            (Wish::Change { params, .. }, _) => serde_json::Value::Object(params).to_string(),
+            (Wish::Unclear { question, options }, _) if question.is_empty() && options.is_empty() => return Ok(()),
+            (Wish::Unclear { question, options }, _) => {
+                // A button holds it as well, or there is none.
+                for option in &options {
+                    let option = option.to_lowercase();
+                    prop_assert!(marks.iter().flatten().any(|mark| option.contains(mark)), "{words}: the button {option}");
+                }
+                question
+            }
+            (Wish::Read { .. } | Wish::Term(_) | Wish::Talk(_) | Wish::Unsupported | Wish::Drop, _) => return Ok(()),
+            (Wish::Update(params), _) => serde_json::Value::Object(params).to_string(),
+        };
+        let (plain, folded) = (told.to_lowercase(), fold(&told));
+        for any in &marks {
+            let kept = any.iter().any(|mark| plain.contains(mark) || folded.contains(&fold(mark)));
+            prop_assert!(kept, "{words}: {told}");
+        }
+    }
+}
+
+#[test]
+fn requests_without_a_restriction_are_understood() {
+    for name in NAMES {
+        for (said, status) in [
+            (format!("start {name}"), "start"),
+            (format!("please start the {name} experiment for me"), "start"),
+            (format!("hey team, let's start {name} right now!"), "start"),
+            (format!("would you mind stopping “{name}”? cheers"), "stop"),
+            (format!("{name} can be archived, it's done"), "archived"),
+            (format!("pause {} when you get a chance", name.to_lowercase()), "pause"),
+        ] {
+            let Wish::Change { params, .. } = understand(&situation(&said)).wish else { panic!("{said}") };
+            assert_eq!(params["status"], status, "{said}");
+            assert_eq!(fold(params["experiment"].as_str().unwrap()), fold(name), "{said}");
+        }
+    }
+}
