@@ -225,7 +225,7 @@ fn compare(registry: &Registry, case: &Case, found: &Found) -> Vec<String> {
     };
     differ("intent", &intent, &case.intent);
     if let Some(capability) = &case.capability {
-        let is = found.analysis.as_ref().and_then(|analysis| analysis.capability);
+        let is = found.analysis.as_ref().and_then(|analysis| analysis.capability.clone());
         differ("capability", &word(serde_json::json!(is)), capability);
     }
     let action = found.change.as_ref().map_or("none", |change| &change.action);

@@ -3,10 +3,12 @@
 //! It reads what the bot sends to the Messages API and answers with the calls and words of [`RulesModel`]. So the whole
 //! path with a model can be tried, and measured, on any machine. It is as clever as the grammar, no more.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
-use crate::model::{Block, Model as _, Purpose, Request, ToolChoice};
+use crate::model::{Block, Model as _, Purpose, Request, ToolChoice, ToolSpec};
 use crate::understanding::RulesModel;
 
 /// The blocks of the answer to a request.
@@ -15,14 +17,14 @@ pub fn answer(body: &Value) -> Vec<Value> {
     let Some((situation, exchange)) = situation(&body["messages"]) else {
         return say("I was not told what this is about.");
     };
-    let purpose = purpose(&body["tools"]);
-    if purpose == Purpose::Gather && exchange {
+    let purpose = purpose(&body["tools"], exchange);
+    if purpose == Purpose::Gather && !is_analyzed(&body["messages"]) {
         return say("That is all.");
     }
     let request = Request {
         purpose,
         instructions: "",
-        tools: [].into(),
+        tools: tools(&body["tools"]),
         history: Vec::new(),
         situation,
         exchange: Vec::new(),
@@ -36,6 +38,18 @@ pub fn answer(body: &Value) -> Vec<Value> {
     }
 }
 
+/// The tools that are offered.
+fn tools(offered: &Value) -> Arc<[ToolSpec]> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let tool = |tool: &Value| ToolSpec {
+        name: text(&tool["name"]),
+        description: text(&tool["description"]),
+        input_schema: tool["input_schema"].clone(),
+        strict: tool["strict"] == true,
+    };
+    offered.as_array().into_iter().flatten().map(tool).collect()
+}
+
 /// A block under a name that the server gives it.
 fn block(block: Block) -> Value {
     let mut block = json!(block);
@@ -45,14 +59,21 @@ fn block(block: Block) -> Value {
     block
 }
 
-/// What is asked for shows in the tools that are offered.
-fn purpose(tools: &Value) -> Purpose {
+/// What is asked for shows in the tools that are offered, and in whether any was called already.
+fn purpose(tools: &Value, exchange: bool) -> Purpose {
     let offered = |name: &str| tools.as_array().into_iter().flatten().any(|tool| tool["name"] == name);
-    match () {
-        () if offered("analyze_user_request") => Purpose::Analyze,
-        () if offered("set_action_needed") => Purpose::Gather,
-        () => Purpose::Respond,
+    match (offered("analyze_user_request"), exchange) {
+        (true, false) => Purpose::Analyze,
+        (true, true) => Purpose::Gather,
+        (false, _) => Purpose::Respond,
     }
+}
+
+/// Whether the latest that was called says what the request is, and nothing else was done yet.
+fn is_analyzed(messages: &Value) -> bool {
+    let called = messages.as_array().into_iter().flatten().rev().find(|message| message["role"] == "assistant");
+    let called = called.and_then(|message| message["content"].as_array());
+    called.is_some_and(|blocks| blocks.iter().any(|block| block["name"] == "analyze_user_request"))
 }
 
 /// The situation in a request, and whether results of calls follow it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     mind::Mind,
-    nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond},
+    nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond, round::Rounds},
     shelf::Shelf,
     state::AgentState,
 };
@@ -27,10 +27,11 @@ pub fn chat_graph(
     shelf: Arc<dyn Shelf>,
 ) -> Result<Graph<AgentState>, DefinitionError> {
     let mind = Mind::new(model, fallback);
+    let rounds = Rounds::new(registry.clone(), shelf.clone());
     Graph::builder(CHAT, Analyze::NAME)
-        .node(Analyze::new(mind.clone(), registry.clone()))
+        .node(Analyze::new(mind.clone(), registry.clone(), rounds.clone()))
         .node(Clarify)
-        .node(Gather::new(mind.clone(), registry.clone(), shelf.clone()))
+        .node(Gather::new(mind.clone(), rounds))
         .node(Confirm)
         .node(Respond::new(mind, registry, shelf))
         .build()

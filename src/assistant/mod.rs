@@ -2,12 +2,16 @@
 //!
 //! ```text
 //! analyze ─┬─► clarify ─► end              not sure what is meant: one question, with buttons
-//!          ├─► respond ─► end              nothing to look up
-//!          └─► gather ◄─┐                  facts and parameters, one model call at a time
-//!                 ├─────┘
-//!                 ├─► respond ─► end       the facts are the answer, or something is missing
-//!                 └─► confirm ═ a person ═► (the engine performs) ═► respond ─► end
+//!    │     ├─► respond ─► end              nothing to look up, or what was looked up is the answer
+//!    │     └─► gather ◄─┐                  more facts and parameters, one model call at a time
+//!    │            ├─────┘
+//!    │            ├─► respond ─► end       the facts are the answer, or something is missing
+//!    └────────────┴─► confirm ═ a person ═► (the engine performs) ═► respond ─► end
 //! ```
+//!
+//! A clear request takes one call of a model: in the first one it is offered what the request seems to need ([`tools`]),
+//! and calls that; only what is unclear, several, or something else is said to be so. What both nodes do with a round of
+//! calls is in [`nodes`].
 //!
 //! Several requests in one message are done in order ([`plan`]): where a step was answered or done, `respond` goes to
 //! `analyze` with the next one.
@@ -22,6 +26,7 @@
 //! The design not taken: a model that runs the whole turn as one open-ended loop of tool calls. It is shorter to write,
 //! but a person could not be asked in the middle of it, and nothing would bound what a turn costs.
 
+mod brief;
 pub mod context;
 mod exchange;
 pub mod graph;

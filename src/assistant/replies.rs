@@ -107,6 +107,18 @@ pub fn of_plan(plan: &Plan) -> Text {
     }
 }
 
+/// On a card that does not hold everything that was said: the words.
+pub fn not_a_part(words: &[String]) -> Text {
+    let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
+    format!("You also said {}. That is no part of this change.", quoted.join(", ")).into()
+}
+
+/// What to ask where several requests do not hold everything that was said.
+pub fn in_no_step(words: &[String]) -> String {
+    let quoted: Vec<String> = words.iter().map(|words| format!("“{words}”")).collect();
+    format!("I do not know which of your requests {} belongs to. Please ask for them one by one.", quoted.join(", "))
+}
+
 /// On the card of an undo: what it takes back, and from when that is.
 pub fn takes_back(done: &Text, at: Timestamp) -> Text {
     Text::from("This takes back what was done ").moment(at).plain(": ").join(done.clone())

@@ -7,7 +7,7 @@
 //! | `current_state` | [`Turn::phase`] (`ANALYZING`, `GATHERING_INFO`, `CONFIRMING`, `RESPONDING`); `EXECUTING` is the engine's [`crate::graph::checkpoint::Cursor::Performing`] | the turn |
 //! | `intent_type`, `capability`, `confidence`, `user_request_summary` | [`Turn::analysis`] | the turn |
 //! | `step_counter`, `total_steps`, `step_results` | [`AgentState::plans`]: [`Plan::step_counter`] and its neighbours | from the message with several requests to the end of the last one, at most [`super::plan::MOST_STEPS`] |
-//! | `action_needed`, `action_params` | [`Turn::change`]; while something is missing also [`AgentState::draft`] | the turn; a draft until it is complete, dropped or forgotten |
+//! | `action_needed`, `action_params` | [`Turn::change`], set by the tool `propose_<action>`; while something is missing also [`AgentState::draft`] | the turn; a draft until it is complete, dropped or forgotten |
 //! | `missing_params` | [`Turn::missing`], and the one that was asked for in [`Draft::asked`] | the turn; the draft |
 //! | `context_metadata` | [`AgentState::context`], type `CONTEXT_METADATA` | the thread, the newest |
 //! | `experiment_names` | [`AgentState::context`], type `EXPERIMENT_NAMES` | the thread, the newest |
@@ -73,6 +73,9 @@ pub struct AgentState {
     pub draft: Option<Draft>,
     /// The turn in which the draft was last touched.
     pub draft_turn: u64,
+    /// What was said of the draft and is no part of it so far.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<String>,
     /// The change on the newest card, so that “no, at 60/40” can make a new version of it.
     pub on_card: Option<Draft>,
     /// The turn that put that card out.
@@ -143,13 +146,16 @@ pub struct Turn {
     pub reads: Vec<Read>,
     /// What went wrong.
     pub errors: Vec<Problem>,
+    /// The families whose tools a model asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub families: Vec<String>,
     /// How many times the gathering model was asked.
     pub rounds: u32,
     /// What it said and called so far; gone when the gathering ends.
     pub exchange: Vec<Message>,
     /// The change that waits for its card.
     pub proposal: Option<Proposal>,
-    /// What is said instead of an answer: a question, a refusal.
+    /// The answer in a model's words, until it is said.
     pub reply: Option<Reply>,
     /// Whether the language model did not answer and the grammar took its place.
     pub without_model: bool,

@@ -1,20 +1,27 @@
-//! The tools that belong to the graph itself: how a model says what it found out, and how it reads back what is known.
+//! What a model is offered: the tools of the graph itself, and those of the capabilities that a request needs.
 //!
-//! Order and bytes are the same in every request, so that a provider can cache them. Tools that read a platform come
-//! from the [`Registry`].
+//! Each action is a tool of its own, `propose_<action>`: calling it sets what is called `action_needed` and
+//! `action_params` elsewhere. Which tools go with a request is decided by [`Kit::offered`] from the families that the
+//! request needs, within a bound for all of them together. The same families give the same tools in the same order and
+//! bytes, so that a provider can cache them.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, LazyLock, Mutex},
+};
 
 use serde_json::{Value, json};
 
-use crate::{capabilities::Registry, model::ToolSpec};
+use super::brief::{self, Strictness};
+use crate::{
+    capabilities::{Family, Registry},
+    model::ToolSpec,
+};
 
 /// How the analysis is told.
 pub(super) const ANALYZE: &str = "analyze_user_request";
-/// Names the change.
-pub(super) const SET_ACTION: &str = "set_action_needed";
-/// Gives all parameters.
-pub(super) const SET_PARAMS: &str = "set_action_params";
+/// What the name of a tool begins with that proposes a change.
+pub(super) const PROPOSE: &str = "propose_";
 /// Gives or corrects one parameter.
 pub(super) const UPDATE_PARAMS: &str = "update_action_params";
 /// Names what only the person can say.
@@ -38,142 +45,292 @@ pub(super) const ALL_GATHERED: &str = "get_all_gathered_info";
 /// What went wrong.
 pub(super) const ERRORS: &str = "get_errors";
 
+/// What nothing here serves.
+pub(super) const UNSUPPORTED: &str = "unsupported";
+/// How large all tools of a request may be together, in bytes of JSON: 3,000 tokens of four.
+pub(super) const LARGEST_OFFER: usize = 12_000;
+
 fn spec(name: &str, description: &str, input_schema: Value) -> ToolSpec {
-    ToolSpec { name: name.to_owned(), description: description.to_owned(), input_schema }
+    ToolSpec { name: name.to_owned(), description: description.to_owned(), input_schema, strict: false }
 }
 
 fn nothing() -> Value {
     json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
 
-/// For `analyze`.
-pub(super) fn analysis() -> Arc<[ToolSpec]> {
-    static TOOLS: LazyLock<Arc<[ToolSpec]>> = LazyLock::new(|| {
-        Arc::new([spec(
-            ANALYZE,
-            "Say what the person wants. Call this exactly once.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "intent_type": {
-                        "type": "string",
-                        "enum": ["direct_answer", "needs_info"],
-                        "description": "direct_answer: talk or general knowledge, nothing to look up. needs_info: facts of the platform or of this thread, or a change.",
-                    },
-                    "capability": {
-                        "type": "string",
-                        "enum": [
-                            "terminology", "version_check", "list_experiments", "experiment_details",
-                            "experiment_management", "user_simulation", "testing", "unsupported",
-                        ],
-                        "description": "What the request needs. unsupported: nothing of this serves it, such as sending mail. Leave it out for talk.",
-                    },
-                    "confidence": {
-                        "type": "number",
-                        "minimum": 0,
-                        "maximum": 1,
-                        "description": "How sure you are what is meant. Below 0.7 the person is asked.",
-                    },
-                    "user_request_summary": {
-                        "type": "string",
-                        "description": "The request in one sentence that can be understood without the conversation.",
-                    },
-                    "reasoning": { "type": "string", "description": "Why, in a few words." },
-                    "question": { "type": "string", "description": "Only when not sure: what to ask, in one short sentence." },
-                    "options": {
-                        "type": "array",
-                        "items": { "type": "string" },
-                        "maxItems": 4,
-                        "description": "Only when not sure: what may be meant, each as a full request the person could have typed.",
-                    },
-                    "steps": {
-                        "type": "array",
-                        "items": { "type": "string" },
-                        "maxItems": 20,
-                        "description": "Only when the message holds several requests: each as a full request with everything said of it, in the order in which they are to be done. “It” may stand for what the step before made.",
-                    },
-                },
-                "required": ["intent_type", "confidence", "user_request_summary"],
-            }),
-        )])
-    });
-    Arc::clone(&TOOLS)
+/// How large a tool is in a request, in bytes.
+pub(super) fn size(spec: &ToolSpec) -> usize {
+    let members = r#"{"description":,"input_schema":,"name":,"strict":true},"#.len();
+    members
+        + json!(spec.name).to_string().len()
+        + json!(spec.description).to_string().len()
+        + spec.input_schema.to_string().len()
 }
 
-/// For `gather`: first how to say what was found out, then what reads.
-pub(super) fn gathering(registry: &Registry) -> Vec<ToolSpec> {
-    let actions: Vec<&str> = registry.actions.keys().copied().collect();
-    let menu: Vec<String> =
-        registry.actions.values().map(|action| format!("`{}`: {}", action.name(), action.description())).collect();
-    let parameters: Vec<String> =
-        registry.actions.values().map(|action| format!("`{}`: {}", action.name(), action.schema())).collect();
-    let mut tools = vec![
-        spec(
-            SET_ACTION,
-            &format!(
-                "Name the change the person asked for. A person approves it later; nothing happens now.\n{}",
-                menu.join("\n")
-            ),
-            json!({
-                "type": "object",
-                "properties": {
-                    "action": { "type": "string", "enum": actions },
-                    "reasoning": { "type": "string" },
+/// The action that a tool proposes, going by its name.
+pub(super) fn proposed(tool: &str) -> Option<&str> {
+    tool.strip_prefix(PROPOSE)
+}
+
+/// All tools there are, and which of them belong together.
+pub(super) struct Kit {
+    registry: Registry,
+    analysis: ToolSpec,
+    known: Mutex<HashMap<(BTreeSet<&'static str>, bool), Arc<[ToolSpec]>>>,
+}
+
+impl Kit {
+    /// For what the registry holds.
+    pub(super) fn new(registry: Registry) -> Self {
+        let analysis = analysis(&registry.families);
+        Self { registry, analysis, known: Mutex::default() }
+    }
+
+    /// The tool by which a request is said to be unclear, several, or none.
+    pub(super) fn analysis(&self) -> &ToolSpec {
+        &self.analysis
+    }
+
+    /// What is offered for a request that needs these families, and above all `first`, tools and actions by name. While a
+    /// change is `in_hand`, also what continues it. What does not fit any more is left out: it can be asked for by family.
+    pub(super) fn offered<'a>(
+        &self,
+        families: impl IntoIterator<Item = &'a str>,
+        first: &[String],
+        in_hand: bool,
+    ) -> Arc<[ToolSpec]> {
+        let mut names: Vec<&'static str> = Vec::new();
+        let all = || self.registry.families.iter().flat_map(Family::names);
+        names.extend(first.iter().filter_map(|name| all().find(|known| known == name)));
+        for family in families {
+            names.extend(self.registry.families_called(family).flat_map(Family::names));
+        }
+        let mut left = LARGEST_OFFER.saturating_sub(self.own(in_hand).map(size).sum());
+        let mut chosen = BTreeSet::new();
+        for name in names {
+            let Some(spec) = self.spec(name).filter(|_| !chosen.contains(name)) else { continue };
+            let size = size(&spec);
+            if size <= left {
+                left -= size;
+                chosen.insert(name);
+            }
+        }
+        let key = (chosen, in_hand);
+        let mut known = self.known.lock().expect("nothing panics while it is held");
+        if let Some(tools) = known.get(&key) {
+            return Arc::clone(tools);
+        }
+        let tools = self.put_together(&key.0, in_hand);
+        if known.len() < 256 {
+            known.insert(key, Arc::clone(&tools));
+        }
+        tools
+    }
+
+    /// The graph's own tools, then the chosen ones in the order of their families.
+    fn put_together(&self, chosen: &BTreeSet<&'static str>, in_hand: bool) -> Arc<[ToolSpec]> {
+        let mut tools: Vec<ToolSpec> = self.own(in_hand).cloned().collect();
+        let mut told = BTreeSet::new();
+        for name in self.registry.families.iter().flat_map(Family::names) {
+            if chosen.contains(name) && told.insert(name) {
+                tools.extend(self.spec(name));
+            }
+        }
+        let mut strictness = Strictness::new();
+        let (proposals, others): (Vec<_>, Vec<_>) = tools.iter_mut().partition(|tool| proposed(&tool.name).is_some());
+        for tool in proposals.into_iter().chain(others) {
+            tool.strict = strictness.admits(&tool.input_schema);
+        }
+        tools.into()
+    }
+
+    /// The graph's own tools.
+    fn own(&self, in_hand: bool) -> impl Iterator<Item = &ToolSpec> {
+        let continuing = continuing().iter().filter(move |_| in_hand);
+        [&self.analysis].into_iter().chain(always()).chain(continuing)
+    }
+
+    /// A tool of the graph itself, offered or not.
+    pub(super) fn own_tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.own(true).find(|spec| spec.name == name)
+    }
+
+    /// A tool or an action as a model sees it.
+    fn spec(&self, name: &str) -> Option<ToolSpec> {
+        let registry = &self.registry;
+        let tool = || registry.tools.get(name).map(|tool| spec(name, tool.description(), brief::brief(&tool.schema())));
+        let action = || {
+            let action = registry.actions.get(name)?;
+            Some(spec(&format!("{PROPOSE}{name}"), action.description(), brief::brief(&action.schema())))
+        };
+        tool().or_else(action)
+    }
+
+    /// What a request needs, in the wide words of the state, going by a tool or an action that was called.
+    pub(super) fn capability_of(&self, call: &str) -> Option<&'static str> {
+        self.registry.family_of(proposed(call).unwrap_or(call)).map(|family| family.within)
+    }
+
+    /// The families of these tools and actions.
+    pub(super) fn families_of(&self, calls: &[String]) -> Vec<&'static str> {
+        let mut families: Vec<_> =
+            calls.iter().filter_map(|call| self.registry.family_of(call)).map(|family| family.name).collect();
+        families.dedup();
+        families
+    }
+
+    /// What is offered when nothing is known of a request.
+    pub(super) fn often(&self) -> Vec<&'static str> {
+        self.registry.families.iter().filter(|family| family.often).map(|family| family.name).collect()
+    }
+
+    /// A name that a model gave for what a request needs, in the wide words of the state.
+    pub(super) fn wide_name<'a>(&self, name: &'a str) -> &'a str
+    where
+        'static: 'a,
+    {
+        self.registry.families_called(name).next().map_or(name, |family| family.within)
+    }
+}
+
+/// How a model says that a request is not one clear wish.
+fn analysis(families: &[Family]) -> ToolSpec {
+    let mut names: Vec<&str> = Vec::new();
+    for family in families {
+        for name in [family.within, family.name] {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names.push(UNSUPPORTED);
+    let purposes: Vec<String> = families.iter().map(|family| format!("{}: {}", family.name, family.purpose)).collect();
+    spec(
+        ANALYZE,
+        "Say what the person wants where no other tool says it: talk, an unclear request, several requests in one message, \
+         one that needs tools which are not here, or one that nothing serves.",
+        json!({
+            "type": "object",
+            "properties": {
+                "intent_type": {
+                    "type": "string",
+                    "enum": ["direct_answer", "needs_info"],
+                    "description": "direct_answer: nothing to look up or change.",
                 },
-                "required": ["action"],
-            }),
-        ),
-        spec(
-            SET_PARAMS,
-            &format!(
-                "Give all parameters of the change that are known, and only what the person said. What each change takes, as JSON schema:\n{}",
-                parameters.join("\n")
+                "confidence": {
+                    "type": "number",
+                    "description": "0 to 1: how sure you are what is meant. Below 0.7 the person is asked.",
+                },
+                "user_request_summary": {
+                    "type": "string",
+                    "description": "The request in one sentence, complete without the conversation.",
+                },
+                "reasoning": { "type": "string", "description": "Why, in a few words." },
+                "answer": { "type": "string", "description": "With direct_answer: what to say." },
+                "capability": {
+                    "type": "string",
+                    "enum": names,
+                    "description": format!("What it needs; its tools come with the next message. {}.", purposes.join("; ")),
+                },
+                "question": { "type": "string", "description": "If not sure: what to ask, in one sentence." },
+                "options": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "If not sure: two to four readings, each a full request to be typed.",
+                },
+                "steps": {
+                    "type": "array",
+                    "items": { "type": "string" },
+                    "description": "If several: each request in full, in order. “It” may be what the step before made.",
+                },
+            },
+            "required": ["intent_type", "confidence", "user_request_summary"],
+            "additionalProperties": false,
+        }),
+    )
+}
+
+/// What is there for every request.
+fn always() -> &'static [ToolSpec] {
+    static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
+        vec![
+            spec(EXECUTION_LOG, "Read what was done in this thread, when, and who approved it.", nothing()),
+            next_steps(),
+        ]
+    });
+    &TOOLS
+}
+
+/// What continues a draft, or corrects the change on a card.
+fn continuing() -> &'static [ToolSpec] {
+    static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
+        vec![
+            spec(
+                UPDATE_PARAMS,
+                "Give or correct one parameter of the draft, or of the change on the open card, and keep the others.",
+                json!({
+                    "type": "object",
+                    "properties": { "key": { "type": "string" }, "value": {} },
+                    "required": ["key", "value"],
+                    "additionalProperties": false,
+                }),
             ),
-            json!({
-                "type": "object",
-                "properties": { "action_params": { "type": "object" } },
-                "required": ["action_params"],
-            }),
-        ),
-        spec(
-            UPDATE_PARAMS,
-            "Give or correct one parameter and keep the others. This also continues the draft, or the change on the open card.",
-            json!({
-                "type": "object",
-                "properties": { "key": { "type": "string" }, "value": {} },
-                "required": ["key", "value"],
-            }),
-        ),
-        spec(
-            SET_MISSING,
-            "Name the parameters that only the person can give.",
-            json!({
-                "type": "object",
-                "properties": { "missing_params": { "type": "array", "items": { "type": "string" } } },
-                "required": ["missing_params"],
-            }),
-        ),
-        spec(
-            ADD_ERROR,
-            "Note that the request cannot be served, and why.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "error_type": {
-                        "type": "string",
-                        "enum": ["api", "auth", "validation", "not_found", "network", "user_input", "execution", "unknown"],
+            spec(
+                SET_MISSING,
+                "Name the parameters that only the person can give.",
+                json!({
+                    "type": "object",
+                    "properties": { "missing_params": { "type": "array", "items": { "type": "string" } } },
+                    "required": ["missing_params"],
+                    "additionalProperties": false,
+                }),
+            ),
+            spec(
+                ADD_ERROR,
+                "Note that the change cannot be made as it is asked for, and why.",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "error_type": {
+                            "type": "string",
+                            "enum": ["api", "auth", "validation", "not_found", "network", "user_input", "execution", "unknown"],
+                        },
+                        "message": { "type": "string" },
                     },
-                    "message": { "type": "string" },
+                    "required": ["error_type", "message"],
+                    "additionalProperties": false,
+                }),
+            ),
+            spec(DROP_DRAFT, "Give up the draft: the person no longer wants it.", nothing()),
+        ]
+    });
+    &TOOLS
+}
+
+fn next_steps() -> ToolSpec {
+    spec(
+        NEXT_STEPS,
+        "Show up to four buttons below the answer. Each says something for the person, as if typed.",
+        json!({
+            "type": "object",
+            "properties": {
+                "steps": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "label": { "type": "string", "description": "Two or three words." },
+                            "says": { "type": "string", "description": "The full request." },
+                        },
+                        "required": ["label", "says"],
+                        "additionalProperties": false,
+                    },
                 },
-                "required": ["error_type", "message"],
-            }),
-        ),
-        spec(DROP_DRAFT, "Give up the draft: the person no longer wants it.", nothing()),
-        spec(EXECUTION_LOG, "Read what was done in this thread, when, and who approved it.", nothing()),
-    ];
-    let reads = registry.tools.values().map(|tool| spec(tool.name(), tool.description(), tool.schema()));
-    tools.extend(reads);
-    tools
+            },
+            "required": ["steps"],
+            "additionalProperties": false,
+        }),
+    )
 }
 
 /// For `respond`: what reads back what is known, and the buttons.
@@ -187,28 +344,7 @@ pub(super) fn responding() -> Arc<[ToolSpec]> {
             back(ALL_GATHERED, "everything that was gathered in this turn"),
             back(EXECUTION_LOG, "what was done in this thread, when, and who approved it"),
             back(ERRORS, "what went wrong in this turn"),
-            spec(
-                NEXT_STEPS,
-                "Show up to four buttons below the answer. Each says something for the person, as if typed.",
-                json!({
-                    "type": "object",
-                    "properties": {
-                        "steps": {
-                            "type": "array",
-                            "maxItems": 4,
-                            "items": {
-                                "type": "object",
-                                "properties": {
-                                    "label": { "type": "string", "description": "Two or three words." },
-                                    "says": { "type": "string", "description": "The full request." },
-                                },
-                                "required": ["label", "says"],
-                            },
-                        },
-                    },
-                    "required": ["steps"],
-                }),
-            ),
+            next_steps(),
         ])
     });
     Arc::clone(&TOOLS)

@@ -24,8 +24,7 @@ const RECENT_CHANGES: usize = 4;
 /// The longest result shown in the situation, in bytes of JSON.
 const LONGEST_RESULT: usize = 6_000;
 
-const ANALYZE: &str = concat!(include_str!("prompts/persona.md"), include_str!("prompts/analyze.md"));
-const GATHER: &str = concat!(include_str!("prompts/persona.md"), include_str!("prompts/gather.md"));
+const WORK: &str = concat!(include_str!("prompts/persona.md"), include_str!("prompts/work.md"));
 const RESPOND: &str = concat!(include_str!("prompts/persona.md"), include_str!("prompts/respond.md"));
 
 /// What is known now.
@@ -122,10 +121,11 @@ pub(super) fn request(
 ) -> Request {
     let mut situation = situation(state, context);
     let instructions = match purpose {
-        Purpose::Analyze => ANALYZE,
-        Purpose::Gather => {
-            situation.errors.clear(); // they stand in the exchange, and the same bytes are cheaper
-            GATHER
+        Purpose::Analyze | Purpose::Gather => {
+            // Both stand in the exchange.
+            situation.errors.clear();
+            situation.analysis = situation.analysis.filter(|_| state.turn.exchange.is_empty());
+            WORK
         }
         Purpose::Respond => {
             situation.gathered = results(state);
@@ -140,7 +140,7 @@ pub(super) fn request(
         situation: serde_json::to_value(situation).expect("a situation is plain data"),
         exchange: if purpose == Purpose::Gather { state.turn.exchange.clone() } else { Vec::new() },
         tool_choice,
-        max_tokens: if purpose == Purpose::Analyze { 600 } else { 1500 },
+        max_tokens: 1500,
     }
 }
 

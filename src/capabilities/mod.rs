@@ -8,6 +8,7 @@ mod allowance;
 mod command;
 pub mod experiments;
 pub mod facts;
+mod family;
 pub mod moment;
 pub mod parameters;
 mod registry;
@@ -22,6 +23,7 @@ use self::facts::Facts;
 pub use self::{
     allowance::{Allowance, Allowances, Counts, Place},
     command::{Command, Takes, Word},
+    family::Family,
     registry::{OWN_COMMAND, Registry, RegistryError},
 };
 use crate::{
@@ -45,6 +47,15 @@ pub trait Capability: Send + Sync {
 
     /// What changes, once a person has approved it.
     fn actions(&self) -> Vec<Arc<dyn ActionKind>>;
+
+    /// How its tools and actions are divided for a language model, which is sent only what a request needs. One family unless
+    /// it says otherwise.
+    fn families(&self) -> Vec<Family> {
+        let all = Family::new(self.name(), self.purpose()).often();
+        let tools = self.tools();
+        let actions = self.actions();
+        vec![all.tools(tools.iter().map(|tool| tool.name())).actions(actions.iter().map(|action| action.name()))]
+    }
 
     /// The name of the thing that one of its changes is about, from then on “it”. `result` is what the change brought, null
     /// before it was made. `None`: it is about no single thing.

@@ -1,11 +1,15 @@
 //! All capabilities together, by the names of their tools and actions.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::{Capability, Service, Shortcut, Tool};
+use super::{Capability, Family, Service, Shortcut, Tool, family};
 use crate::{graph::action::ActionKind, understanding::lexicon::Mention};
 
 /// The command of the bot itself.
@@ -20,6 +24,8 @@ pub struct Registry {
     pub tools: BTreeMap<&'static str, Arc<dyn Tool>>,
     /// What changes.
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
+    /// What is offered to a language model together, in the order in which it is told.
+    pub families: Vec<Family>,
     /// The place of each action's capability.
     owners: BTreeMap<&'static str, usize>,
 }
@@ -56,6 +62,17 @@ pub enum RegistryError {
         /// The capability.
         capability: &'static str,
     },
+    /// Two families have one name.
+    #[error("there are two families called `{0}`")]
+    Family(&'static str),
+    /// A family names what is not there, or a tool or action is in no family.
+    #[error("`{name}` and the families of {capability} do not fit together")]
+    Misnamed {
+        /// The tool or action.
+        name: &'static str,
+        /// The capability.
+        capability: &'static str,
+    },
     /// Arguments cannot be checked against it.
     #[error("the schema of `{name}` cannot be used: {reason}")]
     Schema {
@@ -78,16 +95,29 @@ impl Registry {
             if registry.capabilities.iter().any(|known| known.name() == capability.name()) {
                 return Err(RegistryError::Capability(capability.name()));
             }
+            let mut there = BTreeSet::new();
             for tool in capability.tools() {
+                there.insert(tool.name());
                 registry.admits(tool.name(), &tool.schema(), &*capability)?;
                 registry.tools.insert(tool.name(), tool);
             }
             for action in capability.actions() {
+                there.insert(action.name());
                 registry.admits(action.name(), &action.schema(), &*capability)?;
                 registry.owners.insert(action.name(), registry.capabilities.len());
                 registry.actions.insert(action.name(), action);
             }
             registry.admits_ways_of(&*capability)?;
+            let families = capability.families();
+            if let Some(name) = family::misnamed(&families, &there) {
+                return Err(RegistryError::Misnamed { name, capability: capability.name() });
+            }
+            for family in families {
+                if registry.families.iter().any(|known| known.name == family.name) {
+                    return Err(RegistryError::Family(family.name));
+                }
+                registry.families.push(family);
+            }
             registry.capabilities.push(capability);
         }
         Ok(registry)
@@ -96,6 +126,16 @@ impl Registry {
     /// The capability that an action belongs to.
     pub fn of_action(&self, action: &str) -> Option<&dyn Capability> {
         self.owners.get(action).map(|at| &*self.capabilities[*at])
+    }
+
+    /// The families that go by this name, their own or the wider one.
+    pub fn families_called<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Family> {
+        self.families.iter().filter(move |family| family.name == name || family.within == name)
+    }
+
+    /// The first family that a tool or action is in.
+    pub fn family_of(&self, name: &str) -> Option<&Family> {
+        self.families.iter().find(|family| family.names().any(|known| known == name))
     }
 
     /// The name of the thing that a change is about, as [`Capability::subject`].

@@ -70,6 +70,8 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON schema of its arguments.
     pub input_schema: Value,
+    /// Whether a provider that can do so should hold the arguments to the schema.
+    pub strict: bool,
 }
 
 /// Who speaks.

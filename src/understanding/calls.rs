@@ -10,12 +10,57 @@ use super::{
 };
 use crate::model::{Block, KnownBlock, Purpose, Request, Response, Usage};
 
+/// From here on the grammar is sure.
+const SURE: f64 = 0.7;
+
+/// What words seem to call for, before a model is asked: a hint which tools to offer it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// These tools and actions, by name.
+    Calls(Vec<String>),
+    /// Nothing: it is talk.
+    Talk,
+    /// The words fit no phrase.
+    Nothing,
+}
+
+/// What these words seem to call for.
+pub fn hint(situation: &Situation) -> Hint {
+    let steps = steps::steps(situation);
+    if !steps.is_empty() {
+        let of_step = |said: String| match hint_of(&grammar::understand(&Situation { said, ..situation.clone() }).wish)
+        {
+            Hint::Calls(calls) => calls,
+            Hint::Talk | Hint::Nothing => Vec::new(),
+        };
+        return Hint::Calls(steps.into_iter().flat_map(of_step).collect());
+    }
+    match hint_of(&grammar::understand(situation).wish) {
+        Hint::Calls(calls) if calls.is_empty() => {
+            Hint::Calls(situation.in_hand().map(|change| change.action.clone()).into_iter().collect())
+        }
+        hint => hint,
+    }
+}
+
+/// The same for one wish; what continues a change calls for nothing new.
+fn hint_of(wish: &Wish) -> Hint {
+    match wish {
+        Wish::Read { tool, .. } => Hint::Calls(vec![(*tool).to_owned()]),
+        Wish::Change { action, .. } => Hint::Calls(vec![action.clone()]),
+        Wish::Update(_) | Wish::Drop => Hint::Calls(Vec::new()),
+        Wish::Talk(_) | Wish::Term(_) | Wish::Unsupported => Hint::Talk,
+        Wish::Unclear { .. } => Hint::Nothing,
+    }
+}
+
 /// Answers a request.
 pub(super) fn answer(request: &Request, situation: &Situation) -> Response {
     let understood = grammar::understand(situation);
     let mut content = Vec::new();
     match request.purpose {
-        Purpose::Analyze => call(&mut content, "analyze_user_request", analysis(&understood, situation)),
+        Purpose::Analyze if is_clear(request, &understood, situation) => gather(&mut content, understood.wish),
+        Purpose::Analyze => analyze(&mut content, &understood, situation),
         Purpose::Gather => gather(&mut content, understood.wish),
         Purpose::Respond => respond(&mut content, understood.wish, situation),
     }
@@ -24,6 +69,47 @@ pub(super) fn answer(request: &Request, situation: &Situation) -> Response {
         content,
         stop_reason: "end_turn".to_owned(),
         usage: Usage { model: "rules".to_owned(), ..Usage::default() },
+    }
+}
+
+/// Whether it is one wish, and what serves it is offered.
+fn is_clear(request: &Request, understood: &Understood, situation: &Situation) -> bool {
+    let offered = |name: &str| request.tools.iter().any(|tool| tool.name == name);
+    let serves = match &understood.wish {
+        Wish::Read { tool, .. } => offered(tool),
+        Wish::Change { action, .. } => offered(&proposal(action)),
+        Wish::Update(_) => offered("update_action_params"),
+        Wish::Drop => offered("drop_draft"),
+        Wish::Talk(_) | Wish::Term(_) | Wish::Unsupported | Wish::Unclear { .. } => false,
+    };
+    serves && understood.confidence >= SURE && steps::steps(situation).is_empty()
+}
+
+/// The tool that proposes an action.
+fn proposal(action: &str) -> String {
+    format!("propose_{action}")
+}
+
+/// Says what the words are, and for talk what to say.
+fn analyze(content: &mut Vec<Block>, understood: &Understood, situation: &Situation) {
+    let mut analysis = analysis(understood, situation);
+    let (answer, next) = match &understood.wish {
+        Wish::Talk(talk) => talk::say(*talk, situation),
+        Wish::Term(term) => (term.meaning.to_owned(), [].as_slice()),
+        _ => (String::new(), [].as_slice()),
+    };
+    if !answer.is_empty() {
+        analysis["answer"] = json!(answer);
+    }
+    call(content, "analyze_user_request", analysis);
+    offer(content, next);
+}
+
+/// Buttons below the answer.
+fn offer(content: &mut Vec<Block>, steps: &[(&str, &str)]) {
+    if !steps.is_empty() {
+        let steps: Vec<Value> = steps.iter().map(|(label, says)| json!({ "label": label, "says": says })).collect();
+        call(content, "offer_next_steps", json!({ "steps": steps }));
     }
 }
 
@@ -44,7 +130,7 @@ fn analysis(understood: &Understood, situation: &Situation) -> Value {
         "reasoning": reason(&understood.wish),
     });
     if let Some(capability) = capability::of(&understood.wish, situation) {
-        analysis["capability"] = json!(capability);
+        analysis["capability"] = json!(capability.name());
     }
     let steps = steps::steps(situation);
     if !steps.is_empty() {
@@ -74,8 +160,7 @@ fn gather(content: &mut Vec<Block>, wish: Wish) {
     match wish {
         Wish::Read { tool, arguments } => call(content, tool, Value::Object(arguments)),
         Wish::Change { action, params } => {
-            call(content, "set_action_needed", json!({ "action": action }));
-            call(content, "set_action_params", json!({ "action_params": params }));
+            call(content, &proposal(&action), Value::Object(params));
         }
         Wish::Update(params) => update(content, params),
         Wish::Drop => call(content, "drop_draft", json!({})),
@@ -107,8 +192,5 @@ fn respond(content: &mut Vec<Block>, wish: Wish, situation: &Situation) {
         }
     };
     content.push(KnownBlock::Text { text: words }.into());
-    if !steps.is_empty() {
-        let steps: Vec<Value> = steps.iter().map(|(label, says)| json!({ "label": label, "says": says })).collect();
-        call(content, "offer_next_steps", json!({ "steps": steps }));
-    }
+    offer(content, steps);
 }

@@ -1,10 +1,41 @@
 //! Which capability a request needs, and which requests none serves.
 
+use serde::Serialize;
+
 use super::{
-    situation::{Capability, Situation},
+    situation::Situation,
     wish::{Talk, Understood, Wish},
     words::{Word, after, lower},
 };
+
+/// What a request needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Capability {
+    /// What words mean, and what changes take.
+    Terminology,
+    /// Whether the platform answers, and its version.
+    VersionCheck,
+    /// Which experiments there are, and what contexts offer them.
+    ListExperiments,
+    /// One experiment.
+    ExperimentDetails,
+    /// Changes of experiments, and what was changed.
+    ExperimentManagement,
+    /// What a user would get, and a user's way through an experiment.
+    UserSimulation,
+    /// Tests with simulated users.
+    Testing,
+    /// Nothing here serves it.
+    Unsupported,
+}
+
+impl Capability {
+    /// Its name, as the capabilities themselves give it.
+    pub(super) fn name(self) -> String {
+        serde_json::json!(self).as_str().unwrap_or_default().to_owned()
+    }
+}
 
 /// The capability that a wish needs; talk needs none.
 pub(super) fn of(wish: &Wish, situation: &Situation) -> Option<Capability> {

@@ -26,6 +26,7 @@ mod factors;
 mod grammar;
 mod intents;
 mod knowledge;
+mod left_out;
 pub mod lexicon;
 mod lists;
 mod membership;
@@ -53,8 +54,12 @@ mod words;
 use async_trait::async_trait;
 use serde_json::Value;
 
-pub use self::answers::{Spared, ends_draft, lets_go, says_no, spared};
-use self::situation::{Capability, Situation};
+use self::situation::Situation;
+pub use self::{
+    answers::{Spared, ends_draft, lets_go, says_no, spared},
+    calls::{Hint, hint},
+    left_out::left_out,
+};
 use crate::model::{Error, Model, Request, Response};
 
 /// The grammar, as a model.
@@ -147,8 +152,8 @@ pub fn only_parts(said: &str) -> bool {
 }
 
 /// The capability that these words ask for, as far as the grammar can tell.
-pub fn capability(situation: &Situation) -> Option<Capability> {
-    capability::of(&grammar::understand(situation).wish, situation)
+pub fn capability(situation: &Situation) -> Option<String> {
+    capability::of(&grammar::understand(situation).wish, situation).map(capability::Capability::name)
 }
 
 /// How to ask for the change that these words only consider, as in “should I start Math Hints?”

@@ -82,9 +82,9 @@ pub struct TurnedDown {
 pub struct Analysis {
     /// Whether anything has to be looked up or changed.
     pub intent_type: IntentType,
-    /// What it needs; talk needs nothing.
+    /// What it needs, in the names that the capabilities give to what they do; talk needs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub capability: Option<Capability>,
+    pub capability: Option<String>,
     /// From 0 to 1; below 0.7 the person is asked.
     pub confidence: f64,
     /// The request in one sentence, complete in itself.
@@ -93,6 +93,9 @@ pub struct Analysis {
     /// Why.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
+    /// What to say, where nothing has to be looked up.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub answer: String,
     /// What to ask when it is not clear.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub question: String,
@@ -114,28 +117,6 @@ impl Analysis {
             ..Self::default()
         }
     }
-}
-
-/// What a request needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Capability {
-    /// What words mean, and what changes take.
-    Terminology,
-    /// Whether the platform answers, and its version.
-    VersionCheck,
-    /// Which experiments there are, and what contexts offer them.
-    ListExperiments,
-    /// One experiment.
-    ExperimentDetails,
-    /// Changes of experiments, and what was changed.
-    ExperimentManagement,
-    /// What a user would get, and a user's way through an experiment.
-    UserSimulation,
-    /// Tests with simulated users.
-    Testing,
-    /// Nothing here serves it.
-    Unsupported,
 }
 
 /// Whether a message can be answered at once.

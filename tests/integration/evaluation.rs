@@ -48,15 +48,9 @@ async fn a_language_model_gets_a_score() {
     let cases: Vec<Case> = cases().into_iter().filter(|case| said.contains(&case.said.as_str())).collect();
 
     let found = |intent: &str, capability: &str| json!({ "intent_type": intent, "capability": capability, "confidence": 0.9, "user_request_summary": "…" });
-    model.will_call("analyze_user_request", found("needs_info", "list_experiments"));
     model.will_call("get_all_experiments", json!({ "status": "enrollmentComplete" }));
-    model.will_say("That is all.");
-    model.will_call("analyze_user_request", found("needs_info", "experiment_management"));
-    let parameters = json!({ "action_params": { "experiment": "Math Hints", "status": "enrolling" } });
-    model.will_call_all([
-        ("set_action_needed", json!({ "action": "update_experiment_status" })),
-        ("set_action_params", parameters),
-    ]);
+    let parameters = json!({ "experiment": "Math Hints", "status": "enrolling" });
+    model.will_call("propose_update_experiment_status", parameters);
     model.will_call("analyze_user_request", found("direct_answer", "unsupported"));
 
     let score = evaluate::run(&config, &cases).await.unwrap();
@@ -67,6 +61,6 @@ async fn a_language_model_gets_a_score() {
            status: enrollmentComplete, should be enrolling
     ok     Start Math Hints
     ok     write a poem about fractions
-    claude-sonnet-4-5: 2 of 3 understood (66 %), 6
+    claude-sonnet-4-5: 2 of 3 understood (66 %), 3
     ");
 }

@@ -1,4 +1,5 @@
-//! What does the person want? One model call; no tool that reads.
+//! What does the person want? The first model call of a message, with the tools that it seems to need: a clear request is
+//! worked on at once, anything else is said to be what it is.
 
 use async_trait::async_trait;
 
@@ -10,21 +11,21 @@ use super::{
         tools, view,
     },
     clarify::Clarify,
+    confirm::Confirm,
     gather::Gather,
     respond::Respond,
+    round::{Round, Rounds},
 };
 use crate::{
     capabilities::Registry,
     graph::node::{Context, Node, NodeError, Step},
     model::{Purpose, Response, ToolChoice},
     understanding::{
-        self,
-        situation::{Analysis, Capability, IntentType},
+        self, Hint,
+        situation::{Analysis, IntentType, Situation},
     },
 };
 
-/// Below this the person is asked.
-const SURE: f64 = 0.7;
 /// How often a model may try to say it in a way that can be read.
 const TRIES: usize = 2;
 
@@ -32,6 +33,13 @@ const TRIES: usize = 2;
 pub(in super::super) struct Analyze {
     mind: Mind,
     registry: Registry,
+    rounds: Rounds,
+}
+
+/// The first words of a model that can be used.
+struct Heard {
+    response: Response,
+    analysis: Option<Analysis>,
 }
 
 impl Analyze {
@@ -39,8 +47,8 @@ impl Analyze {
     pub(in super::super) const NAME: &'static str = "analyze";
 
     /// The node.
-    pub(in super::super) fn new(mind: Mind, registry: Registry) -> Self {
-        Self { mind, registry }
+    pub(in super::super) fn new(mind: Mind, registry: Registry, rounds: Rounds) -> Self {
+        Self { mind, registry, rounds }
     }
 
     /// Finds the names in the message, where they matter to what it means. They are read where they are old.
@@ -52,23 +60,30 @@ impl Analyze {
         }
     }
 
-    async fn analysis(
+    /// Asks, at most [`TRIES`] times, then the grammar.
+    async fn first_round(
         &self,
         state: &mut AgentState,
         context: &Context,
         bill: &mut Bill,
-    ) -> Result<Analysis, NodeError> {
-        let choice = ToolChoice::Only(tools::ANALYZE);
-        let mut request = view::request(Purpose::Analyze, state, context, tools::analysis(), choice);
+        situation: &Situation,
+    ) -> Result<Heard, NodeError> {
+        let offered = self.rounds.offered(state, situation);
+        let mut request = view::request(Purpose::Analyze, state, context, offered, ToolChoice::Any);
         for _ in 0..TRIES {
             let response = self.mind.ask(state, bill, &request).await?;
-            match read(&response) {
-                Ok(analysis) => return Ok(analysis),
+            let calls = exchange::calls(&response);
+            match self.rounds.analysis(&response) {
+                Ok(analysis) if !calls.is_empty() => return Ok(Heard { response, analysis }),
+                // It was told to call and did not. Words alone are an answer only to what asks for nothing.
+                Ok(_) => match talk(&response, situation) {
+                    Some(analysis) => return Ok(Heard { response, analysis: Some(analysis) }),
+                    None => break,
+                },
+                Err(_) if calls.iter().any(|call| call.name != tools::ANALYZE) => {
+                    return Ok(Heard { response, analysis: None });
+                }
                 Err(mistake) => {
-                    let calls = exchange::calls(&response);
-                    if calls.is_empty() {
-                        break; // it was told to call and did not: telling it again costs as much and helps less
-                    }
                     let results = calls.iter().map(|call| exchange::result(call, Err(mistake.clone()))).collect();
                     exchange::append(&mut request.exchange, response, results);
                 }
@@ -77,31 +92,31 @@ impl Analyze {
         self.mind.give_up(state);
         request.exchange.clear();
         let response = self.mind.ask(state, bill, &request).await?;
-        Ok(read(&response).unwrap_or_else(|mistake| Analysis {
-            intent_type: IntentType::DirectAnswer,
-            confidence: 0.0,
-            user_request_summary: state.turn.said.clone(),
-            reasoning: mistake,
-            ..Analysis::default()
-        }))
+        let analysis = match self.rounds.analysis(&response) {
+            Ok(None) if !exchange::calls(&response).is_empty() => None,
+            Ok(Some(analysis)) => Some(analysis),
+            Ok(None) | Err(_) => Some(Analysis {
+                intent_type: IntentType::DirectAnswer,
+                confidence: 0.0,
+                user_request_summary: state.turn.said.clone(),
+                ..Analysis::default()
+            }),
+        };
+        Ok(Heard { response, analysis })
     }
 }
 
-/// The first readable analysis in what a model said.
-fn read(response: &Response) -> Result<Analysis, String> {
-    let [spec] = &*tools::analysis() else { return Err(format!("call `{}`", tools::ANALYZE)) };
-    let mut mistake = format!("call `{}`", tools::ANALYZE);
-    for call in exchange::calls(response) {
-        if call.name != tools::ANALYZE {
-            mistake = format!("there is no tool `{}` here; call `{}`", call.name, tools::ANALYZE);
-            continue;
-        }
-        match exchange::parsed::<Analysis>(&call.input, &spec.input_schema) {
-            Ok(analysis) => return Ok(analysis),
-            Err(why) => mistake = why,
-        }
-    }
-    Err(mistake)
+/// A model's words alone, where the person's words ask for nothing that is known.
+fn talk(response: &Response, situation: &Situation) -> Option<Analysis> {
+    let answer = response.text().trim().to_owned();
+    let is_talk = !answer.is_empty() && !matches!(understanding::hint(situation), Hint::Calls(_));
+    is_talk.then(|| Analysis {
+        intent_type: IntentType::DirectAnswer,
+        confidence: 1.0,
+        user_request_summary: situation.said.clone(),
+        answer,
+        ..Analysis::default()
+    })
 }
 
 #[async_trait]
@@ -115,7 +130,7 @@ impl Node<AgentState> for Analyze {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Self::NAME, Clarify::NAME, Gather::NAME, Respond::NAME]
+        &[Self::NAME, Clarify::NAME, Gather::NAME, Confirm::NAME, Respond::NAME]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
@@ -136,25 +151,11 @@ impl Node<AgentState> for Analyze {
             return Ok(Step::go(state, Respond::NAME));
         }
         let mut bill = Bill::default();
-        let mut analysis = match state.plan() {
-            // A step is a whole request: that it is one was found out with the message.
-            Some(_) if self.mind.finds_words(&state) => Analysis::of_step(&state.turn.said),
-            _ => self.analysis(&mut state, context, &mut bill).await?,
-        };
-        let steps = std::mem::take(&mut analysis.steps);
-        if state.plan().is_none() && steps.len() > 1 {
-            state.begin_plan(&steps);
-            return Ok(Step::go(state, Self::NAME).cost(bill.total()));
+        let Heard { response, analysis } = self.first_round(&mut state, context, &mut bill, &situation).await?;
+        if analysis.is_none() {
+            state.turn.phase = Phase::GatheringInfo;
         }
-        let situation = view::situation(&state, context);
-        analysis.capability = analysis.capability.or_else(|| understanding::capability(&situation));
-        let next = match analysis.intent_type {
-            _ if analysis.capability == Some(Capability::Unsupported) => Respond::NAME,
-            _ if analysis.confidence < SURE => Clarify::NAME,
-            IntentType::DirectAnswer => Respond::NAME,
-            IntentType::NeedsInfo => Gather::NAME,
-        };
-        state.turn.analysis = Some(analysis);
-        Ok(Step::go(state, next).cost(bill.total()))
+        let finds_words = self.mind.finds_words(&state);
+        Ok(self.rounds.take(Round { state, context, bill, response, analysis, finds_words }).await)
     }
 }

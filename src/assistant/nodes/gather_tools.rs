@@ -11,13 +11,13 @@ use super::super::{
     numbers, outcomes, replies,
     shelf::{self, Shelf},
     state::{AgentState, Read},
-    tools,
+    tools::{self, Kit},
 };
 use crate::{
     capabilities::{Registry, Tool, ToolError},
     clock::Timestamp,
     graph::action::Reader,
-    model::{Block, ToolSpec},
+    model::Block,
     understanding::situation::Draft,
 };
 
@@ -88,16 +88,6 @@ impl Planned {
 }
 
 #[derive(Deserialize)]
-struct SetAction {
-    action: String,
-}
-
-#[derive(Deserialize)]
-struct SetParams {
-    action_params: Map<String, Value>,
-}
-
-#[derive(Deserialize)]
 struct UpdateParam {
     key: String,
     value: Value,
@@ -114,42 +104,175 @@ struct AddError {
     message: String,
 }
 
-/// Takes one call up. Everything but reading is settled here.
-pub(super) fn hear(
-    state: &mut AgentState,
-    registry: &Registry,
-    specs: &[ToolSpec],
-    asked_for: Option<&Draft>,
-    heard: &mut Heard,
-    call: &Call,
-) -> Planned {
-    let outcome = match call.name.as_str() {
-        tools::EXECUTION_LOG => {
-            let read = Read {
-                tool: tools::EXECUTION_LOG.to_owned(),
-                arguments: Value::Object(Map::new()),
-                key: "execution_log".to_owned(),
-                failed: None,
-                read_at: None,
-            };
-            let log = outcomes::log_as_data(&state.log);
-            state.turn.reads.push(read);
-            state.turn.gathered.insert("execution_log".to_owned(), log.clone());
-            Ok(log.to_string())
-        }
-        name => match registry.tools.get(name) {
-            Some(tool) => match plan_read(state, tool, &call.input) {
-                Ok(planned) => {
-                    heard.read = true;
-                    return planned;
-                }
-                Err(mistake) => Err(mistake),
+/// The place of a call among those of its round, whatever the order in which a model made them: what is proposed, then what is
+/// said of it, then what is read.
+pub(super) fn rank(call: &Call) -> u8 {
+    match call.name.as_str() {
+        name if tools::proposed(name).is_some() => 0,
+        tools::UPDATE_PARAMS => 1,
+        _ => 2,
+    }
+}
+
+/// Whether a round proposes more than one change.
+pub(super) fn several_changes(calls: &[Call]) -> bool {
+    let mut proposals = calls.iter().filter(|call| tools::proposed(&call.name).is_some());
+    let Some(first) = proposals.next() else { return false };
+    proposals.any(|other| (&other.name, &other.input) != (&first.name, &first.input))
+}
+
+/// What the calls of a round are heard with.
+#[derive(Clone, Copy)]
+pub(super) struct Hearing<'a> {
+    /// What reads and what changes.
+    pub(super) registry: &'a Registry,
+    /// The graph's own tools.
+    pub(super) kit: &'a Kit,
+    /// The change on a card, or one that was turned down.
+    pub(super) asked_for: Option<&'a Draft>,
+    /// Whether the round proposes several changes.
+    pub(super) several: bool,
+}
+
+impl Hearing<'_> {
+    /// Takes one call up. Everything but reading is settled here.
+    pub(super) fn hear(self, state: &mut AgentState, heard: &mut Heard, call: &Call) -> Planned {
+        let outcome = match call.name.as_str() {
+            tools::EXECUTION_LOG => Ok(read_log(state)),
+            tools::ANALYZE => Ok("noted".to_owned()),
+            tools::NEXT_STEPS => Ok("shown with the answer".to_owned()),
+            name => match (tools::proposed(name), self.registry.tools.get(name)) {
+                (Some(action), _) => self.propose(state, heard, action, &call.input),
+                (None, Some(tool)) => match plan_read(state, tool, &call.input) {
+                    Ok(planned) => {
+                        heard.read = true;
+                        return planned;
+                    }
+                    Err(mistake) => Err(mistake),
+                },
+                (None, None) => self.set(state, heard, call),
             },
-            None => set(state, registry, specs, asked_for, heard, call),
-        },
+        };
+        heard.mistaken |= outcome.is_err();
+        Planned::Settled(outcome)
+    }
+
+    /// A change, with all that is known of it. What is wrong with its parameters is told to the model; if it leaves them so,
+    /// the person is told.
+    fn propose(self, state: &mut AgentState, heard: &mut Heard, action: &str, input: &Value) -> Result<String, String> {
+        let Some(kind) = self.registry.actions.get(action) else {
+            return Err(format!("there is no change `{}`", shorten_name(action)));
+        };
+        if self.several {
+            return Err(format!(
+                "one message is one change: call `{}` with `steps`, one for each, or propose one alone",
+                tools::ANALYZE
+            ));
+        }
+        let Some(given) = input.as_object() else {
+            return Err("the arguments must be a JSON object".to_owned());
+        };
+        if let Some(foreign) = given.keys().find(|key| !takes(self.registry, action, key)) {
+            return Err(format!("`{action}` has no parameter `{}`", shorten_name(foreign)));
+        }
+        let schema = kind.schema();
+        let counted = |(key, value): (&String, &Value)| {
+            let number = value.as_str().filter(|_| numbers::is_count(&schema["properties"][key.as_str()]));
+            let number = number.and_then(numbers::count).map(Value::from);
+            (key.clone(), number.unwrap_or_else(|| value.clone()))
+        };
+        let params: Map<String, Value> = given.iter().filter(|(_, value)| !value.is_null()).map(counted).collect();
+        let fits = exchange::checked(&Value::Object(params.clone()), &schema);
+        let known = state.turn.change.take().or_else(|| state.draft.clone()).filter(|draft| draft.action == action);
+        let asked = known.and_then(|draft| draft.asked);
+        let change = Draft { action: action.to_owned(), params, asked };
+        if state.continues_draft(&change) {
+            state.take_up_plan(state.draft_turn);
+        }
+        state.turn.change = Some(change);
+        heard.parameters = true;
+        fits.map(|_| "noted".to_owned())
+    }
+
+    /// A tool of the graph itself.
+    fn set(self, state: &mut AgentState, heard: &mut Heard, call: &Call) -> Result<String, String> {
+        let unknown = || format!("there is no tool `{}`", shorten_name(&call.name));
+        let schema = &self.kit.own_tool(&call.name).ok_or_else(unknown)?.input_schema;
+        match call.name.as_str() {
+            tools::UPDATE_PARAMS => {
+                let UpdateParam { key, value } = exchange::parsed(&call.input, schema)?;
+                self.update(state, heard, key, value)
+            }
+            tools::SET_MISSING => {
+                let SetMissing { missing_params } = exchange::parsed(&call.input, schema)?;
+                state.turn.missing = missing_params.into_iter().take(20).collect();
+                Ok("noted; the person will be asked".to_owned())
+            }
+            tools::ADD_ERROR => {
+                let AddError { error_type, message } = exchange::parsed(&call.input, schema)?;
+                state.note_problem(&error_type, &message);
+                Ok("noted".to_owned())
+            }
+            tools::DROP_DRAFT if state.draft.is_none() && state.turn.change.is_none() && self.asked_for.is_some() => {
+                Err("there is no draft, and about a card only people decide".to_owned())
+            }
+            tools::DROP_DRAFT => {
+                heard.dropped = true;
+                state.draft = None;
+                state.turn.change = None;
+                Ok("dropped".to_owned())
+            }
+            _ => Err(unknown()),
+        }
+    }
+
+    /// One parameter of the change in hand.
+    fn update(self, state: &mut AgentState, heard: &mut Heard, key: String, value: Value) -> Result<String, String> {
+        if state.turn.change.is_none() {
+            let (earlier, of_turn) = match &state.draft {
+                Some(draft) => (Some(draft.clone()), state.draft_turn),
+                None => (self.asked_for.cloned(), state.on_card_turn),
+            };
+            state.turn.corrects = state.draft.is_none() && state.on_card.is_some();
+            state.turn.change = Some(earlier.ok_or("there is no draft; propose the change")?);
+            state.take_up_plan(of_turn);
+        }
+        if let Some(change) = &mut state.turn.change {
+            if !takes(self.registry, &change.action, &key) {
+                heard.foreign = true;
+                return Err(format!("`{}` has no parameter `{}`", change.action, shorten_name(&key)));
+            }
+            let schema = &schema_of(self.registry, &change.action)["properties"][key.as_str()];
+            let value = match value.as_str() {
+                Some(said) if numbers::is_count(schema) => match numbers::count(said) {
+                    Some(number) => number.into(),
+                    None => {
+                        heard.no_number = true;
+                        return Err(format!("`{key}` has to be a whole number"));
+                    }
+                },
+                _ => value,
+            };
+            change.params.insert(key, value);
+        }
+        heard.parameters = true;
+        Ok("noted".to_owned())
+    }
+}
+
+/// What was done in the thread, which is read without asking anybody.
+fn read_log(state: &mut AgentState) -> String {
+    let read = Read {
+        tool: tools::EXECUTION_LOG.to_owned(),
+        arguments: Value::Object(Map::new()),
+        key: "execution_log".to_owned(),
+        failed: None,
+        read_at: None,
     };
-    heard.mistaken |= outcome.is_err();
-    Planned::Settled(outcome)
+    let log = outcomes::log_as_data(&state.log);
+    state.turn.reads.push(read);
+    state.turn.gathered.insert("execution_log".to_owned(), log.clone());
+    log.to_string()
 }
 
 fn plan_read(state: &mut AgentState, tool: &Arc<dyn Tool>, input: &Value) -> Result<Planned, String> {
@@ -187,91 +310,6 @@ fn kind_of(tool: &str) -> String {
 fn remember_subject(state: &mut AgentState, tool: &dyn Tool, arguments: &Value, answer: &Value) {
     if let Some(subject) = tool.subject(arguments, answer) {
         state.last_subject = Some(subject);
-    }
-}
-
-fn set(
-    state: &mut AgentState,
-    registry: &Registry,
-    specs: &[ToolSpec],
-    asked_for: Option<&Draft>,
-    heard: &mut Heard,
-    call: &Call,
-) -> Result<String, String> {
-    let spec = specs
-        .iter()
-        .find(|spec| spec.name == call.name)
-        .ok_or_else(|| format!("there is no tool `{}`", shorten_name(&call.name)))?;
-    let schema = &spec.input_schema;
-    match call.name.as_str() {
-        tools::SET_ACTION => {
-            let SetAction { action } = exchange::parsed(&call.input, schema)?;
-            let known = state.turn.change.take().or_else(|| state.draft.clone()).filter(|draft| draft.action == action);
-            state.turn.change = Some(known.unwrap_or(Draft { action, ..Draft::default() }));
-            Ok("noted".to_owned())
-        }
-        tools::SET_PARAMS => {
-            let SetParams { action_params } = exchange::parsed(&call.input, schema)?;
-            let change = state.turn.change.as_mut().ok_or("call `set_action_needed` first")?;
-            change.params = action_params.into_iter().filter(|(_, value)| !value.is_null()).collect();
-            heard.parameters = true;
-            if state.turn.change.as_ref().is_some_and(|change| state.continues_draft(change)) {
-                state.take_up_plan(state.draft_turn);
-            }
-            Ok("noted".to_owned())
-        }
-        tools::UPDATE_PARAMS => {
-            let UpdateParam { key, value } = exchange::parsed(&call.input, schema)?;
-            if state.turn.change.is_none() {
-                let (earlier, of_turn) = match &state.draft {
-                    Some(draft) => (Some(draft.clone()), state.draft_turn),
-                    None => (asked_for.cloned(), state.on_card_turn),
-                };
-                state.turn.corrects = state.draft.is_none() && state.on_card.is_some();
-                state.turn.change = Some(earlier.ok_or("there is no draft; call `set_action_needed` first")?);
-                state.take_up_plan(of_turn);
-            }
-            if let Some(change) = &mut state.turn.change {
-                if !takes(registry, &change.action, &key) {
-                    heard.foreign = true;
-                    return Err(format!("`{}` has no parameter `{}`", change.action, shorten_name(&key)));
-                }
-                let schema = &schema_of(registry, &change.action)["properties"][key.as_str()];
-                let value = match value.as_str() {
-                    Some(said) if numbers::is_count(schema) => match numbers::count(said) {
-                        Some(number) => number.into(),
-                        None => {
-                            heard.no_number = true;
-                            return Err(format!("`{key}` has to be a whole number"));
-                        }
-                    },
-                    _ => value,
-                };
-                change.params.insert(key, value);
-            }
-            heard.parameters = true;
-            Ok("noted".to_owned())
-        }
-        tools::SET_MISSING => {
-            let SetMissing { missing_params } = exchange::parsed(&call.input, schema)?;
-            state.turn.missing = missing_params.into_iter().take(20).collect();
-            Ok("noted; the person will be asked".to_owned())
-        }
-        tools::ADD_ERROR => {
-            let AddError { error_type, message } = exchange::parsed(&call.input, schema)?;
-            state.note_problem(&error_type, &message);
-            Ok("noted".to_owned())
-        }
-        tools::DROP_DRAFT if state.draft.is_none() && state.turn.change.is_none() && asked_for.is_some() => {
-            Err("there is no draft, and about a card only people decide".to_owned())
-        }
-        tools::DROP_DRAFT => {
-            heard.dropped = true;
-            state.draft = None;
-            state.turn.change = None;
-            Ok("dropped".to_owned())
-        }
-        other => Err(format!("there is no tool `{}`", shorten_name(other))),
     }
 }
 

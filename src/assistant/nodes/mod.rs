@@ -7,6 +7,9 @@ pub(super) mod confirm;
 pub(super) mod gather;
 mod gather_tools;
 pub(super) mod respond;
+pub(super) mod round;
+#[cfg(test)]
+mod round_tests;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]

@@ -26,7 +26,7 @@ use crate::{
     },
     model::{Purpose, ToolChoice},
     reply::{Choice, Reply},
-    understanding::{self, situation::Capability},
+    understanding::{self, situation::Situation},
 };
 
 /// How many times the model is asked in one turn.
@@ -79,7 +79,7 @@ fn read_back(state: &AgentState, call: &Call, choices: &mut Vec<Choice>) -> Resu
     let specs = tools::responding();
     let spec = specs.iter().find(|spec| spec.name == call.name);
     let spec = spec.ok_or_else(|| format!("there is no tool `{}`", call.name.chars().take(60).collect::<String>()))?;
-    let arguments = exchange::checked(&call.input, &spec.input_schema)?;
+    exchange::checked(&call.input, &spec.input_schema)?;
     let known = |kind: &str| match state.context.of(kind) {
         Some(entries) => json!(entries),
         None => json!("nothing was gathered"),
@@ -92,16 +92,28 @@ fn read_back(state: &AgentState, call: &Call, choices: &mut Vec<Choice>) -> Resu
         tools::EXECUTION_LOG => outcomes::log_as_data(&state.log),
         tools::ERRORS => json!(state.turn.errors),
         _ => {
-            #[derive(Deserialize)]
-            struct Steps {
-                steps: Vec<Choice>,
-            }
-            let steps: Steps = serde_json::from_value(arguments).map_err(|error| error.to_string())?;
-            choices.extend(steps.steps.into_iter().take(4usize.saturating_sub(choices.len())));
+            choices.extend(next_steps(call).into_iter().take(4usize.saturating_sub(choices.len())));
             json!("shown")
         }
     };
     Ok(answer.to_string())
+}
+
+/// The buttons that a call offers, if that is what it does.
+pub(super) fn next_steps(call: &Call) -> Vec<Choice> {
+    #[derive(Deserialize)]
+    struct Steps {
+        steps: Vec<Choice>,
+    }
+    let offers = call.name == tools::NEXT_STEPS;
+    let steps = offers.then(|| serde_json::from_value::<Steps>(call.input.clone()).ok()).flatten();
+    steps.map(|offered| offered.steps).unwrap_or_default()
+}
+
+/// Whether what was read is the documented answer to a documented question: then nobody has to find words.
+pub(super) fn is_documented(state: &AgentState, situation: &Situation) -> bool {
+    let [read] = state.turn.reads.as_slice() else { return false };
+    read.failed.is_none() && understanding::documented_read(situation).is_some_and(|(tool, _)| read.tool == tool)
 }
 
 /// Remembers how an action ended and says so.
@@ -127,7 +139,7 @@ fn ended(registry: &Registry, state: &mut AgentState, record: &ActionRecord, con
 
 /// Whether it is a request that nothing here can serve.
 fn is_unsupported(state: &AgentState) -> bool {
-    state.turn.analysis.as_ref().is_some_and(|analysis| analysis.capability == Some(Capability::Unsupported))
+    state.turn.analysis.as_ref().is_some_and(|analysis| analysis.capability.as_deref() == Some(tools::UNSUPPORTED))
 }
 
 /// The answer where no words have to be found: what failed, and what a tool returned to a documented question.
@@ -195,7 +207,10 @@ impl Node<AgentState> for Respond {
             None => match settled(&self.registry, &state, self.mind.finds_words(&state), context) {
                 Some(reply) => reply,
                 None => {
-                    let reply = self.worded(&mut state, context, &mut bill).await?;
+                    let reply = match state.turn.reply.take() {
+                        Some(reply) => reply,
+                        None => self.worded(&mut state, context, &mut bill).await?,
+                    };
                     let asks = reply.words().trim_end().ends_with('?');
                     answers = !asks && (answers || self.mind.finds_words(&state));
                     with_files(&self.registry, &state, reply)

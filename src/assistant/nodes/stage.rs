@@ -335,6 +335,11 @@ impl Stage {
         self.follow(self.graph.start(), None).await
     }
 
+    /// The turn goes on at this node, as after a restart.
+    pub(super) async fn goes_on(&mut self, node: &'static str) -> Told {
+        self.follow(node, None).await
+    }
+
     /// An answer to the newest card came, and it ended like this.
     pub(super) async fn ends(&mut self, status: Status, decisions: Vec<Decision>, outcome: Option<Outcome>) -> Told {
         let mut record = self.open.pop().expect("a card is open");

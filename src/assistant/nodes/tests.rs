@@ -47,23 +47,20 @@ fn results(script: &Script, request: usize) -> Vec<(String, bool)> {
 }
 
 #[tokio::test]
-async fn starting_an_experiment_takes_two_calls_and_the_click_none() {
-    let script = Script::of([
-        finds("needs_info", 0.95),
-        calls([
-            ("set_action_needed", json!({ "action": "update_experiment_status", "reasoning": "asked" })),
-            ("set_action_params", json!({ "action_params": { "experiment": "Math Hints", "status": "start" } })),
-        ]),
-    ]);
+async fn starting_an_experiment_takes_one_call_and_the_click_none() {
+    let script = Script::of([calls([(
+        "propose_update_experiment_status",
+        json!({ "experiment": "Math Hints", "status": "start" }),
+    )])]);
     let mut stage = Stage::with(script.clone());
     let told = stage.says("please start math hints").await;
-    assert_eq!(told.way, ["analyze", "gather", "confirm"]);
+    assert_eq!(told.way, ["analyze", "confirm"]);
     assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
-    assert_eq!(told.usage.unwrap().calls, 2);
+    assert_eq!(told.usage.unwrap().calls, 1);
     assert_eq!(told.asked.unwrap().requested_by.as_str(), "ana");
 
     let told = stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
-    assert_eq!((told.way.as_slice(), told.usage.is_none(), script.calls()), (["respond"].as_slice(), true, 2));
+    assert_eq!((told.way.as_slice(), told.usage.is_none(), script.calls()), (["respond"].as_slice(), true, 1));
     assert_snapshot!(told.read(), @"
     @ana “Math Hints”: done, approved by @bo. What next?
     [Show details → show “Math Hints”]
@@ -74,7 +71,7 @@ async fn starting_an_experiment_takes_two_calls_and_the_click_none() {
 async fn the_grammar_makes_the_same_way() {
     let mut stage = Stage::with_rules();
     let told = stage.says("Start the Math Hints experiment").await;
-    assert_eq!(told.way, ["analyze", "gather", "confirm"]);
+    assert_eq!(told.way, ["analyze", "confirm"]);
     assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
     assert!(told.usage.is_none(), "the grammar costs nothing");
 }
@@ -237,7 +234,7 @@ async fn what_did_not_come_about_can_be_asked_for_again() {
     let told = stage.ends(Status::Expired, Vec::new(), None).await;
     let button = told.says[0].choices[0].says.clone();
     let told = stage.says(&button).await;
-    assert_eq!(told.way, ["analyze", "gather"], "{}", told.read());
+    assert_eq!(told.way, ["analyze"], "{}", told.read());
     assert_eq!(stage.state.draft.unwrap().params["experiment"], "id-1", "exactly what was on the card");
 }
 
@@ -281,16 +278,12 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
             max_tokens: 1,
         };
         let response = RulesModel.respond(&request).await.unwrap();
-        let mut action = None;
         for (_, name, input) in response.tool_calls() {
             let given = input.as_object().unwrap();
             match name {
-                "set_action_needed" => action = registry.actions.get(input["action"].as_str().unwrap()),
-                "set_action_params" => {
-                    let schema = action.expect("a known action").schema();
-                    for key in given["action_params"].as_object().unwrap().keys() {
-                        assert!(takes(schema.clone(), key), "{said}: {key}");
-                    }
+                proposal if proposal.starts_with("propose_") => {
+                    let action = registry.actions.get(&proposal["propose_".len()..]).expect("a known action");
+                    assert!(given.keys().all(|key| takes(action.schema(), key)), "{said}: {given:?}");
                 }
                 tool => {
                     let schema = registry.tools.get(tool).expect("a known tool").schema();
@@ -365,9 +358,13 @@ async fn a_careless_model_is_corrected_and_never_breaks_the_turn() {
             ("get_context_metadata", json!({ "context": 7 })),
             ("get_context_metadata", json!({ "context": null })),
             ("update_action_params", json!({ "key": "name", "value": "Foo" })),
-            ("set_action_needed", json!({ "action": "format_disk" })),
+            ("propose_format_disk", json!({})),
         ]),
-        says("done"),
+        Ok(crate::model::Response {
+            content: Vec::new(),
+            stop_reason: "end_turn".into(),
+            usage: crate::model::Usage::default(),
+        }),
         calls([("get_errors", json!({})), ("get_all_gathered_info", json!({})), ("no_such_tool", json!({}))]),
         Ok(crate::model::Response {
             content: vec![
@@ -411,7 +408,7 @@ async fn a_model_that_never_stops_is_stopped() {
     let script = Script::of([finds("needs_info", 0.9), round(), round(), round(), round(), round(), says("Seven.")]);
     let mut stage = Stage::with(script.clone());
     let told = stage.says("count").await;
-    assert_eq!(script.calls(), 1 + super::gather::ROUNDS as usize + 1);
+    assert_eq!(script.calls(), 1 + super::round::ROUNDS as usize + 1);
     assert_snapshot!(told.read(), @"Seven.");
 }
 
@@ -465,7 +462,6 @@ async fn the_five_hundredth_turn_costs_as_much_as_the_tenth() {
         [
             finds("needs_info", 0.9),
             calls([("get_context_metadata", json!({})), ("count_things", json!({}))]),
-            says("enough"),
             says("There are seven of them, as before, and I would not expect that to change much."),
         ]
     };

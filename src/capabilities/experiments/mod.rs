@@ -3,7 +3,8 @@
 //! [`tools`] and [`context_tools`] read at any time, [`knowledge`] needs no looking up; each file in [`actions`] is one
 //! change that a person approves. All find experiments by name through [`lookup`] and [`access`]. [`rules`] is the table of
 //! status changes that the platform does not keep itself, [`given`] the forms in which people state things, [`listing`]
-//! which experiments a list shows, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a
+//! which experiments a list shows, [`families`] what a language
+//! model is offered together, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a
 //! running one with simulated participants, and [`replies`] every sentence. None of it knows Slack, a language model or
 //! the engine beyond the two traits it implements.
 //!
@@ -17,6 +18,7 @@ mod check;
 mod commands;
 pub mod context_tools;
 pub mod examples;
+mod families;
 mod forms;
 pub mod given;
 pub mod knowledge;
@@ -42,7 +44,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use self::{settings::Upgrade, upgrade::client::UpgradeClient};
-use super::{Allowance, Capability, Command, Nameable, Place, Service, Shortcut, Tool, facts::Facts};
+use super::{Allowance, Capability, Command, Family, Nameable, Place, Service, Shortcut, Tool, facts::Facts};
 use crate::{
     clock::Clock,
     config::Measure,
@@ -139,6 +141,10 @@ impl Capability for Experiments {
             Arc::new(testing::consistency::TestConsistency(client(), clock())),
             Arc::new(testing::journey::SimulateJourney(client())),
         ]
+    }
+
+    fn families(&self) -> Vec<Family> {
+        families::all()
     }
 
     fn subject(&self, parameters: &Value, result: &Value) -> Option<String> {

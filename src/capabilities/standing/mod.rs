@@ -17,7 +17,7 @@ pub mod revoke;
 use std::sync::Arc;
 
 use self::book::Book;
-use super::{Capability, Tool};
+use super::{Capability, Family, Tool};
 use crate::{clock::Clock, graph::action::ActionKind};
 
 /// The names of the changes, for settings.
@@ -53,5 +53,11 @@ impl Capability for StandingApprovals {
     fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
         let allow = allow::AllowStanding::new(self.book.clone(), self.others.clone(), self.clock.clone());
         vec![Arc::new(allow), Arc::new(revoke::RevokeStanding(self.book.clone()))]
+    }
+
+    fn families(&self) -> Vec<Family> {
+        let family =
+            Family::new("standing_approvals", "standing approvals: allow changes in advance, end that, list them");
+        vec![family.within("experiment_management").tools(["list_standing_approvals"]).actions(ACTIONS)]
     }
 }

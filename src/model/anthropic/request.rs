@@ -45,7 +45,14 @@ pub(super) fn body<'a>(model: &'a str, request: &Request) -> Result<Body<'a>, Er
     let mut tools: Vec<Value> = request
         .tools
         .iter()
-        .map(|tool| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema }))
+        .map(|tool| {
+            let mut told =
+                json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema });
+            if tool.strict && holds_to_schemas(model) {
+                told["strict"] = true.into();
+            }
+            told
+        })
         .collect();
     if let Some(last) = tools.last_mut() {
         mark(last);
@@ -66,6 +73,14 @@ pub(super) fn body<'a>(model: &'a str, request: &Request) -> Result<Body<'a>, Er
         system.push(instructions);
     }
     Ok(Body { model, max_tokens: request.max_tokens.max(1), stream: true, tools, tool_choice, system, messages })
+}
+
+/// Whether this model can be held to the schema of a tool. Others refuse to be told so.
+fn holds_to_schemas(model: &str) -> bool {
+    const UNABLE: &[&str] = &["claude-2", "claude-instant", "claude-3", "claude-sonnet-4-0", "claude-opus-4-0"];
+    let Some(version) = model.strip_prefix("claude-") else { return false };
+    let dated = ["sonnet-4-20", "opus-4-20"].iter().any(|first| version.starts_with(first));
+    !dated && UNABLE.iter().all(|unable| !model.starts_with(unable))
 }
 
 /// Up to here it stays the same: may be cached.
@@ -134,7 +149,8 @@ mod tests {
         let tool = |name: &str| ToolSpec {
             name: name.into(),
             description: "Looks.".into(),
-            input_schema: json!({ "type": "object", "properties": {} }),
+            input_schema: json!({ "type": "object", "properties": {}, "additionalProperties": false }),
+            strict: false,
         };
         Request {
             purpose: Purpose::Gather,
@@ -216,6 +232,7 @@ mod tests {
             {
               "description": "Looks.",
               "input_schema": {
+                "additionalProperties": false,
                 "properties": {},
                 "type": "object"
               },
@@ -227,6 +244,7 @@ mod tests {
               },
               "description": "Looks.",
               "input_schema": {
+                "additionalProperties": false,
                 "properties": {},
                 "type": "object"
               },
@@ -235,6 +253,21 @@ mod tests {
           ]
         }
         "#);
+    }
+
+    #[test]
+    fn only_models_that_can_are_held_to_a_schema() {
+        let mut request = question(Vec::new(), Vec::new());
+        let [look, listen] = &*request.tools.clone() else { panic!("two tools") };
+        request.tools = [ToolSpec { strict: true, ..look.clone() }, listen.clone()].into();
+        let strict = |model: &str| json!(body(model, &request).unwrap())["tools"][0]["strict"].clone();
+        for model in ["claude-sonnet-4-5", "claude-haiku-4-5-20251001", "claude-opus-4-1", "claude-sonnet-5"] {
+            assert_eq!(strict(model), true, "{model}");
+        }
+        for model in ["claude-3-5-haiku-latest", "claude-sonnet-4-20250514", "claude-opus-4-0", "some-other"] {
+            assert_eq!(strict(model), Value::Null, "{model}");
+        }
+        assert_eq!(sent(&request)["tools"][1]["strict"], Value::Null);
     }
 
     #[test]

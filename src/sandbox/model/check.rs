@@ -7,6 +7,8 @@
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
+use super::strict;
+
 /// How many marks for the cache a request may have.
 const MARKS: usize = 4;
 
@@ -95,7 +97,7 @@ fn tools<'a>(tools: Option<&'a Value>, marks: &mut usize) -> Result<Vec<&'a str>
     let Some(tools) = tools else { return Ok(names) };
     for (at, tool) in tools.as_array().ok_or("tools: must be a list")?.iter().enumerate() {
         let place = format!("tools.{at}");
-        object(tool, &place, &["name", "description", "input_schema", "cache_control", "type"])?;
+        object(tool, &place, &["name", "description", "input_schema", "cache_control", "type", "strict"])?;
         let name = tool["name"].as_str().unwrap_or_default();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if !(1..=64).contains(&name.len()) || !name.chars().all(plain) {
@@ -110,6 +112,7 @@ fn tools<'a>(tools: Option<&'a Value>, marks: &mut usize) -> Result<Vec<&'a str>
         mark(tool, &place, marks)?;
         names.push(name);
     }
+    strict::check(tools.as_array().map_or(&[], Vec::as_slice))?;
     Ok(names)
 }
 
@@ -288,6 +291,25 @@ mod tests {
         assert!(broken("/messages/2/content", json!("never mind")).contains("without `tool_result`"));
         let marked = json!({ "type": "text", "text": "x", "cache_control": { "type": "ephemeral" } });
         assert!(broken("/system", json!(vec![marked; 4])).contains("maximum of 4"));
+    }
+
+    #[test]
+    fn a_strict_tool_keeps_to_the_smaller_language_of_schemas() {
+        let with = |schema: Value| {
+            let mut body = sound();
+            body["tools"][0]["strict"] = json!(true);
+            body["tools"][0]["input_schema"] = schema;
+            request(&body, &[])
+        };
+        let closed =
+            |properties: Value| json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        assert_eq!(with(closed(json!({ "at": { "type": "string" } }))), Ok(()));
+        let refused = |schema: Value| with(schema).unwrap_err();
+        assert!(refused(json!({ "type": "object", "properties": {} })).contains("additionalProperties"));
+        assert!(refused(closed(json!({ "n": { "type": "integer", "minimum": 1 } }))).contains("minimum"));
+        assert!(refused(closed(json!({ "l": { "type": "array", "maxItems": 3 } }))).contains("maxItems"));
+        let many: Map<String, Value> = (0..25).map(|n| (format!("p{n}"), json!({ "type": "string" }))).collect();
+        assert!(refused(closed(many.into())).contains("optional"));
     }
 
     #[test]

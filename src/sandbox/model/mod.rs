@@ -13,6 +13,7 @@ mod cache;
 mod check;
 mod script;
 mod server;
+mod strict;
 
 use std::{net::SocketAddr, sync::Arc};
 

@@ -38,6 +38,7 @@ fn question() -> Request {
         name: name.to_owned(),
         description: "Looks at something.".to_owned(),
         input_schema: json!({ "type": "object", "properties": { "at": { "type": "string" } } }),
+        strict: false,
     };
     Request {
         purpose: Purpose::Gather,

@@ -195,11 +195,7 @@ async fn what_the_tests_take() {
 async fn a_model_asks_for_the_test() {
     let (bot, model) = bot_with_model().await;
     needs_info(&model);
-    let parameters = json!({ "action_params": { "experiment": "Math Hints" } });
-    model.will_call_all([
-        ("set_action_needed", json!({ "action": "test_consistency_rules" })),
-        ("set_action_params", parameters),
-    ]);
+    model.will_call("propose_test_consistency_rules", json!({ "experiment": "Math Hints" }));
     let thread = bot.user("ana").says("I'd like to be sure math hints treats late pupils as its rules say").await;
     assert!(thread.last().starts_with("*Test the consistency rules of “Math Hints”?*"), "{}", thread.last());
     thread.clicks("bo", "Run the test").await;

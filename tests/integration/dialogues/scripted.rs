@@ -46,15 +46,11 @@ fn analysis(intent: &str) -> Value {
 
 /// The model wants Math Hints started.
 fn starts_math_hints(model: &SandboxModel) {
-    model.will_call_all([("set_action_needed", action()), ("set_action_params", parameters())]);
-}
-
-fn action() -> Value {
-    json!({ "action": "update_experiment_status" })
+    model.will_call("propose_update_experiment_status", parameters());
 }
 
 fn parameters() -> Value {
-    json!({ "action_params": { "experiment": "Math Hints", "status": "enrolling" } })
+    json!({ "experiment": "Math Hints", "status": "enrolling" })
 }
 
 /// The results that went back to the model with its latest request.
@@ -71,9 +67,8 @@ fn state(bot: &TestBot, name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() {
+async fn starting_an_experiment_asks_the_model_once_and_the_click_not_at_all() {
     let (bot, model) = bot_with_model().await;
-    needs_info(&model);
     starts_math_hints(&model);
 
     let mut thread = bot.user("ana").says("could we get math hints going?").await;
@@ -88,7 +83,7 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
     [Start experiment] [Don't start] [Edit…] [Show all]
     ");
-    assert_eq!(model.requests().len(), 2);
+    assert_eq!(model.requests().len(), 1);
     assert_eq!(state(&bot, "Math Hints"), "inactive");
 
     thread.clicks("bo", "Start experiment").await;
@@ -109,7 +104,7 @@ async fn starting_an_experiment_asks_the_model_twice_and_the_click_not_at_all() 
     [Show details]
     ");
     assert_eq!(state(&bot, "Math Hints"), "running");
-    assert_eq!(model.requests().len(), 2);
+    assert_eq!(model.requests().len(), 1);
     finish(bot, model).await;
 }
 
@@ -154,13 +149,12 @@ async fn tools_that_are_called_together_are_answered_together() {
         ("get_experiment_details", details),
         ("get_weather", json!({})),
     ]);
-    model.will_say("That is all.");
-    model.will_call_all([("get_experiment_names", json!({})), ("get_errors", json!({}))]);
     model.will_say("Math Hints is not running yet.");
 
     let mut thread = bot.user("ana").says("how are things with math hints, compared to the rest?").await;
     assert_snapshot!(thread.heard(), @"Math Hints is not running yet.");
-    assert_eq!(told(&model).len(), 2);
+    let told = told(&model);
+    assert_eq!((told.len(), told[2].as_str()), (3, "error: there is no tool `get_weather`"));
     finish(bot, model).await;
 }
 
@@ -241,7 +235,6 @@ async fn several_requests_cost_one_analysis_and_one_call_each() {
     assert_eq!(model.requests().len(), 2);
 
     model.will_call("get_experiment_details", json!({ "experiment_id": "Math Hints", "form": "short" }));
-    model.will_say("That is all.");
     thread.clicks("bo", "Start experiment").await;
     assert_snapshot!(thread.last(), @"
     Step 2 of 2

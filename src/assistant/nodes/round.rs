@@ -1,0 +1,377 @@
+//! One round of a model: what it called is done, side by side and in any order, and the turn goes where that leads.
+//!
+//! The first round of a message is begun by `analyze`, the others by `gather`; what a call does is in
+//! [`super::gather_tools`]. A round that says what the request is, instead of working on it, is an [`Analysis`].
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use serde_json::Value;
+
+use super::{
+    super::{
+        exchange::{self, Call},
+        mind::Bill,
+        replies,
+        shelf::{self, Shelf},
+        state::AgentState,
+        tools::{self, Kit},
+        view,
+    },
+    analyze::Analyze,
+    clarify::Clarify,
+    close::{ask, close},
+    confirm::Confirm,
+    gather::Gather,
+    gather_tools::{self, Heard},
+    respond::{self, Respond},
+};
+use crate::{
+    capabilities::Registry,
+    graph::{
+        action::{ErrorKind, PrepareError, Proposal, Reader, Refusal},
+        node::{Context, Step},
+    },
+    model::{Response, ToolSpec},
+    reply::{Reply, Text},
+    understanding::{
+        self, Hint,
+        situation::{Analysis, Draft, IntentType, Situation},
+    },
+};
+
+/// How many times the model is asked in one turn.
+pub(super) const ROUNDS: u32 = 5;
+/// Below this the person is asked.
+const SURE: f64 = 0.7;
+
+/// How many pieces of what was said are kept with a draft.
+const MOST_UNHEARD: usize = 6;
+
+/// What a round works with.
+#[derive(Clone)]
+pub(in super::super) struct Rounds {
+    registry: Registry,
+    kit: Arc<Kit>,
+    shelf: Arc<dyn Shelf>,
+}
+
+/// A round of a turn.
+pub(super) struct Round<'a> {
+    /// The turn so far.
+    pub(super) state: AgentState,
+    /// Where it takes place.
+    pub(super) context: &'a Context,
+    /// What it cost so far.
+    pub(super) bill: Bill,
+    /// What the model said.
+    pub(super) response: Response,
+    /// What it said the request is, if it did.
+    pub(super) analysis: Option<Analysis>,
+    /// Whether a language model takes part: it finds words, and sees the results of its calls.
+    pub(super) finds_words: bool,
+}
+
+impl Rounds {
+    /// For these tools and actions; large answers are kept on the `shelf`.
+    pub(in super::super) fn new(registry: Registry, shelf: Arc<dyn Shelf>) -> Self {
+        Self { kit: Arc::new(Kit::new(registry.clone())), registry, shelf }
+    }
+
+    /// What a model is offered in this turn.
+    pub(super) fn offered(&self, state: &AgentState, situation: &Situation) -> Arc<[ToolSpec]> {
+        let hint = match understanding::hint(situation) {
+            Hint::Calls(calls) => calls,
+            Hint::Talk | Hint::Nothing => Vec::new(),
+        };
+        let in_hand = situation.in_hand().or(state.turn.change.as_ref());
+        let first: Vec<String> = hint.iter().cloned().chain(in_hand.map(|change| change.action.clone())).collect();
+        let asked_for = state.turn.families.iter().map(String::as_str);
+        let mut families: Vec<&str> = asked_for.chain(self.kit.families_of(&first)).collect();
+        let named_before = state.turn.analysis.as_ref().and_then(|analysis| analysis.capability.as_deref());
+        if families.is_empty() {
+            families.extend(named_before);
+        }
+        if families.is_empty() && understanding::hint(situation) != Hint::Talk {
+            families.extend(self.kit.often());
+        }
+        self.kit.offered(families, &first, situation.in_hand().is_some())
+    }
+
+    /// What a model said the request is: the first call that can be read. Nothing if it made no such call.
+    ///
+    /// # Errors
+    ///
+    /// In words for the model, if it made such a call and none can be read.
+    pub(super) fn analysis(&self, response: &Response) -> Result<Option<Analysis>, String> {
+        let mut outcome = Ok(None);
+        for call in exchange::calls(response).iter().filter(|call| call.name == tools::ANALYZE) {
+            match exchange::parsed::<Analysis>(&call.input, &self.kit.analysis().input_schema) {
+                Ok(analysis) => return Ok(Some(analysis)),
+                Err(mistake) => outcome = Err(mistake),
+            }
+        }
+        outcome
+    }
+
+    /// Takes a round up and says where it leads.
+    pub(super) async fn take(&self, mut round: Round<'_>) -> Step<AgentState> {
+        let calls = exchange::calls(&round.response);
+        let works = calls.iter().any(|call| ![tools::ANALYZE, tools::NEXT_STEPS].contains(&call.name.as_str()));
+        if let Some(analysis) = round.analysis.take() {
+            let steps = if round.state.plan().is_none() { analysis.steps.clone() } else { Vec::new() };
+            let is_clear = analysis.intent_type == IntentType::NeedsInfo
+                && analysis.confidence >= SURE
+                && analysis.capability.as_deref() != Some(tools::UNSUPPORTED)
+                && steps.len() < 2;
+            if steps.len() > 1 && round.finds_words {
+                let lost = understanding::left_out(&round.state.turn.said, &steps.join("\n"));
+                if !lost.is_empty() {
+                    return self.ask_for_whole_steps(round, analysis, &calls, &lost);
+                }
+            }
+            if !(works && is_clear) {
+                return self.told(round, analysis, &calls, steps);
+            }
+            self.note_analysis(&mut round, analysis);
+        }
+        if round.state.turn.analysis.is_none() {
+            let analysis = self.analysis_of(&round, &calls);
+            round.state.turn.analysis = Some(analysis);
+        }
+        self.work(round, calls).await
+    }
+
+    /// Several requests that do not hold all that was said: the model is told once, then the person is asked.
+    fn ask_for_whole_steps(
+        &self,
+        round: Round<'_>,
+        analysis: Analysis,
+        calls: &[Call],
+        lost: &[String],
+    ) -> Step<AgentState> {
+        let Round { mut state, bill, response, .. } = round;
+        if !state.turn.exchange.is_empty() {
+            let question = replies::in_no_step(lost);
+            state.turn.analysis = Some(Analysis { confidence: 0.0, question, steps: Vec::new(), ..analysis });
+            return Step::go(state, Clarify::NAME).cost(bill.total());
+        }
+        let mistake = format!("each step needs everything that was said of it; in none is: {}", lost.join("; "));
+        let results = calls.iter().map(|call| exchange::result(call, Err(mistake.clone()))).collect();
+        exchange::append(&mut state.turn.exchange, response, results);
+        Step::go(state, Gather::NAME).cost(bill.total())
+    }
+
+    /// Keeps an analysis, in the names of the state.
+    fn note_analysis(&self, round: &mut Round<'_>, mut analysis: Analysis) {
+        let state = &mut round.state;
+        analysis.steps.clear();
+        analysis.answer.clear();
+        if let Some(name) = &analysis.capability {
+            if name != tools::UNSUPPORTED && !state.turn.families.contains(name) {
+                state.turn.families.push(name.clone());
+            }
+            analysis.capability = Some(self.kit.wide_name(name).to_owned());
+        }
+        analysis.capability =
+            analysis.capability.or_else(|| understanding::capability(&view::situation(state, round.context)));
+        state.turn.analysis = Some(analysis);
+    }
+
+    /// What a request is that a model went to work on at once.
+    fn analysis_of(&self, round: &Round<'_>, calls: &[Call]) -> Analysis {
+        let state = &round.state;
+        let situation = view::situation(state, round.context);
+        let by_call = calls.iter().find_map(|call| self.kit.capability_of(&call.name)).map(str::to_owned);
+        let capability = by_call.or_else(|| understanding::capability(&situation));
+        Analysis { capability, ..Analysis::of_step(&state.turn.said) }
+    }
+
+    /// The model said what the request is.
+    fn told(&self, mut round: Round<'_>, analysis: Analysis, calls: &[Call], steps: Vec<String>) -> Step<AgentState> {
+        if steps.len() > 1 {
+            round.state.begin_plan(&steps);
+            round.state.turn.families.clear();
+            round.state.turn.exchange.clear();
+            return Step::go(round.state, Analyze::NAME).cost(round.bill.total());
+        }
+        let (intent, confidence) = (analysis.intent_type, analysis.confidence);
+        let answer = analysis.answer.trim().to_owned();
+        self.note_analysis(&mut round, analysis);
+        let Round { mut state, bill, response, .. } = round;
+        let capability = state.turn.analysis.as_ref().and_then(|analysis| analysis.capability.as_deref());
+        let next = match intent {
+            _ if capability == Some(tools::UNSUPPORTED) => Respond::NAME,
+            _ if confidence < SURE => Clarify::NAME,
+            IntentType::DirectAnswer => {
+                if !answer.is_empty() {
+                    let choices = calls.iter().flat_map(respond::next_steps).take(4).collect();
+                    state.turn.reply = Some(Reply { choices, ..Reply::markdown(answer) });
+                }
+                Respond::NAME
+            }
+            IntentType::NeedsInfo => {
+                state.turn.rounds += u32::from(!state.turn.exchange.is_empty());
+                if state.turn.rounds >= ROUNDS {
+                    return Step::go(state, Respond::NAME).cost(bill.total());
+                }
+                let known = "Here is what that needs; go on.";
+                let results = calls.iter().map(|call| exchange::result(call, Ok(known.to_owned()))).collect();
+                exchange::append(&mut state.turn.exchange, response, results);
+                Gather::NAME
+            }
+        };
+        Step::go(state, next).cost(bill.total())
+    }
+
+    /// The model went to work, or came to an end.
+    async fn work(&self, round: Round<'_>, calls: Vec<Call>) -> Step<AgentState> {
+        let Round { mut state, context, bill, response, finds_words, .. } = round;
+        state.turn.rounds += 1;
+        shelf::take_back(&*self.shelf, &mut state).await;
+        let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
+        let situation = view::situation(&state, context);
+        let asked_for = situation.asked_for().cloned();
+
+        let mut heard = Heard::default();
+        let several = gather_tools::several_changes(&calls);
+        let mut planned: Vec<_> = calls.iter().map(|_| None).collect();
+        let mut order: Vec<usize> = (0..calls.len()).collect();
+        order.sort_by_key(|at| gather_tools::rank(&calls[*at])); // a change first, then what is said of it
+        for at in order {
+            let heard = &mut heard;
+            let hearing = gather_tools::Hearing {
+                registry: &self.registry,
+                kit: &self.kit,
+                asked_for: asked_for.as_ref(),
+                several,
+            };
+            planned[at] = Some(hearing.hear(&mut state, heard, &calls[at]));
+        }
+        let answers = join_all(planned.into_iter().flatten().map(|planned| planned.run(&*self.shelf, &reader))).await;
+        let results =
+            calls.iter().zip(answers).map(|(call, answer)| gather_tools::keep(&mut state, call, answer)).collect();
+
+        let only_offers = calls.iter().all(|call| call.name == tools::NEXT_STEPS);
+        let text = response.text().trim().to_owned();
+        let said = only_offers && !text.is_empty();
+        let stopped = calls.is_empty() || said || response.stop_reason != "tool_use" || state.turn.rounds >= ROUNDS;
+        if said && finds_words && state.turn.change.is_none() {
+            let choices = calls.iter().flat_map(respond::next_steps).take(4).collect();
+            state.turn.reply = Some(Reply { choices, ..Reply::markdown(text) });
+        }
+        if !calls.is_empty() {
+            exchange::append(&mut state.turn.exchange, response, results);
+        }
+        if heard.dropped {
+            return close(state, replies::dropped(!context.open.is_empty()), bill);
+        }
+        if heard.foreign && stopped {
+            return close(state, replies::still_open(replies::no_part_of_it(), &context.open), bill);
+        }
+        if heard.no_number && stopped {
+            let question =
+                state.draft.as_ref().and_then(|draft| draft.asked.as_ref()).map(|asked| asked.question.clone());
+            state.draft_turn = state.turn.number;
+            return ask(state, replies::needs_a_number(question.as_deref()), bill);
+        }
+        let answered = !heard.mistaken && state.turn.change.is_none() && respond::is_documented(&state, &situation);
+        shelf::put_away(&*self.shelf, &mut state).await;
+        let complete = heard.parameters && !heard.mistaken && !heard.read;
+        match state.turn.change.clone() {
+            Some(change) if complete || stopped => {
+                let said = finds_words.then(|| state.turn.said.clone()).unwrap_or_default();
+                self.prepare(state, change, bill, &reader, &said).await
+            }
+            _ if stopped || answered => Step::go(state, Respond::NAME).cost(bill.total()),
+            _ => Step::go(state, Gather::NAME).cost(bill.total()),
+        }
+    }
+
+    /// Works the change out for `reader` and says where that leads. `said` are words that a model made it from, and may have
+    /// lost a part of.
+    pub(super) async fn prepare(
+        &self,
+        mut state: AgentState,
+        change: Draft,
+        bill: Bill,
+        reader: &Reader,
+        said: &str,
+    ) -> Step<AgentState> {
+        let Some(action) = self.registry.actions.get(change.action.as_str()) else {
+            return close(state, replies::cannot_do(&change.action), bill);
+        };
+        let parameters = change.params.clone().into();
+        let before = std::mem::take(&mut state.unheard);
+        let before = if state.continues_draft(&change) { before } else { Vec::new() };
+        let unheard = |told: &str| -> Vec<String> {
+            let still = before.iter().filter(|words| !understanding::left_out(words, told).is_empty());
+            still.cloned().chain(understanding::left_out(said, told)).take(MOST_UNHEARD).collect()
+        };
+        match action.prepare_for(&parameters, reader).await {
+            Ok(mut proposal) => {
+                let lost = unheard(&told_by(&change, &proposal));
+                if !lost.is_empty() {
+                    proposal.card.warnings.push(replies::not_a_part(&lost));
+                }
+                if let Some(subject) = self.registry.subject(&change.action, &proposal.parameters, &Value::Null) {
+                    state.last_subject = Some(subject);
+                }
+                state.draft = None;
+                state.on_card = Some(Draft { asked: None, ..change.clone() });
+                state.turned_down = None;
+                let turn = &mut state.turn;
+                turn.change = Some(change);
+                turn.proposal = Some(proposal);
+                turn.exchange.clear(); // the turn is kept while the card is open: only what the answer needs
+                turn.gathered.clear();
+                turn.reads.clear();
+                Step::go(state, Confirm::NAME).cost(bill.total())
+            }
+            Err(PrepareError::Refusal(Refusal::Missing(missing))) => match missing.first() {
+                Some(first) => {
+                    state.unheard = unheard(&parameters.to_string());
+                    state.turn.missing = missing.iter().map(|missing| missing.name.clone()).collect();
+                    state.ask_for(change.clone(), first);
+                    ask(state, replies::ask_for(&change, first, missing.len()), bill)
+                }
+                None => close(state, replies::nothing_to_do(), bill),
+            },
+            Err(PrepareError::Refusal(Refusal::Refused { error, reply })) => {
+                state.note_problem(replies::kind_name(error), &reply.words());
+                // A wrong value can be corrected in the next message; what is not allowed is over.
+                match error {
+                    ErrorKind::Validation | ErrorKind::NotFound | ErrorKind::UserInput => {
+                        state.unheard = unheard(&parameters.to_string());
+                        state.keep_draft(change);
+                        state.remember_offer(&reply);
+                        ask(state, reply, bill)
+                    }
+                    _ => {
+                        state.draft = None;
+                        close(state, reply, bill)
+                    }
+                }
+            }
+            Err(PrepareError::Unavailable { error, reply }) => {
+                state.note_problem(replies::kind_name(error), &reply.words());
+                let again = state.turn.said.clone();
+                close(state, replies::try_again(reply, &again), bill)
+            }
+        }
+    }
+}
+
+/// All that a proposal holds, in words: its parameters, as they were given and as they were worked out, and its card.
+fn told_by(change: &Draft, proposal: &Proposal) -> String {
+    let card = &proposal.card;
+    let mut told = vec![change.action.clone(), Value::from(change.params.clone()).to_string()];
+    told.push(proposal.parameters.to_string());
+    told.push(card.title.clone());
+    for fact in &card.facts {
+        told.push(fact.label.clone());
+        told.extend(fact.before.iter().chain([&fact.after]).map(Text::words));
+    }
+    told.extend(card.warnings.iter().chain(&card.notes).map(Text::words));
+    told.join("\n")
+}

@@ -1,0 +1,59 @@
+//! What a language model is offered together: the families of this capability.
+//!
+//! Their wider names are the kinds of request that the assistant has always told apart. A family is a part of one where
+//! all of it would be too much to send with each request.
+
+use crate::capabilities::Family;
+
+/// Starting, stopping, designing and deleting experiments.
+const MANAGEMENT: &str = "experiment_management";
+
+/// The families, in the order in which a model is told of them.
+pub(super) fn all() -> Vec<Family> {
+    vec![
+        Family::new(MANAGEMENT, "start, schedule, stop, resume, cancel, archive or delete experiments")
+            .actions(["update_experiment_status", "delete_experiment"])
+            .often(),
+        Family::new("experiment_creation", "a new experiment").within(MANAGEMENT).actions(["create_experiment"]),
+        Family::new("experiment_changes", "change the design of an experiment there is")
+            .within(MANAGEMENT)
+            .actions(["update_experiment"]),
+        Family::new("experiment_details", "one experiment: how it stands, how it is designed")
+            .tools(["get_experiment_details"])
+            .often(),
+        Family::new("list_experiments", "which experiments there are; contexts and their vocabulary")
+            .tools([
+                "get_all_experiments",
+                "get_experiment_names",
+                "get_available_contexts",
+                "get_context_metadata",
+                "get_conditions_for_context",
+                "get_decision_points_for_context",
+                "get_group_types_for_context",
+            ])
+            .often(),
+        Family::new("terminology", "what words mean, and what changes take").tools([
+            "explain_upgrade_concept",
+            "list_upgrade_concepts",
+            "get_core_terms",
+            "get_assignment_terms",
+            "get_create_experiment_schema",
+            "get_update_experiment_schema",
+            "get_update_experiment_status_schema",
+            "get_delete_experiment_schema",
+            "get_init_experiment_user_schema",
+            "get_get_decision_point_assignments_schema",
+            "get_mark_decision_point_schema",
+            "get_test_condition_balance_schema",
+            "get_test_consistency_rules_schema",
+            "get_simulate_user_journey_schema",
+        ]),
+        Family::new("version_check", "whether the platform answers, and its version").tools(["check_upgrade_health"]),
+        Family::new("user_simulation", "what one participant gets; a participant's way through an experiment").actions(
+            ["init_experiment_user", "get_decision_point_assignments", "mark_decision_point", "simulate_user_journey"],
+        ),
+        Family::new("testing", "tests with many simulated users")
+            .tools(["generate_test_users"])
+            .actions(["test_condition_balance", "test_consistency_rules"]),
+    ]
+}

@@ -1,0 +1,88 @@
+//! What a schema must be like for a tool that a model is held to: a smaller language, and not too much of it.
+
+use serde_json::{Map, Value};
+
+/// How many tools may be strict.
+const TOOLS: usize = 20;
+/// How many optional members all their schemas may have.
+const OPTIONAL: usize = 24;
+/// How many places may be of one kind or another.
+const UNIONS: usize = 16;
+/// What cannot be kept to.
+const UNKNOWN: &[&str] = &[
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "patternProperties",
+    "not",
+    "if",
+    "oneOf",
+];
+
+/// What all strict tools of a request have.
+#[derive(Debug, Default)]
+struct Sum {
+    tools: usize,
+    optional: usize,
+    unions: usize,
+}
+
+/// Checks all strict tools together.
+pub(super) fn check(tools: &[Value]) -> Result<(), String> {
+    let mut sum = Sum::default();
+    for (at, tool) in tools.iter().enumerate() {
+        match tool.get("strict") {
+            None | Some(Value::Bool(false)) => continue,
+            Some(Value::Bool(true)) => sum.tools += 1,
+            Some(_) => return Err(format!("tools.{at}.strict: must be a boolean")),
+        }
+        schema(&tool["input_schema"], &format!("tools.{at}.input_schema"), &mut sum)?;
+    }
+    let over = |what: &str, is: usize, most: usize| match is > most {
+        true => Err(format!("tools: too many {what} in strict schemas: {is}, at most {most}")),
+        false => Ok(()),
+    };
+    over("tools", sum.tools, TOOLS)?;
+    over("optional parameters", sum.optional, OPTIONAL)?;
+    over("unions", sum.unions, UNIONS)
+}
+
+fn schema(value: &Value, place: &str, sum: &mut Sum) -> Result<(), String> {
+    let Some(members) = value.as_object() else { return Err(format!("{place}: must be an object")) };
+    if let Some(unknown) = members.keys().find(|member| UNKNOWN.contains(&member.as_str())) {
+        return Err(format!("{place}: property '{unknown}' is not supported in strict schemas"));
+    }
+    if value["type"].is_array() || members.contains_key("anyOf") {
+        sum.unions += 1;
+    }
+    for (n, alternative) in value["anyOf"].as_array().into_iter().flatten().enumerate() {
+        schema(alternative, &format!("{place}.anyOf.{n}"), sum)?;
+    }
+    if value["minItems"].as_u64().is_some_and(|least| least > 1) {
+        return Err(format!("{place}: minItems may be 0 or 1 in strict schemas"));
+    }
+    if value["type"] == "object" {
+        if value["additionalProperties"] != false {
+            return Err(format!("{place}: 'additionalProperties' must be set to false for strict tools"));
+        }
+        let none = Map::new();
+        let properties = value["properties"].as_object().unwrap_or(&none);
+        let required = value["required"].as_array().map_or(0, Vec::len);
+        sum.optional += properties.len().saturating_sub(required);
+        for (name, property) in properties {
+            schema(property, &format!("{place}.properties.{name}"), sum)?;
+        }
+    }
+    match value.get("items") {
+        Some(items) => schema(items, &format!("{place}.items"), sum),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,369 @@
+//! What a person said and a proposal does not hold: words that no change may lose.
+//!
+//! A language model that works out a change may leave something out: a date, a number, a name in quotes, a restriction.
+//! [`left_out`] names the words of the message that appear nowhere in what was worked out, so that the person is told. It
+//! looks at words alone and knows no platform; where it cannot tell, it names them: a needless line on a card costs less
+//! than a lost restriction.
+
+use std::collections::BTreeSet;
+
+/// How many pieces are named at most.
+const MOST: usize = 4;
+/// How many words a restriction is followed for.
+const REACH: usize = 8;
+
+/// Words that say when.
+const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+/// The months; one is also a verb and counts only beside a number.
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+/// Other words that say when, answered by any date.
+const MOMENTS: &[&str] = &["tomorrow", "tonight", "weekend", "midnight", "noon", "week", "month"];
+/// What restricts, and is answered where the words after it are.
+const RESTRICTS: &[&str] = &["only", "except", "excluding", "without", "until", "besides"];
+/// What makes a change depend on something: no change holds that.
+const DEPENDS: &[&str] = &["if", "unless", "provided"];
+/// What follows an “if” that depends on nothing.
+const POLITE: &[&str] = &[
+    "you can",
+    "you could",
+    "you would",
+    "you please",
+    "you like",
+    "you want",
+    "you may",
+    "you don't mind",
+    "possible",
+    "that's ok",
+    "that is ok",
+    "that's okay",
+    "that's possible",
+    "that is possible",
+    "it's possible",
+    "it is possible",
+    "i may",
+    "i can",
+    "we can",
+    "we could",
+    "i could",
+];
+/// Words that carry nothing by themselves.
+const EMPTY: &[&str] = &[
+    "a", "an", "the", "of", "for", "to", "in", "on", "at", "by", "with", "from", "and", "or", "but", "it", "its", "is",
+    "are", "be", "that", "this", "those", "these", "them", "they", "one", "ones", "please", "thanks", "not", "all",
+    "any", "each", "i", "we", "you", "me", "us", "my", "our", "have", "has", "do", "does", "will", "would", "there",
+    "so", "as", "than", "then", "who", "which", "people", "whose", "only", "just",
+];
+/// What may stand before a number or a date and belongs to it.
+const BEFORE: &[&str] = &[
+    "on", "at", "by", "until", "till", "from", "after", "before", "in", "with", "for", "next", "this", "every", "to",
+    "of",
+];
+
+/// A word of the message.
+#[derive(Debug)]
+struct Word<'a> {
+    /// As it was written, without what surrounds it.
+    bare: &'a str,
+    /// In lower case.
+    lower: String,
+    /// Where it begins and ends in the message, punctuation after it included.
+    from: usize,
+    to: usize,
+    /// Whether a part of the sentence ends with it.
+    ends: bool,
+}
+
+/// What `told` holds, in the forms in which it is looked for.
+struct Told {
+    text: String,
+    words: BTreeSet<String>,
+    dates: Vec<(i64, usize, i64)>,
+}
+
+/// The pieces of `said` that appear nowhere in `told`: parameters and card of a change, or the requests that a message was
+/// divided into. In the order of the message, as they were written.
+pub fn left_out(said: &str, told: &str) -> Vec<String> {
+    let words = words(said);
+    let told = Told::of(told);
+    let mut missing = vec![false; words.len()];
+    let mut mark = |from: usize, to: usize| missing[from..to].iter_mut().for_each(|word| *word = true);
+    for (at, word) in words.iter().enumerate() {
+        let lower = word.lower.as_str();
+        if DEPENDS.contains(&lower) && !is_polite(&words[at + 1..]) {
+            mark(at, reach(&words, at));
+        }
+        if RESTRICTS.contains(&lower) || (lower == "but" && words.get(at + 1).is_some_and(|next| next.lower == "not")) {
+            let to = reach(&words, at);
+            let carries = |word: &&Word<'_>| !EMPTY.contains(&word.lower.as_str()) && word.lower != lower;
+            let mut carried = words[at..to].iter().filter(carries).peekable();
+            if carried.peek().is_some() && !carried.all(|word| told.holds_word(&word.lower)) {
+                mark(at, to);
+            }
+        }
+        let is_number = word.bare.chars().any(|c| c.is_ascii_digit());
+        if (is_number && !told.holds_number(&word.lower)) || told.lacks_moment(&words, at) {
+            let begins = at > 0 && BEFORE.contains(&words[at - 1].lower.as_str()) && !words[at - 1].ends;
+            let unit =
+                is_number && !word.ends && words.get(at + 1).is_some_and(|next| !EMPTY.contains(&next.lower.as_str()));
+            mark(at - usize::from(begins), at + 1 + usize::from(unit));
+        }
+    }
+    for (from, to) in names(&words, said) {
+        if !told.holds_name(&words[from..to]) {
+            mark(from, to);
+        }
+    }
+    pieces(said, &words, &missing)
+}
+
+/// The words of a message.
+fn words(said: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut at = 0;
+    for piece in said.split_inclusive(char::is_whitespace) {
+        let from = at;
+        at += piece.len();
+        let written = piece.trim_end();
+        let bare = written.trim_matches(|c: char| !c.is_alphanumeric());
+        if bare.is_empty() {
+            continue;
+        }
+        let after = &written[written.rfind(bare).unwrap_or(0) + bare.len()..];
+        let ends = after.contains([',', '.', ';', '!', '?', ':', ')']);
+        let lower = bare.to_lowercase().replace('’', "'");
+        words.push(Word { bare, lower, from, to: from + written.len(), ends });
+    }
+    words
+}
+
+/// Where a restriction that begins here ends.
+fn reach(words: &[Word<'_>], at: usize) -> usize {
+    let mut to = at + 1;
+    while to < words.len().min(at + REACH) && !words[to - 1].ends && words[to].lower != "then" {
+        to += 1;
+    }
+    to
+}
+
+fn is_polite(after: &[Word<'_>]) -> bool {
+    let following: Vec<&str> = after.iter().take(3).map(|word| word.lower.as_str()).collect();
+    let following = following.join(" ");
+    POLITE.iter().any(|polite| following.starts_with(polite))
+}
+
+/// Names: what stands in quotes, and several words that begin with capital letters.
+fn names(words: &[Word<'_>], said: &str) -> Vec<(usize, usize)> {
+    let mut names = Vec::new();
+    let mut open: Option<usize> = None;
+    for (at, word) in words.iter().enumerate() {
+        let written = &said[word.from..word.to];
+        let opens = written.starts_with(['“', '"', '«', '„']) || written.starts_with("(“");
+        if open.is_none() && opens {
+            open = Some(at);
+        }
+        let closes = written.trim_end_matches(|c: char| ",.;!?:)".contains(c)).ends_with(['”', '"', '»', '“']);
+        if let (Some(from), true) = (open, closes) {
+            names.push((from, at + 1));
+            open = None;
+        }
+    }
+    let capital = |word: &Word<'_>| word.bare.chars().next().is_some_and(char::is_uppercase);
+    let mut from = 0;
+    while from < words.len() {
+        let run = words[from..].iter().take_while(|word| capital(word)).count();
+        let mut to = from;
+        // A comma may stand between two names.
+        while to < from + run {
+            let begin = to;
+            while to < from + run && (to == begin || !words[to - 1].ends) {
+                to += 1;
+            }
+            // The first word of a message is a capital one whatever it is.
+            let begin = begin + usize::from(begin == 0);
+            if to > begin + 1 {
+                names.push((begin, to));
+            }
+        }
+        from += run.max(1);
+    }
+    names
+}
+
+impl Told {
+    fn of(told: &str) -> Self {
+        let text = told.to_lowercase();
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned);
+        Self { words: words.collect(), dates: dates(&text), text }
+    }
+
+    /// The same word, or one that begins with it or that it begins with.
+    fn holds_word(&self, word: &str) -> bool {
+        let like = |known: &String| {
+            let (short, long) = if known.len() < word.len() { (known.as_str(), word) } else { (word, known.as_str()) };
+            short.chars().count() >= 4 && long.starts_with(short)
+        };
+        let parts = word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+        self.words.contains(word)
+            || self.words.iter().any(like)
+            || parts.clone().count() > 1 && parts.clone().all(|part| self.words.contains(part))
+            || word.strip_suffix('s').is_some_and(|one| self.words.contains(one))
+    }
+
+    /// The same number, in whatever form: each part of `70/30`, of a date, of a time.
+    fn holds_number(&self, word: &str) -> bool {
+        if self.text.contains(word) {
+            return true;
+        }
+        let hour = |digits: &str, late: i64| digits.parse::<i64>().ok().map(|hour| (hour % 12 + late).to_string());
+        let clock = word.strip_suffix("pm").and_then(|digits| hour(digits, 12));
+        if let Some(hour) = clock.or_else(|| word.strip_suffix("am").and_then(|digits| hour(digits, 0))) {
+            return self.holds_plain(&hour);
+        }
+        let ordinal = ["st", "nd", "rd", "th"].iter().find_map(|suffix| word.strip_suffix(suffix));
+        let ordinal = ordinal.filter(|digits| digits.chars().all(|c| c.is_ascii_digit()));
+        let parts = ordinal.unwrap_or(word).split(|c: char| !c.is_alphanumeric());
+        parts.filter(|part| !part.is_empty()).all(|part| self.holds_plain(part))
+    }
+
+    fn holds_plain(&self, part: &str) -> bool {
+        let same = |known: &String| known.trim_start_matches('0') == part.trim_start_matches('0');
+        self.words.contains(part)
+            || part.chars().all(|c| c.is_ascii_digit()) && self.words.iter().any(same)
+            || !part.chars().any(|c| c.is_ascii_digit())
+    }
+
+    /// Whether the word at this place says when, and nothing here does.
+    fn lacks_moment(&self, words: &[Word<'_>], at: usize) -> bool {
+        let word = words[at].lower.as_str();
+        if self.words.contains(word) {
+            return false;
+        }
+        let beside = |at: Option<usize>| at.and_then(|at| words.get(at));
+        if let Some(day) = DAYS.iter().position(|day| *day == word) {
+            return !self.dates.iter().any(|date| weekday(*date) == day);
+        }
+        if let Some(month) = MONTHS.iter().position(|month| *month == word) {
+            let numbered =
+                |word: Option<&Word<'_>>| word.is_some_and(|word| word.bare.starts_with(|c: char| c.is_ascii_digit()));
+            let is_meant = word != "may" || numbered(beside(at.checked_sub(1))) || numbered(beside(Some(at + 1)));
+            return is_meant && !self.dates.iter().any(|date| date.1 == month + 1);
+        }
+        let next = || {
+            beside(at.checked_sub(1)).is_some_and(|word| ["next", "this", "following"].contains(&word.lower.as_str()))
+        };
+        let is_moment = MOMENTS.contains(&word) && (!["week", "month"].contains(&word) || next());
+        is_moment && self.dates.is_empty()
+    }
+
+    fn holds_name(&self, words: &[Word<'_>]) -> bool {
+        let name: Vec<&str> = words.iter().map(|word| word.lower.as_str()).collect();
+        // One strange word may be a misspelt one.
+        let strange = words.iter().filter(|word| !self.holds_word(&word.lower)).count();
+        self.text.contains(&name.join(" ")) || strange == 0 || (strange == 1 && words.len() > 1)
+    }
+}
+
+/// The dates in a text, as `2027-01-15`: year, month and day.
+fn dates(text: &str) -> Vec<(i64, usize, i64)> {
+    let bytes = text.as_bytes();
+    let number = |from: usize, to: usize| text.get(from..to).and_then(|part| part.parse::<i64>().ok());
+    let at = |from: usize| {
+        let dashes = bytes.get(from + 4) == Some(&b'-') && bytes.get(from + 7) == Some(&b'-');
+        let (year, month, day) = (number(from, from + 4)?, number(from + 5, from + 7)?, number(from + 8, from + 10)?);
+        (dashes && (1..=12).contains(&month)).then_some((year, usize::try_from(month).ok()?, day))
+    };
+    (0..text.len()).filter_map(at).collect()
+}
+
+/// The day of the week of a date, counted from Sunday.
+fn weekday((year, month, day): (i64, usize, i64)) -> usize {
+    const SHIFT: [i64; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
+    let year = if month < 3 { year - 1 } else { year };
+    let days = year + year / 4 - year / 100 + year / 400 + SHIFT[month - 1] + day;
+    usize::try_from(days.rem_euclid(7)).unwrap_or_default()
+}
+
+/// The marked words as they were written, those side by side in one piece.
+fn pieces(said: &str, words: &[Word<'_>], missing: &[bool]) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while at < words.len() && pieces.len() < MOST {
+        let run = missing[at..].iter().take_while(|missing| **missing).count();
+        if run > 0 {
+            let piece = &said[words[at].from..words[at + run - 1].to];
+            let around = |c: char| c.is_whitespace() || ",.;!?:“”\"«»„()".contains(c);
+            pieces.push(piece.trim_matches(around).split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+        at += run.max(1);
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rows: &[(&str, &str, &[&str])]) {
+        for (said, told, missing) in rows {
+            assert_eq!(left_out(said, told), *missing, "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_held_is_not_named() {
+        let start = r#"{"experiment":"Math Hints","status":"enrolling"} Start “Math Hints”? inactive"#;
+        check(&[
+            ("Could you please start Math Hints?", start, &[]),
+            ("start only Math Hints", start, &[]),
+            ("start “Math Hints”, if you can", start, &[]),
+            ("strat Mth Hints now", start, &[]),
+            ("Start it on Friday", r#"{"start_on":"Friday 9:00"}"#, &[]),
+            ("schedule it for Friday at 9am", r#"{"start_on":"2026-11-27 09:00"}"#, &[]),
+            ("schedule it for Friday at 3pm", r#"{"start_on":"2026-11-27 15:00"}"#, &[]),
+            ("weights 70/30", r#"{"weights":[70,30]}"#, &[]),
+            ("with 200 users", r#"{"users":200}"#, &[]),
+            ("only for class 5B", r#"{"inclusion":["classId:5B"]}"#, &[]),
+            ("on the 3rd of May", r#"{"start_on":"2027-05-03"}"#, &[]),
+            ("may I start it?", start, &[]),
+        ]);
+    }
+
+    #[test]
+    fn what_is_lost_is_named_in_the_persons_words() {
+        let start = r#"{"experiment":"Math Hints","status":"enrolling"} Start “Math Hints”? inactive"#;
+        check(&[
+            ("start Math Hints on Friday", start, &["on Friday"]),
+            ("start Math Hints, but only for class 5B", start, &["only for class 5B"]),
+            ("start Math Hints and Tutor Voice", start, &["Tutor Voice"]),
+            ("start Math Hints and “tutor voice”", start, &["tutor voice"]),
+            ("start Math Hints if nobody objects", start, &["if nobody objects"]),
+            ("start Math Hints with 200 users", start, &["with 200 users"]),
+            ("start Math Hints except in class 5B, please", start, &["except in class 5B"]),
+            ("start Math Hints tomorrow", start, &["tomorrow"]),
+            ("schedule it for Friday", r#"{"start_on":"2026-11-26 09:00"}"#, &["for Friday"]),
+            ("start Math Hints at 9am, until Monday", start, &["at 9am, until Monday"]),
+        ]);
+    }
+
+    #[test]
+    fn any_words_can_be_looked_at() {
+        for said in ["", "“", "\"", "🙂 only", "if", "Ä Ö “ü", "except", "2026-", "1234-56-78-9é", "A B", "but not"]
+        {
+            left_out(said, said);
+            left_out(said, "");
+        }
+    }
+}
