@@ -207,8 +207,8 @@ fn analysis(families: &[Family]) -> ToolSpec {
     let purposes: Vec<String> = families.iter().map(|family| format!("{}: {}", family.name, family.purpose)).collect();
     spec(
         ANALYZE,
-        "Say what the person wants where no other tool says it: talk, an unclear request, several requests in one message, \
-         one that needs tools which are not here, or one that nothing serves.",
+        "Say what the person wants where no other tool does: talk, an unclear request, several requests, one that needs \
+         tools which are not here, or that nothing serves.",
         json!({
             "type": "object",
             "properties": {
@@ -219,29 +219,29 @@ fn analysis(families: &[Family]) -> ToolSpec {
                 },
                 "confidence": {
                     "type": "number",
-                    "description": "0 to 1: how sure you are what is meant. Below 0.7 the person is asked.",
+                    "description": "0 to 1. Below 0.7 the person is asked.",
                 },
                 "user_request_summary": {
                     "type": "string",
-                    "description": "The request in one sentence, complete without the conversation.",
+                    "description": "The request in one complete sentence.",
                 },
-                "reasoning": { "type": "string", "description": "Why, in a few words." },
+                "reasoning": { "type": "string" },
                 "answer": { "type": "string", "description": "With direct_answer: what to say." },
                 "capability": {
                     "type": "string",
                     "enum": names,
-                    "description": format!("What it needs; its tools come with the next message. {}.", purposes.join("; ")),
+                    "description": format!("What it needs; those tools come next. {}.", purposes.join("; ")),
                 },
-                "question": { "type": "string", "description": "If not sure: what to ask, in one sentence." },
+                "question": { "type": "string", "description": "If not sure: what to ask." },
                 "options": {
                     "type": "array",
                     "items": { "type": "string" },
-                    "description": "If not sure: two to four readings, each a full request to be typed.",
+                    "description": "If not sure: two to four readings, each a full request.",
                 },
                 "steps": {
                     "type": "array",
                     "items": { "type": "string" },
-                    "description": "If several: each request in full, in order. “It” may be what the step before made.",
+                    "description": "If several: each request in full, in order.",
                 },
             },
             "required": ["intent_type", "confidence", "user_request_summary"],

@@ -106,7 +106,15 @@ impl Rounds {
     pub(super) fn analysis(&self, response: &Response) -> Result<Option<Analysis>, String> {
         let mut outcome = Ok(None);
         for call in exchange::calls(response).iter().filter(|call| call.name == tools::ANALYZE) {
-            match exchange::parsed::<Analysis>(&call.input, &self.kit.analysis().input_schema) {
+            let schema = &self.kit.analysis().input_schema;
+            let mut input = call.input.clone();
+            let known = schema["properties"]["capability"]["enum"].as_array();
+            if let Some(given) = input.as_object_mut()
+                && given.get("capability").is_some_and(|name| known.is_some_and(|known| !known.contains(name)))
+            {
+                given.remove("capability"); // what nobody brings tells nothing
+            }
+            match exchange::parsed::<Analysis>(&input, schema) {
                 Ok(analysis) => return Ok(Some(analysis)),
                 Err(mistake) => outcome = Err(mistake),
             }

@@ -269,7 +269,6 @@ fn what_any_single_request_needs_fits() {
                 let there = tools.iter().any(|tool| tool.name == name || tools::proposed(&tool.name) == Some(name));
                 assert!(there, "{} has no room for {name}", family.name);
             }
-            println!("{}: {} tokens", family.name, size(&tools) / 4);
         }
     }
     for name in registry.tools.keys().chain(registry.actions.keys()) {

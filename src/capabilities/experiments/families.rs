@@ -11,7 +11,8 @@ const MANAGEMENT: &str = "experiment_management";
 /// The families, in the order in which a model is told of them.
 pub(super) fn all() -> Vec<Family> {
     vec![
-        Family::new(MANAGEMENT, "start, schedule, stop, resume, cancel, archive or delete experiments")
+        Family::new("experiment_status", "start, schedule, stop, resume, cancel, archive or delete experiments")
+            .within(MANAGEMENT)
             .actions(["update_experiment_status", "delete_experiment"])
             .often(),
         Family::new("experiment_creation", "a new experiment").within(MANAGEMENT).actions(["create_experiment"]),
