@@ -21,11 +21,11 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// What does the person want?
+    /// What does the person want? The first question about a message; what is clear is worked on at once.
     Analyze,
-    /// Which facts and parameters are needed?
+    /// Which facts and parameters are still needed, and what is the answer?
     Gather,
-    /// What is the answer?
+    /// What is the answer, where none was found so far?
     Respond,
 }
 

@@ -103,17 +103,20 @@ pub fn left_out(said: &str, told: &str) -> Vec<String> {
     for (at, word) in words.iter().enumerate() {
         let lower = word.lower.as_str();
         if DEPENDS.contains(&lower) && !is_polite(&words[at + 1..]) {
-            mark(at, reach(&words, at));
-        }
-        if RESTRICTS.contains(&lower) || (lower == "but" && words.get(at + 1).is_some_and(|next| next.lower == "not")) {
             let to = reach(&words, at);
-            let carries = |word: &&Word<'_>| !EMPTY.contains(&word.lower.as_str()) && word.lower != lower;
-            let mut carried = words[at..to].iter().filter(carries).peekable();
-            if carried.peek().is_some() && !carried.all(|word| told.holds_word(&word.lower)) {
+            if !told.holds_phrase(&words[at..to]) {
                 mark(at, to);
             }
         }
-        let is_number = word.bare.chars().any(|c| c.is_ascii_digit());
+        if RESTRICTS.contains(&lower) || (lower == "but" && words.get(at + 1).is_some_and(|next| next.lower == "not")) {
+            let to = reach(&words, at);
+            let carries = |at: &usize| !EMPTY.contains(&words[*at].lower.as_str()) && words[*at].lower != lower;
+            let mut carried = (at..to).filter(carries).peekable();
+            if carried.peek().is_some() && !carried.all(|at| told.holds(&words, at)) {
+                mark(at, to);
+            }
+        }
+        let is_number = is_number(&said[word.from..word.to]);
         if (is_number && !told.holds_number(&word.lower)) || told.lacks_moment(&words, at) {
             let begins = at > 0 && BEFORE.contains(&words[at - 1].lower.as_str()) && !words[at - 1].ends;
             let unit =
@@ -147,6 +150,13 @@ fn words(said: &str) -> Vec<Word<'_>> {
         words.push(Word { bare, lower, from, to: from + written.len(), ends });
     }
     words
+}
+
+/// Whether a word is a number, or has one in it; what only counts the parts of a list is none.
+fn is_number(written: &str) -> bool {
+    let digits = written.chars().take_while(char::is_ascii_digit).count();
+    let counts = (1..=2).contains(&digits) && matches!(&written[digits..], "." | ")" | ".)");
+    written.chars().any(|c| c.is_ascii_digit()) && !counts
 }
 
 /// Where a restriction that begins here ends.
@@ -209,6 +219,21 @@ impl Told {
         Self { words: words.collect(), dates: dates(&text), text }
     }
 
+    /// The word at this place, or the date or number that it is.
+    fn holds(&self, words: &[Word<'_>], at: usize) -> bool {
+        let lower = words[at].lower.as_str();
+        let when = DAYS.contains(&lower) || MONTHS.contains(&lower) || MOMENTS.contains(&lower);
+        self.holds_word(lower)
+            || (when && !self.lacks_moment(words, at))
+            || (lower.contains(|c: char| c.is_ascii_digit()) && self.holds_number(lower))
+    }
+
+    /// The same words in the same order.
+    fn holds_phrase(&self, words: &[Word<'_>]) -> bool {
+        let phrase: Vec<&str> = words.iter().map(|word| word.lower.as_str()).collect();
+        self.text.contains(&phrase.join(" "))
+    }
+
     /// The same word, or one that begins with it or that it begins with.
     fn holds_word(&self, word: &str) -> bool {
         let like = |known: &String| {
@@ -231,6 +256,9 @@ impl Told {
         let clock = word.strip_suffix("pm").and_then(|digits| hour(digits, 12));
         if let Some(hour) = clock.or_else(|| word.strip_suffix("am").and_then(|digits| hour(digits, 0))) {
             return self.holds_plain(&hour);
+        }
+        if word.split('x').count() == 2 && word.split('x').all(|part| part.parse::<u8>().is_ok()) {
+            return true; // the shape of a design, such as 2x2: its parts say it again
         }
         let ordinal = ["st", "nd", "rd", "th"].iter().find_map(|suffix| word.strip_suffix(suffix));
         let ordinal = ordinal.filter(|digits| digits.chars().all(|c| c.is_ascii_digit()));
@@ -269,10 +297,9 @@ impl Told {
     }
 
     fn holds_name(&self, words: &[Word<'_>]) -> bool {
-        let name: Vec<&str> = words.iter().map(|word| word.lower.as_str()).collect();
         // One strange word may be a misspelt one.
         let strange = words.iter().filter(|word| !self.holds_word(&word.lower)).count();
-        self.text.contains(&name.join(" ")) || strange == 0 || (strange == 1 && words.len() > 1)
+        self.holds_phrase(words) || strange == 0 || (strange == 1 && words.len() > 1)
     }
 }
 
@@ -338,6 +365,9 @@ mod tests {
             ("only for class 5B", r#"{"inclusion":["classId:5B"]}"#, &[]),
             ("on the 3rd of May", r#"{"start_on":"2027-05-03"}"#, &[]),
             ("may I start it?", start, &[]),
+            ("1. show Math Hints 2. start it", start, &[]),
+            ("only until Friday", r#"{"end_on":"2026-11-27 18:00"}"#, &[]),
+            ("describe it as “see if hints help”", r#"{"description":"see if hints help"}"#, &[]),
         ]);
     }
 

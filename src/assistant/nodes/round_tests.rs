@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::tools::{self, Kit, LARGEST_OFFER},
-    stage::{Script, Stage, calls, finds, says},
+    stage::{Fakes, Script, Stage, calls, finds, says},
 };
 use crate::{
     assistant::state::AgentState,
@@ -278,6 +278,15 @@ fn what_any_single_request_needs_fits() {
         let there = tools.iter().any(|tool| tool.name == *name || tools::proposed(&tool.name) == Some(name));
         assert!(there && size(&tools) <= LARGEST_OFFER, "{name}");
     }
+    // A second capability adds next to nothing to a request that does not need it.
+    let start = ["update_experiment_status".to_owned()];
+    let alone = size(&kit.offered(kit.families_of(&start), &start, false));
+    let other = Fakes { tools: Vec::new(), actions: Vec::new() };
+    let both =
+        Registry::build(registry.capabilities.iter().cloned().chain([Arc::new(other) as Arc<_>]).collect()).unwrap();
+    let kit_of_both = Kit::new(both);
+    let beside = size(&kit_of_both.offered(kit_of_both.families_of(&start), &start, false));
+    assert!(beside * 10 <= alone * 11, "{alone} bytes alone, {beside} beside another");
     let often = kit.offered(kit.often(), &[], false);
     assert!(size(&often) <= 8_000, "{}", size(&often));
 }

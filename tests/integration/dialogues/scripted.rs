@@ -109,6 +109,38 @@ async fn starting_an_experiment_asks_the_model_once_and_the_click_not_at_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn calls_lead_to_the_same_card_in_any_order_side_by_side_and_one_after_another() {
+    let (bot, model) = bot_with_model().await;
+    let correct = || ("update_action_params", json!({ "key": "status", "value": "enrolling" }));
+    let propose = || ("propose_update_experiment_status", parameters());
+    let details = || ("get_experiment_details", json!({ "experiment_id": "Math Hints" }));
+
+    model.will_call_all([correct(), propose()]);
+    model.will_call_all([propose(), correct()]);
+    model.will_call_all([details(), propose()]);
+    model.will_say("That should be it.");
+    model.will_call_all([details()]);
+    model.will_call_all([propose()]);
+    for calls in [1, 1, 2, 2] {
+        let before = model.requests().len();
+        let mut thread = bot.user("ana").says("could we get math hints going?").await;
+        assert!(thread.heard().starts_with("*Start “Math Hints”?*"), "{}", thread.last());
+        assert_eq!(model.requests().len() - before, calls);
+    }
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_model_leaves_out_stands_on_the_card() {
+    let (bot, model) = bot_with_model().await;
+    starts_math_hints(&model);
+    let mut thread = bot.user("ana").says("could we get math hints going, but only for class 5B?").await;
+    let card = thread.heard();
+    assert!(card.contains("You also said “only for class 5B”. That is no part of this change."), "{card}");
+    finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_does_not_exist_is_told_to_the_model() {
     let (bot, model) = bot_with_model().await;
     needs_info(&model);
