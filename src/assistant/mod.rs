@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! analyze ─┬─► clarify ─► end              not sure what is meant: one question, with buttons
-//!    │     ├─► respond ─► end              nothing to look up, or what was looked up is the answer
-//!    │     └─► gather ◄─┐                  more facts and parameters, one model call at a time
-//!    │            ├─────┘
-//!    │            ├─► respond ─► end       the facts are the answer, or something is missing
-//!    └────────────┴─► confirm ═ a person ═► (the engine performs) ═► respond ─► end
+//!          ├─► respond ─► end              nothing to look up
+//!          └─► gather ◄─┐                  what was called is done; more calls, one round at a time
+//!                 ├─────┘
+//!                 ├─► respond ─► end       the facts are the answer, or something is missing
+//!                 └─► confirm ═ a person ═► (the engine performs) ═► respond ─► end
 //! ```
 //!
 //! A clear request takes one call of a model: in the first one it is offered what the request seems to need ([`tools`]),

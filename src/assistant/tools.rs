@@ -76,14 +76,26 @@ pub(super) fn proposed(tool: &str) -> Option<&str> {
 pub(super) struct Kit {
     registry: Registry,
     analysis: ToolSpec,
+    /// Tools and actions as a model sees them, by their own names.
+    specs: HashMap<&'static str, ToolSpec>,
     known: Mutex<HashMap<(BTreeSet<&'static str>, bool), Arc<[ToolSpec]>>>,
 }
 
 impl Kit {
     /// For what the registry holds.
     pub(super) fn new(registry: Registry) -> Self {
+        let brief = |name: &str, description: &str, schema: Value| spec(name, description, brief::brief(&schema));
+        let tools = registry.tools.values().map(|tool| {
+            let name = tool.name();
+            (name, brief(name, tool.description(), tool.schema()))
+        });
+        let actions = registry.actions.values().map(|action| {
+            let name = action.name();
+            (name, brief(&format!("{PROPOSE}{name}"), action.description(), action.schema()))
+        });
+        let specs = tools.chain(actions).collect();
         let analysis = analysis(&registry.families);
-        Self { registry, analysis, known: Mutex::default() }
+        Self { registry, analysis, specs, known: Mutex::default() }
     }
 
     /// The tool by which a request is said to be unclear, several, or none.
@@ -108,8 +120,8 @@ impl Kit {
         let mut left = LARGEST_OFFER.saturating_sub(self.own(in_hand).map(size).sum());
         let mut chosen = BTreeSet::new();
         for name in names {
-            let Some(spec) = self.spec(name).filter(|_| !chosen.contains(name)) else { continue };
-            let size = size(&spec);
+            let Some(spec) = self.specs.get(name).filter(|_| !chosen.contains(name)) else { continue };
+            let size = size(spec);
             if size <= left {
                 left -= size;
                 chosen.insert(name);
@@ -133,7 +145,7 @@ impl Kit {
         let mut told = BTreeSet::new();
         for name in self.registry.families.iter().flat_map(Family::names) {
             if chosen.contains(name) && told.insert(name) {
-                tools.extend(self.spec(name));
+                tools.extend(self.specs.get(name).cloned());
             }
         }
         let mut strictness = Strictness::new();
@@ -153,17 +165,6 @@ impl Kit {
     /// A tool of the graph itself, offered or not.
     pub(super) fn own_tool(&self, name: &str) -> Option<&ToolSpec> {
         self.own(true).find(|spec| spec.name == name)
-    }
-
-    /// A tool or an action as a model sees it.
-    fn spec(&self, name: &str) -> Option<ToolSpec> {
-        let registry = &self.registry;
-        let tool = || registry.tools.get(name).map(|tool| spec(name, tool.description(), brief::brief(&tool.schema())));
-        let action = || {
-            let action = registry.actions.get(name)?;
-            Some(spec(&format!("{PROPOSE}{name}"), action.description(), brief::brief(&action.schema())))
-        };
-        tool().or_else(action)
     }
 
     /// What a request needs, in the wide words of the state, going by a tool or an action that was called.

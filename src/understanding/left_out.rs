@@ -110,7 +110,10 @@ pub fn left_out(said: &str, told: &str) -> Vec<String> {
         }
         if RESTRICTS.contains(&lower) || (lower == "but" && words.get(at + 1).is_some_and(|next| next.lower == "not")) {
             let to = reach(&words, at);
-            let carries = |at: &usize| !EMPTY.contains(&words[*at].lower.as_str()) && words[*at].lower != lower;
+            let carries = |at: &usize| {
+                let lower = words[*at].lower.as_str();
+                !EMPTY.contains(&lower) && !RESTRICTS.contains(&lower)
+            };
             let mut carried = (at..to).filter(carries).peekable();
             if carried.peek().is_some() && !carried.all(|at| told.holds(&words, at)) {
                 mark(at, to);

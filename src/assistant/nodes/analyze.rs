@@ -11,7 +11,6 @@ use super::{
         tools, view,
     },
     clarify::Clarify,
-    confirm::Confirm,
     gather::Gather,
     respond::Respond,
     round::{Round, Rounds},
@@ -130,7 +129,7 @@ impl Node<AgentState> for Analyze {
     }
 
     fn targets(&self) -> &'static [&'static str] {
-        &[Self::NAME, Clarify::NAME, Gather::NAME, Confirm::NAME, Respond::NAME]
+        &[Self::NAME, Clarify::NAME, Gather::NAME, Respond::NAME]
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
@@ -152,10 +151,7 @@ impl Node<AgentState> for Analyze {
         }
         let mut bill = Bill::default();
         let Heard { response, analysis } = self.first_round(&mut state, context, &mut bill, &situation).await?;
-        if analysis.is_none() {
-            state.turn.phase = Phase::GatheringInfo;
-        }
         let finds_words = self.mind.finds_words(&state);
-        Ok(self.rounds.take(Round { state, context, bill, response, analysis, finds_words }).await)
+        Ok(self.rounds.take(Round { state, context, bill, response, analysis, finds_words, is_first: true }).await)
     }
 }

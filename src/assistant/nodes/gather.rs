@@ -1,4 +1,5 @@
-//! Facts and parameters, after the first call: one model call a run, until there is a change to show or an answer.
+//! Facts and parameters: what the first call of a message asked for, then one model call a run, until there is a change to
+//! show or an answer.
 //!
 //! What a round does is in [`super::round`]. The node runs once per round and goes to itself, so that a crash in the
 //! fourth round does not cost the first three. A change that came as it is, from a form or a button, is prepared here
@@ -16,7 +17,7 @@ use super::{
     clarify::Clarify,
     confirm::Confirm,
     respond::Respond,
-    round::{Round, Rounds},
+    round::{self, Round, Rounds},
 };
 use crate::{
     graph::{
@@ -63,11 +64,16 @@ impl Node<AgentState> for Gather {
             let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
             return Ok(self.rounds.prepare(state, change, bill, &reader, "").await);
         }
+        let finds_words = self.mind.finds_words(&state);
+        if let Some(response) = round::put_off_before(&mut state, finds_words) {
+            let round = Round { state, context, bill, response, analysis: None, finds_words, is_first: false };
+            return Ok(self.rounds.take(round).await);
+        }
         let offered = self.rounds.offered(&state, &view::situation(&state, context));
         let request = view::request(Purpose::Gather, &state, context, offered, ToolChoice::Auto);
         let response = self.mind.ask(&mut state, &mut bill, &request).await?;
         let finds_words = self.mind.finds_words(&state);
         let analysis = self.rounds.analysis(&response).unwrap_or_default();
-        Ok(self.rounds.take(Round { state, context, bill, response, analysis, finds_words }).await)
+        Ok(self.rounds.take(Round { state, context, bill, response, analysis, finds_words, is_first: false }).await)
     }
 }

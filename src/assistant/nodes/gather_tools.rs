@@ -18,7 +18,7 @@ use crate::{
     clock::Timestamp,
     graph::action::Reader,
     model::Block,
-    understanding::situation::Draft,
+    understanding::situation::{Draft, Situation},
 };
 
 /// How many things are read in one turn.
@@ -128,8 +128,8 @@ pub(super) struct Hearing<'a> {
     pub(super) registry: &'a Registry,
     /// The graph's own tools.
     pub(super) kit: &'a Kit,
-    /// The change on a card, or one that was turned down.
-    pub(super) asked_for: Option<&'a Draft>,
+    /// What is known: the change on a card, one that was turned down, what was done before.
+    pub(super) situation: &'a Situation,
     /// Whether the round proposes several changes.
     pub(super) several: bool,
 }
@@ -172,7 +172,13 @@ impl Hearing<'_> {
         let Some(given) = input.as_object() else {
             return Err("the arguments must be a JSON object".to_owned());
         };
-        if let Some(foreign) = given.keys().find(|key| !takes(self.registry, action, key)) {
+        // What was made in this thread is proposed once more, or put back, as it was stored.
+        let as_stored = self.situation.recent_changes.iter().flat_map(|change| [&change.undo, &change.again]).flatten();
+        let is_stored = as_stored
+            .into_iter()
+            .any(|draft| draft.action == action && given.iter().all(|(k, v)| draft.params.get(k) == Some(v)));
+        let foreign = given.keys().find(|key| !is_stored && !takes(self.registry, action, key));
+        if let Some(foreign) = foreign {
             return Err(format!("`{action}` has no parameter `{}`", shorten_name(foreign)));
         }
         let schema = kind.schema();
@@ -182,7 +188,10 @@ impl Hearing<'_> {
             (key.clone(), number.unwrap_or_else(|| value.clone()))
         };
         let params: Map<String, Value> = given.iter().filter(|(_, value)| !value.is_null()).map(counted).collect();
-        let fits = exchange::checked(&Value::Object(params.clone()), &schema);
+        let fits = match is_stored {
+            true => Ok(Value::Null),
+            false => exchange::checked(&Value::Object(params.clone()), &schema),
+        };
         let known = state.turn.change.take().or_else(|| state.draft.clone()).filter(|draft| draft.action == action);
         let asked = known.and_then(|draft| draft.asked);
         let change = Draft { action: action.to_owned(), params, asked };
@@ -213,7 +222,9 @@ impl Hearing<'_> {
                 state.note_problem(&error_type, &message);
                 Ok("noted".to_owned())
             }
-            tools::DROP_DRAFT if state.draft.is_none() && state.turn.change.is_none() && self.asked_for.is_some() => {
+            tools::DROP_DRAFT
+                if state.draft.is_none() && state.turn.change.is_none() && self.situation.asked_for().is_some() =>
+            {
                 Err("there is no draft, and about a card only people decide".to_owned())
             }
             tools::DROP_DRAFT => {
@@ -231,7 +242,7 @@ impl Hearing<'_> {
         if state.turn.change.is_none() {
             let (earlier, of_turn) = match &state.draft {
                 Some(draft) => (Some(draft.clone()), state.draft_turn),
-                None => (self.asked_for.cloned(), state.on_card_turn),
+                None => (self.situation.asked_for().cloned(), state.on_card_turn),
             };
             state.turn.corrects = state.draft.is_none() && state.on_card.is_some();
             state.turn.change = Some(earlier.ok_or("there is no draft; propose the change")?);

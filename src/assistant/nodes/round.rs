@@ -32,7 +32,7 @@ use crate::{
         action::{ErrorKind, PrepareError, Proposal, Reader, Refusal},
         node::{Context, Step},
     },
-    model::{Response, ToolSpec},
+    model::{Message, Response, Role, ToolSpec, Usage},
     reply::{Reply, Text},
     understanding::{
         self, Hint,
@@ -70,6 +70,22 @@ pub(super) struct Round<'a> {
     pub(super) analysis: Option<Analysis>,
     /// Whether a language model takes part: it finds words, and sees the results of its calls.
     pub(super) finds_words: bool,
+    /// Whether it is the first of the message: what it calls is done in a step of its own.
+    pub(super) is_first: bool,
+}
+
+/// Keeps what the first round called, so that it is saved before anything is read.
+fn put_off(round: Round<'_>) -> Step<AgentState> {
+    let Round { mut state, bill, response, .. } = round;
+    state.turn.exchange.push(Message { role: Role::Assistant, content: response.content });
+    Step::go(state, Gather::NAME).cost(bill.total())
+}
+
+/// What the first round called and nobody has done yet.
+pub(super) fn put_off_before(state: &mut AgentState, finds_words: bool) -> Option<Response> {
+    let Message { content, .. } = state.turn.exchange.pop_if(|last| last.role == Role::Assistant)?;
+    let stop_reason = if finds_words { "tool_use" } else { "end_turn" };
+    Some(Response { content, stop_reason: stop_reason.to_owned(), usage: Usage::default() })
 }
 
 impl Rounds {
@@ -146,6 +162,9 @@ impl Rounds {
         if round.state.turn.analysis.is_none() {
             let analysis = self.analysis_of(&round, &calls);
             round.state.turn.analysis = Some(analysis);
+        }
+        if round.is_first {
+            return put_off(round);
         }
         self.work(round, calls).await
     }
@@ -239,7 +258,6 @@ impl Rounds {
         shelf::take_back(&*self.shelf, &mut state).await;
         let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
         let situation = view::situation(&state, context);
-        let asked_for = situation.asked_for().cloned();
 
         let mut heard = Heard::default();
         let several = gather_tools::several_changes(&calls);
@@ -248,12 +266,8 @@ impl Rounds {
         order.sort_by_key(|at| gather_tools::rank(&calls[*at])); // a change first, then what is said of it
         for at in order {
             let heard = &mut heard;
-            let hearing = gather_tools::Hearing {
-                registry: &self.registry,
-                kit: &self.kit,
-                asked_for: asked_for.as_ref(),
-                several,
-            };
+            let hearing =
+                gather_tools::Hearing { registry: &self.registry, kit: &self.kit, situation: &situation, several };
             planned[at] = Some(hearing.hear(&mut state, heard, &calls[at]));
         }
         let answers = join_all(planned.into_iter().flatten().map(|planned| planned.run(&*self.shelf, &reader))).await;

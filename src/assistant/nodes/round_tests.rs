@@ -127,7 +127,7 @@ async fn steps_that_lose_a_part_are_asked_for_again() {
 async fn a_question_takes_two_calls_and_talk_one() {
     let script = Script::of([calls([("count_things", json!({}))]), says("There are seven.")]);
     let told = Stage::with(script.clone()).says("how many things are there?").await;
-    assert_eq!(told.way, ["analyze", "gather", "respond"]);
+    assert_eq!(told.way, ["analyze", "gather", "gather", "respond"]);
     assert_snapshot!(told.read(), @"There are seven.");
     assert_eq!(script.asked.lock().unwrap()[0].tool_choice, ToolChoice::Any);
     assert_eq!(offered(&script, 0), offered(&script, 1), "the same tools, so that they are cached");
@@ -288,5 +288,5 @@ fn what_any_single_request_needs_fits() {
     let beside = size(&kit_of_both.offered(kit_of_both.families_of(&start), &start, false));
     assert!(beside * 10 <= alone * 11, "{alone} bytes alone, {beside} beside another");
     let often = kit.offered(kit.often(), &[], false);
-    assert!(size(&often) <= 8_000, "{}", size(&often));
+    assert!(size(&often) <= 9_000, "{}", size(&often));
 }

@@ -54,7 +54,7 @@ async fn starting_an_experiment_takes_one_call_and_the_click_none() {
     )])]);
     let mut stage = Stage::with(script.clone());
     let told = stage.says("please start math hints").await;
-    assert_eq!(told.way, ["analyze", "confirm"]);
+    assert_eq!(told.way, ["analyze", "gather", "confirm"]);
     assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
     assert_eq!(told.usage.unwrap().calls, 1);
     assert_eq!(told.asked.unwrap().requested_by.as_str(), "ana");
@@ -71,7 +71,7 @@ async fn starting_an_experiment_takes_one_call_and_the_click_none() {
 async fn the_grammar_makes_the_same_way() {
     let mut stage = Stage::with_rules();
     let told = stage.says("Start the Math Hints experiment").await;
-    assert_eq!(told.way, ["analyze", "confirm"]);
+    assert_eq!(told.way, ["analyze", "gather", "confirm"]);
     assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
     assert!(told.usage.is_none(), "the grammar costs nothing");
 }
@@ -234,7 +234,7 @@ async fn what_did_not_come_about_can_be_asked_for_again() {
     let told = stage.ends(Status::Expired, Vec::new(), None).await;
     let button = told.says[0].choices[0].says.clone();
     let told = stage.says(&button).await;
-    assert_eq!(told.way, ["analyze"], "{}", told.read());
+    assert_eq!(told.way, ["analyze", "gather"], "{}", told.read());
     assert_eq!(stage.state.draft.unwrap().params["experiment"], "id-1", "exactly what was on the card");
 }
 
