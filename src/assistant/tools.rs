@@ -72,13 +72,16 @@ pub(super) fn proposed(tool: &str) -> Option<&str> {
     tool.strip_prefix(PROPOSE)
 }
 
+/// What is offered: tools and actions by name, and whether a change is in hand.
+type Choice = (BTreeSet<&'static str>, bool);
+
 /// All tools there are, and which of them belong together.
 pub(super) struct Kit {
     registry: Registry,
     analysis: ToolSpec,
     /// Tools and actions as a model sees them, by their own names.
     specs: HashMap<&'static str, ToolSpec>,
-    known: Mutex<HashMap<(BTreeSet<&'static str>, bool), Arc<[ToolSpec]>>>,
+    known: Mutex<HashMap<Choice, Arc<[ToolSpec]>>>,
 }
 
 impl Kit {
@@ -186,10 +189,7 @@ impl Kit {
     }
 
     /// A name that a model gave for what a request needs, in the wide words of the state.
-    pub(super) fn wide_name<'a>(&self, name: &'a str) -> &'a str
-    where
-        'static: 'a,
-    {
+    pub(super) fn wide_name<'a>(&self, name: &'a str) -> &'a str {
         self.registry.families_called(name).next().map_or(name, |family| family.within)
     }
 }

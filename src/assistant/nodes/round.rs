@@ -302,7 +302,7 @@ impl Rounds {
         let complete = heard.parameters && !heard.mistaken && !heard.read;
         match state.turn.change.clone() {
             Some(change) if complete || stopped => {
-                let said = finds_words.then(|| state.turn.said.clone()).unwrap_or_default();
+                let said = if finds_words { state.turn.said.clone() } else { String::new() };
                 self.prepare(state, change, bill, &reader, &said).await
             }
             _ if stopped || answered => Step::go(state, Respond::NAME).cost(bill.total()),
