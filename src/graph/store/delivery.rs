@@ -195,14 +195,14 @@ impl External {
         self.source.is_empty()
     }
 
-    /// The key by which a repeat is recognised.
-    pub fn dedup(&self) -> DedupKey {
-        DedupKey::new(format!("external:{}:{}", json!(self.source), self.key))
+    /// The key by which a repeat is recognised in a thread: an event may be of concern to several.
+    pub fn dedup(&self, thread: &ThreadId) -> DedupKey {
+        DedupKey::new(format!("external:{thread}:{}:{}", json!(self.source), self.key))
     }
 
     /// As it is delivered to a thread, which it wakes.
     pub fn deliver_to(self, thread: ThreadId, at: Timestamp) -> Delivery {
-        let dedup = vec![self.dedup()];
+        let dedup = vec![self.dedup(&thread)];
         Delivery { to: Destination::mailbox(thread, true, Mail::External(self)), dedup, at }
     }
 }
