@@ -30,7 +30,7 @@
 //! | [`slack`] | the wire: what comes in is verified and parsed, what goes out is escaped and sent | [`slack::sink`] |
 //! | [`services`] | what clients of outside systems share: how a call leaves, how an answer is read, signing in | [`services::http`] |
 //! | [`model`] | language models | [`model::Model`] |
-//! | [`understanding`] | what is known when words are read, and what they mean where no language model reads them | [`understanding::situation`] |
+//! | [`understanding`] | what is known when words are read, which names they hold, and what they mean where no language model reads them | [`understanding`] |
 //! | [`capabilities`] | what can be done, a folder for each domain: its tools, actions, client, words, settings; [`capabilities::standing`] allows some changes beforehand | [`capabilities::Capability`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`conversation`] | joins Slack and the engine: dispatch, workers, desk, approvals and their forms, outbox, rendering, commands, the Home tab, the notebook | [`conversation`] |
@@ -93,7 +93,8 @@
 //!    are properties of the thread in the store; there is no queue to lose. A wait for something elsewhere is saved with its
 //!    action, its deadline and the turn that asked.
 //! 7. *Two threads never mix; one thread is advanced by one worker at a time.* Every write carries version and fence.
-//! 8. *Without a language model commands, buttons, cards and the documented phrases still work.* [`understanding`].
+//! 8. *Without a language model commands, buttons, cards and the documented phrases still work; each word of a request is
+//!    used, asked about or declined.* [`understanding`].
 //! 9. *Text from people, models and other systems cannot mention everyone, forge a link, press a button or reach a log at
 //!    `info`.* [`reply`] marks it, [`slack::mrkdwn`] escapes it.
 //! 10. *The cost of a turn does not grow with the age of the thread.* The state is bounded; steps are stored as

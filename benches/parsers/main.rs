@@ -17,6 +17,11 @@ mod parsers;
 use std::{process::ExitCode, time::Instant};
 
 use clap::Parser;
+use countersign::understanding::{
+    self,
+    lexicon::{Name, Names},
+    situation::Situation,
+};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -39,6 +44,45 @@ struct Options {
     /// Passed by `cargo bench`.
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+/// The longest that a message may take to be understood, in microseconds.
+const LONGEST: u128 = 1_000;
+
+/// What it takes to find the names in a message, and to understand it, with 5,000 experiments.
+fn words() -> Option<String> {
+    let name = |at: usize| Name {
+        kind: "experiment".to_owned(),
+        name: format!(
+            "{} {} {at}",
+            ["Math", "Geometry", "Reading", "Chat"][at % 4],
+            ["Hints", "Pilot", "Study"][at % 3]
+        ),
+        id: None,
+        owner: "experiments".to_owned(),
+        subject: true,
+    };
+    let names = Names::new((0..5_000).map(name));
+    let said = "Hey team, when you get a chance, could you please start the Math Hints 4320 experiment on Friday at 9:00, and \
+                only for class 5B of the northern schools, since the teachers there have told us that they would like to be \
+                the first ones who try it before the holidays begin, thanks a lot to all of you, and have a nice day!!";
+    const ROUNDS: u32 = 200;
+    let began = Instant::now();
+    for _ in 0..ROUNDS {
+        std::hint::black_box(names.find(said));
+    }
+    let finding = began.elapsed().as_micros() / u128::from(ROUNDS);
+    let situation = Situation { said: said.to_owned(), names: names.find(said), ..Situation::default() };
+    let began = Instant::now();
+    for _ in 0..ROUNDS {
+        std::hint::black_box(understanding::asks_otherwise(&situation));
+    }
+    let understanding = began.elapsed().as_micros() / u128::from(ROUNDS);
+    println!(
+        "{} characters, 5,000 experiments: names found in {finding} µs, understood in {understanding} µs",
+        said.len()
+    );
+    (finding + understanding > LONGEST).then(|| format!("a message takes {} µs", finding + understanding))
 }
 
 fn main() -> ExitCode {
@@ -71,6 +115,9 @@ fn main() -> ExitCode {
             longest / 1024,
             most / 1024
         );
+    }
+    if "words".contains(&options.only) {
+        failed.extend(words());
     }
     for what in failed.iter().take(20) {
         println!("FAILED: {what}");

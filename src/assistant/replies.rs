@@ -65,6 +65,29 @@ fn buttons(reply: Reply, options: &[String]) -> Reply {
     options.iter().take(BUTTONS).fold(reply, |reply, option| reply.choice(shorten(option, LABEL), option))
 }
 
+/// The same with buttons that repeat all of the request: what was asked for in other words, with the thing that is chosen
+/// in place of the name that nothing has. A request that does not hold that name stays as the action put it.
+pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) -> Reply {
+    // Letters of other scripts stay as they are, so that places fit.
+    let place = asked.and_then(|asked| said.to_ascii_lowercase().find(&asked.to_ascii_lowercase()));
+    let Some((asked, place)) = asked.filter(|asked| asked.len() > 1).zip(place) else { return reply };
+    let (before, after) = (&said[..place], &said[place + asked.len()..]);
+    for choice in &mut reply.choices {
+        let id = choice.says.rsplit(' ').next().filter(|id| id.len() == 36 && id.split('-').count() == 5);
+        let chosen = match id {
+            Some(id) => id,
+            None if choice.says.ends_with(&choice.label) => choice.label.as_str(),
+            None => continue,
+        };
+        let whole = format!("{before}{chosen}{after}");
+        // The shorter one is the action's own way to say it, and holds as much.
+        if whole.split_whitespace().count() > choice.says.split_whitespace().count() {
+            choice.says = whole;
+        }
+    }
+    reply
+}
+
 /// Asks for what a change lacks.
 pub fn ask_for(change: &Draft, missing: &MissingParameter, how_many: usize) -> Reply {
     let reply = buttons(Reply::text(missing.question.as_str()), &missing.options);

@@ -14,28 +14,69 @@ use super::{
     words::Word,
 };
 
-/// Words with which changes are asked for: they say nothing that the change does not hold.
-const ASKING: &str = "create make set up build add new design draft another start begin launch run activate enable get \
-    going bring live resume restart unpause continue reopen stop halt pause suspend disable cancel abort archive unschedule \
-    deactivate turn switch kick off go on delete remove erase rid drop destroy permanently update change edit modify adjust \
-    move put give rename name names call called named titled status state back running enrolling paused stopped inactive \
-    schedule reschedule postpone delay forward shift date day time next this coming utc user users student students participant \
-    participants person people simulated test tests fake me us one ones initialize initialise init register introduce mark \
-    record visit visited visits condition conditions weight weights weighting weighted split ratio percent arms arm variants \
-    variant payload payloads factor factors factorial level levels decision point points site sites target targets context app application tag tags tagged \
-    description described described- saying group groups assigned assign assignment assignments by unit type types consistency rule rules \
-    post post-experiment list lists inclusion exclusion include exclude including excluding take off working memberships \
-    membership individual individually within subjects within-subjects within-subject order algorithm filter mode includeall excludeall \
-    balance check try simulate simulation simulating generate visiting through taking part all every each everything both \
-    completed cancelled canceled scheduled archived ended that are which we have enroll enrolled enrol enrollment enrolment \
-    equal equally even evenly and or as into using use to of the is be should ending ends end starting starts after user's id ids \
-    grant allow permit let approval standing advance may up most at least maximum max simulated without asking want need like \
-    what who does do would will get gets see sees receive condition: value values its it's whose s distribution undo revert try \
-    again ask retry repeat take last the them they also too then experiment's study trial a/b ab hello hi hey yes no, ok okay \
-    so well actually grouped starts stops starting stopping show know tell what which work works hold holds whether created made latest previous we i you per your our do you stratified random sampling sampled round robin ordered reached if revoke withdraw finish conclude close terminate complete wrap id: hour hours days weeks in";
+/// Words with which a status is asked for, and the end of an experiment: they say nothing that the change does not hold.
+const STANDS: &str = "start begin launch run activate enable get going bring live resume restart unpause continue reopen stop \
+    halt pause suspend disable cancel abort archive unschedule deactivate turn switch kick off go on delete remove erase rid \
+    drop destroy permanently set change put make move update state status to into up back running enrolling paused stopped \
+    inactive cancelled canceled completed scheduled archived ended active preview enrollment enrolment schedule reschedule \
+    postpone delay forward shift one ones we i you created made last latest previous new same and the is be should that \
+    end finish conclude close terminate complete wrap do want need like us me them they also too then ok okay yes hey hi hello";
+
+/// Words with which other changes are asked for.
+const ASKING: &str = "create make set up build add new design draft another update change edit modify adjust move put give \
+    rename call called named titled switch get as into using use or and next this coming utc one ones me us them they also too \
+    then simulated test tests fake initialize initialise init register introduce mark record visit visited visits saying by \
+    take off working on within check try simulate simulating generate visiting through taking part which that are we have \
+    enroll enrolled enrol let undo what who does do would will get gets see sees receive should be asking want need like \
+    without say says work works hold holds whether show know tell your per our you i run trial study a/b ab so well actually \
+    grant allow permit approval standing advance may up most maximum max revoke withdraw end ends ending starting starts \
+    starting stops stopping start stop delete remove cancel take drop again ask retry repeat last s go";
+
+/// Words for parts of a change, and the parameters or actions of which one has to hold them.
+const NOUNS: &[(&str, &[&str])] = &[
+    (
+        "weight weights weighting weighted split ratio percent equal equally even evenly distribution shares share",
+        &["weight", "condition", "create", "balance"],
+    ),
+    (
+        "condition conditions condition: arm arms variant variants compare",
+        &["condition", "weight", "payload", "mark", "assign", "create", "post_rule"],
+    ),
+    ("payload payloads", &["payload"]),
+    ("factor factors factorial level levels", &["factor"]),
+    ("decision point points site sites target targets", &["point", "site", "mark", "simulate", "assign"]),
+    ("context app application", &["context", "within", "init", "mark"]),
+    ("tag tags tagged label labels", &["tag", "all"]),
+    ("description described", &["description"]),
+    ("name names", &["name", "label"]),
+    (
+        "group groups grouped individual individually unit type types assigned assign assignment assignments randomize membership memberships class school",
+        &["group", "unit", "clusion", "assign", "init", "simulate"],
+    ),
+    (
+        "user users student students participant participants person people user's id ids",
+        &["user", "clusion", "balance", "simulate", "limit"],
+    ),
+    ("consistency rule rules post post-experiment", &["consistency", "post_rule", "rule"]),
+    ("list lists inclusion exclusion include exclude including excluding", &["clusion"]),
+    ("subjects within-subjects within-subject subject order round robin random", &["unit", "order", "algorithm"]),
+    ("algorithm stratified sampling sampled factor", &["algorithm", "stratif"]),
+    ("filter mode includeall excludeall", &["filter"]),
+    ("reached", &["reached"]),
+    ("balance simulation simulations simulated", &["balance", "grant"]),
+    ("date day time hour hours", &["start_on", "end_on", "until"]),
+    ("all every each everything of kind from since experiments", &["all"]),
+    ("or", &["ends", "clusion", "all", "create"]),
+    ("status state", &["status"]),
+];
 
 /// What is left over of a request for a change that was understood by position: to be told. `None`: nothing.
-pub(super) fn unaccounted(words: &[Word], params: &Map<String, Value>, situation: &Situation) -> Option<Understood> {
+pub(super) fn unaccounted(
+    words: &[Word],
+    action: &str,
+    params: &Map<String, Value>,
+    situation: &Situation,
+) -> Option<Understood> {
     let parts = cut(words, situation);
     let mut values = HashSet::new();
     let mut whole = Vec::new();
@@ -43,14 +84,16 @@ pub(super) fn unaccounted(words: &[Word], params: &Map<String, Value>, situation
         collect(value, &mut values, &mut whole);
         values.extend(fold(&key.replace('_', " ")).split(' ').map(str::to_owned));
     });
-    let asking: HashSet<&str> = ASKING.split_whitespace().collect();
-    let has = |keys: &[&str]| params.keys().any(|key| keys.iter().any(|part| key.contains(part)));
+    let stands = matches!(action, "update_experiment_status" | "delete_experiment");
+    let asking: HashSet<&str> = if stands { STANDS } else { ASKING }.split_whitespace().collect();
+    let has =
+        |keys: &[&str]| keys.iter().any(|part| action.contains(part) || params.keys().any(|key| key.contains(part)));
+    let holds =
+        |word: &str| NOUNS.iter().any(|(nouns, keys)| nouns.split_whitespace().any(|noun| noun == word) && has(keys));
     let covered = |word: &Word| {
         if word.quoted {
             let folded = fold(&word.text);
-            return whole
-                .iter()
-                .any(|value| value.contains(&folded) || folded.contains(value.as_str()) && !value.is_empty());
+            return whole.iter().any(|value| value.contains(&folded));
         }
         let held = |word: &str| {
             fold(word).split(' ').all(|piece| values.contains(piece) || !piece.contains(char::is_alphanumeric))
@@ -60,13 +103,18 @@ pub(super) fn unaccounted(words: &[Word], params: &Map<String, Value>, situation
             "only" => has(&["inclu", "filter"]) || held("only"),
             "but" | "unless" | "once" | "while" | "never" | "before" => held(&word.lower),
             "instead" => held(&word.lower) || has(&["group", "unit", "name", "weights"]),
+            "next" | "this" | "coming" => has(&["start_on", "end_on", "until"]) || word.lower == "this",
             "not" | "no" | "without" => has(&["reached"]) || held(&word.lower),
             "except" => has(&["exclu"]) || held(&word.lower),
-            "after" => has(&["ends", "start", "end"]) || held("after"),
-            "until" | "till" => has(&["end", "until", "start"]) || held(&word.lower),
+            "after" => has(&["ends_", "start_on", "end_on"]) || held("after"),
+            "until" | "till" => has(&["end_on", "until", "start_on"]) || held(&word.lower),
             lower => {
                 let owned = lower.trim_end_matches("'s");
-                SMALL.contains(&lower) || asking.contains(lower) || held(owned) || counts(lower) && has(NUMBERS)
+                SMALL.contains(&lower)
+                    || asking.contains(lower)
+                    || holds(owned)
+                    || held(owned)
+                    || counts(lower) && has(NUMBERS)
             }
         }
     };
@@ -74,6 +122,19 @@ pub(super) fn unaccounted(words: &[Word], params: &Map<String, Value>, situation
         let near = |known: &&&str| known.len() >= 4 && strsim::damerau_levenshtein(known, &word.lower) == 1;
         word.lower.len() >= 4 && asking.iter().any(|known| near(&known))
     };
+    // A free text that is not in quotes ends where something else is said.
+    if let Some(left) = swallowed(params, words) {
+        return Some(declined(&left, "", false));
+    }
+    // What is named has to be what the change is about.
+    let about = ["experiment", "experiments", "within", "id", "all"];
+    let missed = || words.iter().find(|word| word.quoted && word.kind.is_some());
+    if !params.keys().any(|key| about.contains(&key.as_str()))
+        && action.starts_with("update_")
+        && let Some(missed) = missed()
+    {
+        return Some(declined(&missed.text, "", false));
+    }
     let over: Vec<usize> = (0..parts.len())
         .filter(|at| !parts[*at].words.iter().all(covered))
         .filter(|at| *at > 0 || !misspelt(&parts[0].words[0]))
@@ -85,8 +146,33 @@ pub(super) fn unaccounted(words: &[Word], params: &Map<String, Value>, situation
     Some(declined(&left, &used, over.first().is_some_and(|at| names_before(&parts, *at))))
 }
 
+/// Where a name, or one of several conditions, holds words that say something else: from the first of them.
+fn swallowed(params: &Map<String, Value>, words: &[Word]) -> Option<String> {
+    const ELSE: &[&str] = &[
+        "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
+        "once", "keep",
+    ];
+    let free = ["name", "new_name", "conditions", "tags"].into_iter().filter_map(|key| params.get(key));
+    let texts = free.flat_map(|value| match value {
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+        value => value.as_str().into_iter().collect::<Vec<_>>(),
+    });
+    for text in texts.filter(|text| !words.iter().any(|word| word.quoted && word.text == **text)) {
+        let written: Vec<&str> = text.split(' ').collect();
+        let count = ["experiments", "studies"].contains(written.last()?);
+        if let Some(at) = written.iter().position(|word| ELSE.contains(word)).filter(|at| *at > 0 || written.len() > 1)
+        {
+            return Some(written[at..].join(" "));
+        }
+        if count && written.len() > 1 {
+            return Some(text.to_owned()); // `create two experiments`
+        }
+    }
+    None
+}
+
 /// Where a number that is written out may be.
-const NUMBERS: &[&str] = &["users", "limit", "ends", "count", "start", "end"];
+const NUMBERS: &[&str] = &["users", "limit", "ends_", "count", "start_on", "end_on"];
 
 /// Whether it is a number that is written out.
 fn counts(word: &str) -> bool {

@@ -48,6 +48,9 @@ pub(super) fn several(words: &[Word]) -> Option<Understood> {
     let (rest, status) = VERBS.iter().find_map(|(verb, status)| Some((after(words, verb)?, *status)))?;
     let mut params = Map::new();
     let quoted: Vec<_> = rest.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
+    if quoted.len() > 1 && rest.iter().any(|word| word.any(&["or", "not", "except", "but"])) {
+        return None; // not all of them
+    }
     match quoted.len() {
         0 => params.insert("all".to_owned(), all_of(rest)?),
         1 => return None,

@@ -86,6 +86,9 @@ pub(super) fn unsupported(words: &[Word]) -> Option<Understood> {
         post in|post to|invite|give access to|grant|which condition is better|which condition wins|which condition won|\
         which variant is better|which variant won|is the difference significant|analyze the results|analyse the results|\
         show the results of|calculate the significance|order pizza|google|search the web|browse";
+    if after(words, "shut down").is_some_and(|rest| rest.iter().any(|word| word.kind.is_some())) {
+        return None; // an experiment is meant
+    }
     let rest = after(words, NEVER)?;
     // “Play” alone may be the name of something.
     let says_something = !rest.is_empty() || lower(words).contains(' ');

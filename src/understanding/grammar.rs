@@ -79,13 +79,13 @@ fn leads(words: &[Word], situation: &Situation) -> bool {
 /// A change, if every word of it is accounted for; else what is left over is told.
 fn whole(found: Understood, words: &[Word], situation: &Situation) -> Understood {
     match &found.wish {
-        Wish::Change { params, .. } if after(words, BRINGS_BACK).is_none() => {
-            accounting::unaccounted(words, params, situation).unwrap_or(found)
+        Wish::Change { action, params } if after(words, BRINGS_BACK).is_none() => {
+            accounting::unaccounted(words, action, params, situation).unwrap_or(found)
         }
         // A button repeats all of the request, or there is none.
         Wish::Unclear { options, .. } if options.iter().any(|option| !option.starts_with("list ")) => {
             let offered = Map::from_iter([("experiment".to_owned(), Value::from(options.join(" ")))]);
-            accounting::unaccounted(words, &offered, situation).unwrap_or(found)
+            accounting::unaccounted(words, "delete_experiment", &offered, situation).unwrap_or(found)
         }
         _ => found,
     }

@@ -14,7 +14,7 @@ use super::{
 
 /// A row: something that can be wished.
 pub(super) struct Intent {
-    /// How it is said: verbs by [`forms`], or whole phrases without their small words; separated by `|`.
+    /// How it is said: verbs in three forms ([`asks_by`]), or whole phrases without their small words; separated by `|`.
     pub(super) verbs: &'static str,
     /// What else belongs to it.
     pub(super) nouns: &'static [&'static str],
@@ -154,29 +154,19 @@ fn fit(intent: &Intent, parts: &[Part], asks: bool) -> Option<(Wish, Vec<usize>)
     }
     let plain: Vec<(usize, &str)> = said.iter().copied().filter(|(_, word)| !SMALL.contains(word)).collect();
     let bare: Vec<(usize, &str)> = plain.iter().copied().filter(|(_, word)| !intent.nouns.contains(word)).collect();
-    let used = intent
-        .verbs
-        .split('|')
-        .flat_map(forms)
-        .filter(|(_, states)| !(asks && *states))
-        .filter_map(|(form, _)| begins(&bare, &form).or_else(|| begins(&plain, &form)))
-        .max()?;
-    let words = if begins_at(&bare, used) { &bare } else { &plain };
+    let used =
+        intent.verbs.split('|').filter_map(|verb| asks_by(&bare, verb, asks).max(asks_by(&plain, verb, asks))).max()?;
+    let words = if bare.len() >= used { &bare } else { &plain };
     over.extend(words.iter().skip(used).map(|(at, _)| *at));
     over.sort_unstable();
     let wish = (intent.make)(&Taken(taken), intent.with)?;
     Some((wish, over))
 }
 
-/// Whether there are so many words.
-fn begins_at(words: &[(usize, &str)], used: usize) -> bool {
-    words.len() >= used
-}
-
 /// How many words a phrase takes, if these begin with it.
-fn begins(words: &[(usize, &str)], phrase: &str) -> Option<usize> {
+fn begins(words: &[(usize, &str)], frame: &str, verb: &str) -> Option<usize> {
     let mut count = 0;
-    for wanted in phrase.split(' ') {
+    for wanted in frame.split(' ').chain(verb.split(' ')).filter(|word| !word.is_empty()) {
         if words.get(count)?.1 != wanted {
             return None;
         }
@@ -185,39 +175,52 @@ fn begins(words: &[(usize, &str)], phrase: &str) -> Option<usize> {
     Some(count)
 }
 
-/// The ways in which a verb asks for something, and whether it only states that it may or should be so: that is no request
-/// in a question. `start/starting/started`: “start X”, “would you mind starting X”, “X should be started”.
-fn forms(verb: &str) -> Vec<(String, bool)> {
+/// What may stand before a verb, before its form that ends in -ing, and before its participle.
+const DOES: &[&str] = &[
+    "we should",
+    "we can",
+    "we could",
+    "i think we can",
+    "i think we should",
+    "you can",
+    "should",
+    "let",
+    "have",
+    "let us",
+    "must",
+    "needs",
+    "has",
+];
+const DOING: &[&str] = &["mind", "would you mind", "do you mind"];
+const DONE: &[&str] = &[
+    "should be",
+    "can be",
+    "may be",
+    "must be",
+    "needs be",
+    "has be",
+    "be",
+    "have",
+    "needs",
+    "get",
+    "can now be",
+    "need",
+    "want",
+    "like",
+    "we need",
+    "we want",
+];
+
+/// How many words these take to ask for something with this verb. `start/starting/started`: “start X”, “would you mind
+/// starting X”, “X should be started”. That something may or should be so is no request in a question.
+fn asks_by(words: &[(usize, &str)], verb: &str, asks: bool) -> Option<usize> {
     let mut of = verb.split('/');
     let base = of.next().unwrap_or_default();
-    let mut all = vec![(base.to_owned(), false)];
-    let (Some(doing), Some(done)) = (of.next(), of.next()) else { return all };
-    all.extend(["mind", "would you mind", "do you mind"].map(|frame| (format!("{frame} {doing}"), false)));
-    all.extend(
-        ["should", "let", "have", "let us", "must", "needs", "has"].map(|frame| (format!("{frame} {base}"), true)),
-    );
-    let frames = [
-        "should be",
-        "can be",
-        "may be",
-        "must be",
-        "needs be",
-        "has be",
-        "be",
-        "have",
-        "needs",
-        "get",
-        "can now be",
-        "need",
-        "want",
-        "like",
-        "i need",
-        "we need",
-        "i want",
-        "we want",
-    ];
-    all.extend(frames.map(|frame| (format!("{frame} {done}"), true)));
-    all
+    let plainly = begins(words, "", base);
+    let (Some(doing), Some(done)) = (of.next(), of.next()) else { return plainly };
+    let framed = |frames: &[&str], verb: &str| frames.iter().filter_map(|frame| begins(words, frame, verb)).max();
+    let states = || framed(DOES, base).max(framed(DONE, done));
+    plainly.max(framed(DOING, doing)).max(if asks { None } else { states() })
 }
 
 /// What is left over and what is not, as typed: a slot behind a word that is left over belongs to it, and so do the small

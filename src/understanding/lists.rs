@@ -87,7 +87,7 @@ const SMALL: &str = "all any every each the a an my our me us you your please pl
     give find get fetch search look overview upgrade system platform server database whole entire complete current available \
     total number many how what else again thanks thank it yet already everything anything something some can could would like \
     to know want need if by sorted sort ordered order status state their its set up created create made make context app \
-    but quickly kindly hello hi list overview over word first just rn lying around up pull more mean means sort order \
+    but quickly kindly hello hi list overview over word first either just rn lying around up pull more mean means sort order \
     trial trials most title having them's thanks ty cheers it's team all";
 /// Small words that belong to what follows them.
 const OPENING: &[&str] = &[
@@ -112,6 +112,9 @@ pub(super) fn all() -> Wish {
 
 /// Which experiments are asked for, if a list is.
 pub(super) fn list(words: &[Word]) -> Option<Understood> {
+    if words.iter().any(|word| word.quoted && word.kind.is_some()) {
+        return None; // one of them is asked about
+    }
     let plain = lower(words);
     let asks = after(words, SHOWING).is_some()
         || after(words, ASKING).is_some()
@@ -120,7 +123,11 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
             "the|all|any|every|my|our|running|newest|latest|oldest|recent|we have|you have|i have|there are",
         )
         .is_some();
-    let every = |at: usize| words[at].is("experiment") && at > 0 && words[at - 1].any(&["every", "each", "any"]);
+    let every = |at: usize| {
+        words[at].is("experiment")
+            && at > 0
+            && words[at - 1].any(&["every", "each", "any", "newest", "latest", "oldest"])
+    };
     let place = words.iter().position(|word| word.any(&THINGS)).or_else(|| (0..words.len()).find(|at| every(*at)));
     let names = plain.contains("experiment names")
         || plain.contains("names of the experiments")
@@ -139,7 +146,7 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
                 | "show everything"
                 | "list everything"
         ) => {}
-        None if stands(words) || was_made(words) => {}
+        None if stands(words) || was_made(words) || holds(words) => {}
         _ => return None,
     }
     Some(match clauses(words, place) {
@@ -153,7 +160,7 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
 fn stands(words: &[Word]) -> bool {
     let asked = after(
         skip(words, "show me|show us|tell me|show|check|list"),
-        "what is|what are|which are|which is|is anything|is something|anything|what else is|list|all|list all",
+        "what is|what are|which are|which is|how many are|who is|is anything|is something|anything|what else is|list|all|list all",
     );
     let asked = asked.or_else(|| after(words, "show me all|show all|show me|show"));
     let Some(rest) = asked else { return false };
@@ -162,6 +169,15 @@ fn stands(words: &[Word]) -> bool {
         word.any(&["in", "for", "at", "right", "now", "currently", "tagged", "with", "page", "or", "and", ","])
     };
     is_status(first) && rest.first().is_none_or(goes_on)
+}
+
+/// `what do we have in livehint-ai?`
+fn holds(words: &[Word]) -> bool {
+    let named = after(
+        words,
+        "what do we have in|what is in|what is there in|what do we run in|anything in|do we have anything in",
+    );
+    named.is_some_and(|rest| matches!(rest, [one] if one.kind.as_deref() == Some("context")))
 }
 
 /// `what was created today?`

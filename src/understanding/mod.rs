@@ -4,9 +4,17 @@
 //! them apart. It serves the playground, the tests that need no script, and every outage. It never guesses: what it does
 //! not understand gets a low confidence, and a few examples of what it does.
 //!
-//! A message is divided into requests in [`steps`]; a request becomes a [`wish::Wish`] in [`grammar`]; [`RulesModel`] turns the wish into calls or words. It reads nothing
-//! but the [`situation::Situation`] and knows no platform: which experiments there are is for the tools it calls to say.
-//! To teach it a phrase, add a row to the table in `tests.rs`, then a pattern to the module whose doc comment fits.
+//! **Names first.** What exists is found in a message before anything else ([`lexicon`]); each capability tells its names,
+//! and the situation holds those that are mentioned. Then [`slots`] takes out moments, weights, numbers, users and
+//! politeness, and what is left of a sentence is looked for in the rows of [`phrases`] by [`intents`]: verbs, nouns, the
+//! slots they take. A sentence that fits no row is read by position, by the modules whose names say about what.
+//!
+//! **Nothing said is dropped.** Of a change each word is in a value, part of how it is asked for, or politeness; what is
+//! left over is told, and nothing is done ([`accounting`]). `restrictions.rs` draws requests at random to hold it to that.
+//!
+//! A message is divided into requests in [`steps`]; a request becomes a [`wish::Wish`] in [`grammar`]; [`RulesModel`] turns
+//! the wish into calls or words. It reads nothing but the [`situation::Situation`]. To teach it a phrase, add a row to a
+//! table in [`phrases`] and one to a test.
 //!
 //! The design not taken: one large regular expression per phrase. Names of experiments are free text in the middle of
 //! a sentence, and what ends them is easier to say with words than with groups.

@@ -74,6 +74,7 @@ pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<
     let first = words.iter().find(|word| !word.quoted && word.text != "," && word.text != "the")?;
     let asking = |word: &Word| word.any(ASKING);
     let opens = asking(first) || words.first().is_some_and(|word| word.quoted) && asks && words.iter().any(asking);
+    let opens = opens || words.iter().take(2).any(asking) || parts.len() == 1;
     match subjects.as_slice() {
         [Slot::Subjects(names)] if opens && names.len() == 1 => details(&names[0]),
         [Slot::Back(name)] if opens => details(name),

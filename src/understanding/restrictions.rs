@@ -65,6 +65,15 @@ fn restriction() -> impl Strategy<Value = (String, Vec<Vec<&'static str>>)> {
         ("and keep the data", vec![vec!["data"]]),
         ("at 50%", vec![vec!["50"]]),
         ("twice", vec![vec!["twice"]]),
+        ("in an hour", vec![vec!["hour"]]),
+        ("as a test", vec![vec!["test"]]),
+        ("or Running Test", vec![vec!["or", "running test"]]),
+        ("for two weeks", vec![vec!["weeks"]]),
+        ("from scratch", vec![vec!["scratch"]]),
+        ("for the variant condition", vec![vec!["variant"]]),
+        ("with 3 conditions", vec![vec!["3"]]),
+        ("on the site SelectSection", vec![vec!["selectsection"]]),
+        ("but keep it hidden from class 5B", vec![vec!["5b"]]),
         ("slowly", vec![vec!["slowly"]]),
     ];
     proptest::sample::select(fixed).prop_map(|(said, marks)| (said.to_owned(), marks))

@@ -65,7 +65,7 @@ impl Part {
 pub(super) const FILLERS: &str = "please|pls|plz|kindly|thanks a lot|thanks|thank you|thx|ty|cheers|for me|for us|\
     when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
     if you do not mind|if you don't mind|if possible|if you can|right now|right away|immediately|straight away|now|asap|\
-    as soon as possible|again|it is done|we are done|it is over|hey team|hi team|hello team|team|hi all|hi everyone|\
+    as soon as possible|again|it is done|we are done|it is over|for everyone|for everybody|for all users|for all students|for all|hey team|hi team|hello team|team|hi all|hi everyone|\
     go ahead and|just|by the way|btw|as well|today|oh|um|hmm|already";
 
 /// Small words that limit nothing by themselves.

@@ -54,8 +54,10 @@ pub(super) fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
             names.iter().filter(|_| begins).find_map(|name| Some((name, begins_with(rest, name)?)))
         {
             found.push(Word::named(&mention.said, mention));
-            let owned = after.strip_prefix("'s").or_else(|| after.strip_prefix("’s"));
-            let after = owned.filter(|rest| !rest.starts_with(char::is_alphanumeric)).unwrap_or(after);
+            let owned = ["'s", "’s"].iter().find_map(|mark| after.strip_prefix(mark));
+            let owned = owned.filter(|rest| !rest.starts_with(char::is_alphanumeric));
+            let after =
+                owned.or_else(|| after.strip_prefix("' ")).or_else(|| after.strip_prefix("’ ")).unwrap_or(after);
             let tail = after.find(|c| !".!?;:)]*…".contains(c)).unwrap_or(after.len());
             if after[tail..].chars().next().is_none_or(char::is_whitespace) {
                 found.last_mut().expect("it was pushed").tail = after[..tail].to_owned();

@@ -365,6 +365,8 @@ impl Rounds {
                 match error {
                     ErrorKind::Validation | ErrorKind::NotFound | ErrorKind::UserInput => {
                         state.unheard = unheard(&parameters.to_string());
+                        let asked = self.registry.subject(&change.action, &parameters, &Value::Null);
+                        let reply = replies::with_whole_requests(reply, &state.turn.said, asked.as_deref());
                         state.keep_draft(change);
                         state.remember_offer(&reply);
                         ask(state, reply, bill)

@@ -1,9 +1,11 @@
 //! Which experiment a person means.
 //!
-//! A name is taken as meant if it is the name of exactly one experiment, whatever its case and the quotes around it.
+//! A name is taken as meant if it is the name of exactly one experiment, whatever its case and the quotes around it, its
+//! accents and its punctuation.
 //! Anything less is asked back: near names are suggested, never chosen.
 
-use crate::capabilities::experiments::upgrade::experiment::{ExperimentId, Named};
+use super::upgrade::experiment::{ExperimentId, Named};
+use crate::understanding::lexicon::fold;
 
 /// What a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +25,11 @@ pub fn find(names: &[Named], asked: &str) -> Found {
     }
     let exact: Vec<_> = names.iter().filter(|named| named.name == asked).collect();
     let wanted = plain(asked);
-    let found = if exact.is_empty() { names.iter().filter(|n| plain(&n.name) == wanted).collect() } else { exact };
+    let mut found = if exact.is_empty() { names.iter().filter(|n| plain(&n.name) == wanted).collect() } else { exact };
+    let folded = fold(asked);
+    if found.is_empty() && !folded.is_empty() {
+        found = names.iter().filter(|n| fold(&n.name) == folded).collect();
+    }
     match found.as_slice() {
         [] if let Some(named) = by_short_id(names, &wanted) => Found::One(named.clone()),
         [] => Found::None(similar(names, &wanted)),
@@ -98,6 +104,8 @@ mod tests {
         let all = ["Math Hints", "Reading Pace"];
         assert_eq!(found(&all, "Math Hints"), "one: Math Hints");
         assert_eq!(found(&all, "“math  hints”"), "one: Math Hints");
+        assert_eq!(found(&["Ana's Übung"], "anas ubung"), "one: Ana's Übung");
+        assert_eq!(found(&["Math Hints", "Math-Hints"], "math, hints"), "several: Math Hints, Math-Hints");
         assert_eq!(found(&all, "00000000-0000-0000-0000-000000000002"), "one: Reading Pace");
     }
 

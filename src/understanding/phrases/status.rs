@@ -25,23 +25,23 @@ pub(super) const ROWS: &[Intent] = &[
         "start/starting/started|begin/beginning/begun|launch/launching/launched|run/running/run|go/going/gone|\
          activate/activating/activated|kick off/kicking off/kicked off|turn on/turning on/turned on|\
          switch on/switching on/switched on|enable/enabling/enabled|get running|get going|get started|bring live|\
-         go live|set live|set off|enroll/enrolling/enrolled|start enrolling|start enrolling users",
+         go live|take live|put live|set live|make live|set off|enroll/enrolling/enrolled|start enrolling|start enrolling users",
         "start",
     ),
     row(
         "resume/resuming/resumed|restart/restarting/restarted|unpause/unpausing/unpaused|continue/continuing/continued|\
-         reopen/reopening/reopened|start again",
+         reopen/reopening/reopened|start again|bring back|take back up|pick up again|put back on",
         "resume",
     ),
     row(
         "stop/stopping/stopped|halt/halting/halted|turn off/turning off/turned off|switch off/switching off/switched off|\
-         disable/disabling/disabled|stop enrolling|stop enrolling users|stop enrolling new users|stop enrolling students|\
+         disable/disabling/disabled|shut down/shutting down/shut down|shut off|take offline|stop enrolling|stop enrolling users|stop enrolling new users|stop enrolling students|\
          stop new users",
         "stop",
     ),
-    row("pause/pausing/paused|suspend/suspending/suspended|put hold", "pause"),
+    row("pause/pausing/paused|suspend/suspending/suspended|put hold|put pause|put ice", "pause"),
     row(
-        "cancel/cancelling/cancelled|cancel/canceling/canceled|abort/aborting/aborted|call off/calling off/called off",
+        "cancel/cancelling/cancelled|cancel/canceling/canceled|abort/aborting/aborted|call off/calling off/called off|cancel good|stop good|end good|terminate good",
         "cancel",
     ),
     row("archive/archiving/archived|can go archive|go archive|move archive|put archive|send archive", "archived"),

@@ -185,7 +185,7 @@ async fn what_a_change_takes() {
     post rule | no | What people get once enrollment is complete: continue (keep their condition), assign <condition code>, or assign default.
     remove from exclusion | no | Who is taken off the exclusion list.
     remove from inclusion | no | Who is taken off the inclusion list.
-    tags | no | All tags from now on.
+    tags | no | All tags from now on. +pilot adds a tag to those there are, -pilot takes it off.
     unit | no | Who draws a lot: individual, group, or within-subjects.
     weights | no | New weights in percent for the conditions there are, in their order, by code, or 70/30.
     Say it in one sentence, such as “set the weights of Math Hints to 70/30”, or piece by piece: I ask for what is missing.
