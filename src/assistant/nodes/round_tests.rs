@@ -10,13 +10,14 @@ use super::{
     stage::{Fakes, Script, Stage, calls, finds, says},
 };
 use crate::{
+    app::installed,
     assistant::state::AgentState,
-    capabilities::{Registry, experiments::Experiments},
+    capabilities::Registry,
     clock::SystemClock,
+    config::Config,
     graph::action::Status,
     model::{Block, KnownBlock, Message, Request, Role, ToolChoice},
     reply::Text,
-    services::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
 };
 
 /// What is called in a request, by name.
@@ -247,13 +248,8 @@ async fn an_exchange_of_an_older_version_is_gone_on_with() {
 
 /// Everything that there is.
 fn all() -> Registry {
-    let config = UpgradeConfig {
-        base_url: "http://127.0.0.1:9/api".parse().unwrap(),
-        sign_in: SignIn::Nobody,
-        timeout: std::time::Duration::from_secs(1),
-    };
-    let client = Arc::new(UpgradeClient::new(config).unwrap());
-    Registry::build(vec![Arc::new(Experiments::new(client, Arc::new(SystemClock)))]).unwrap()
+    let settings = Config::load(None, &Default::default(), &installed::SETTINGS).unwrap();
+    Registry::build(installed::capabilities(&settings, Arc::new(SystemClock)).unwrap()).unwrap()
 }
 
 #[test]

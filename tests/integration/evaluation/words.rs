@@ -121,7 +121,12 @@ async fn understood(rows: &[Value]) -> Vec<Found> {
             "parameters": parameters, "steps": 99 })
     };
     let cases: Vec<Case> = rows.iter().map(|row| serde_json::from_value(odd(row)).unwrap()).collect();
-    let score = evaluate::run(&Config::load(None, &Default::default()).unwrap(), &cases).await.unwrap();
+    let score = evaluate::run(
+        &Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap(),
+        &cases,
+    )
+    .await
+    .unwrap();
     let told = |line: &str| {
         let (what, is) = line.split_once(": ")?;
         let is = is.strip_suffix(", should be §").or_else(|| is.strip_suffix(", should be 99"))?;
