@@ -132,7 +132,7 @@ async fn model(config: &Config) -> Result<String, String> {
     }
     let question = Request {
         purpose: Purpose::Respond,
-        instructions: "Answer with one word.",
+        instructions: "Answer with one word.".into(),
         tools: [].into(),
         history: Vec::new(),
         situation: serde_json::json!({ "user_text": "Are you there?" }),

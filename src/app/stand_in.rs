@@ -23,7 +23,7 @@ pub fn answer(body: &Value) -> Vec<Value> {
     }
     let request = Request {
         purpose,
-        instructions: "",
+        instructions: "".into(),
         tools: tools(&body["tools"]),
         history: Vec::new(),
         situation,

@@ -7,6 +7,7 @@ use super::{
     nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond, round::Rounds},
     shelf::Shelf,
     state::AgentState,
+    view::Prompts,
 };
 use crate::{
     capabilities::Registry,
@@ -27,12 +28,13 @@ pub fn chat_graph(
     shelf: Arc<dyn Shelf>,
 ) -> Result<Graph<AgentState>, DefinitionError> {
     let mind = Mind::new(model, fallback);
-    let rounds = Rounds::new(registry.clone(), shelf.clone());
+    let prompts = Prompts::new(&registry);
+    let rounds = Rounds::new(registry.clone(), shelf.clone(), prompts.clone());
     Graph::builder(CHAT, Analyze::NAME)
         .node(Analyze::new(mind.clone(), registry.clone(), rounds.clone()))
-        .node(Clarify)
+        .node(Clarify::new(registry.clone()))
         .node(Gather::new(mind.clone(), rounds))
         .node(Confirm)
-        .node(Respond::new(mind, registry, shelf))
+        .node(Respond::new(mind, registry, shelf, prompts))
         .build()
 }

@@ -6,24 +6,8 @@
 use crate::reply::Choice;
 
 /// The words on the way to a choice that say nothing themselves.
-const SMALL: &[&str] = &[
-    "the",
-    "one",
-    "in",
-    "with",
-    "of",
-    "i",
-    "mean",
-    "meant",
-    "no",
-    "yes",
-    "please",
-    "experiment",
-    "take",
-    "that",
-    "id",
-    "context",
-];
+const SMALL: &[&str] =
+    &["the", "one", "in", "with", "of", "i", "mean", "meant", "no", "yes", "please", "take", "that", "id", "context"];
 /// Agreement with the only thing that was offered.
 const YES: &[&str] = &[
     "yes",
@@ -49,8 +33,9 @@ const ORDINALS: &[&[&str]] = &[
 /// More words than these are a message of their own.
 const MOST_WORDS: usize = 8;
 
-/// The choice that these words pick, if they plainly pick one.
-pub(super) fn picked<'a>(choices: &'a [Choice], said: &str) -> Option<&'a Choice> {
+/// The choice that these words pick, if they plainly pick one. What the question calls the things, and no label does, says
+/// nothing: “the running document” where documents were asked about.
+pub(super) fn picked<'a>(choices: &'a [Choice], question: Option<&str>, said: &str) -> Option<&'a Choice> {
     let said = said.trim().trim_end_matches(['.', '!', '…']).to_lowercase().replace('’', "'");
     if choices.is_empty() || said.ends_with('?') {
         return None;
@@ -59,7 +44,12 @@ pub(super) fn picked<'a>(choices: &'a [Choice], said: &str) -> Option<&'a Choice
     if let ([only], true) = (choices, YES.contains(&all.join(" ").as_str())) {
         return Some(only);
     }
-    let telling: Vec<&str> = all.iter().map(String::as_str).filter(|word| !SMALL.contains(word)).collect();
+    let question = words_of(&question.unwrap_or_default().to_lowercase());
+    let of_question = |word: &str| question.iter().any(|asked| asked == word || asked.strip_suffix('s') == Some(word));
+    let in_label =
+        |word: &str| choices.iter().any(|choice| words_of(&choice.label.to_lowercase()).iter().any(|own| own == word));
+    let says_nothing = |word: &str| SMALL.contains(&word) || (of_question(word) && !in_label(word));
+    let telling: Vec<&str> = all.iter().map(String::as_str).filter(|word| !says_nothing(word)).collect();
     if telling.is_empty() || all.len() > MOST_WORDS {
         return None;
     }
@@ -101,7 +91,7 @@ mod tests {
 
     fn pick(labels: &[&str], said: &str) -> Option<usize> {
         let choices: Vec<_> = labels.iter().map(|label| choice(label)).collect();
-        let found = picked(&choices, said)?;
+        let found = picked(&choices, Some("There are several experiments. Which one do you mean?"), said)?;
         choices.iter().position(|choice| choice == found)
     }
 

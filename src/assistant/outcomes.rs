@@ -34,7 +34,7 @@ fn told(record: &ActionRecord, subject: Option<&str>) -> Reply {
             Reply::text(if goes_on { text.plain(" What next?") } else { text })
         }
         Status::Failed => {
-            let several = record.parameters["experiments"].is_array();
+            let several = record.scope.subjects.len() > 1;
             let told = summary(record);
             let words = match several {
                 true if worked_for_some(&told) => " did not work for all of them. ",

@@ -5,12 +5,13 @@
 //! can take it up in a turn of its own. What does not succeed ends the plan, and what was not done is said.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{
     history::shorten,
     state::{AgentState, Turn},
 };
-use crate::{clock::Timestamp, understanding::situation::Draft};
+use crate::{capabilities::Registry, clock::Timestamp, understanding::situation::Draft};
 
 /// How many requests of one message are done.
 pub const MOST_STEPS: usize = 8;
@@ -127,13 +128,13 @@ impl AgentState {
     }
 
     /// Whether `change` goes on with the draft: it is the same change to the same thing.
-    pub fn continues_draft(&self, change: &Draft) -> bool {
-        let same = |draft: &Draft, key: &str| match (draft.params.get(key), change.params.get(key)) {
+    pub fn continues_draft(&self, registry: &Registry, change: &Draft) -> bool {
+        let about = |draft: &Draft| registry.subject(&draft.action, &json!(draft.params), &Value::Null);
+        let draft = self.draft.as_ref().filter(|draft| draft.action == change.action);
+        draft.is_some_and(|draft| match (about(draft), about(change)) {
             (Some(before), Some(now)) => before == now,
             _ => true,
-        };
-        let draft = self.draft.as_ref().filter(|draft| draft.action == change.action);
-        draft.is_some_and(|draft| same(draft, "name") && same(draft, "experiment"))
+        })
     }
 
     /// Notes how the step in hand came out and takes up the next one, if there is one.

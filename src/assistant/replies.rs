@@ -29,20 +29,23 @@ pub const WITHOUT_MODEL: &str = "I worked without my language model this time, s
 /// The longest label of a button, in characters.
 const LABEL: usize = 60;
 
+/// How many examples are shown to who was not understood.
+const EXAMPLES: usize = 4;
+
 /// What somebody can begin with, as label and words.
 pub const FIRST_PROMPTS: &[(&str, &str)] = FIRST_STEPS;
 
 /// What to try, when nothing was understood.
-pub fn examples() -> Reply {
-    Reply::text("I'm not sure what you would like. Here are a few things you can say:")
-        .and(Part::List(vec![
-            Text::new().italic("list experiments"),
-            Text::new().italic("what conditions does assign-prog have?"),
-            Text::new().italic("start the Math Hints experiment"),
-            Text::new().italic("create an experiment Hint Timing in assign-prog"),
-        ]))
-        .choice("List experiments", "list experiments")
-        .choice("Is UpGrade running?", "is UpGrade running?")
+pub fn examples(registry: &Registry) -> Reply {
+    let says = registry.invitations().take(EXAMPLES).map(|(_, says)| Text::new().italic(says));
+    registry
+        .suggestions()
+        .take(EXAMPLES / 2)
+        .fold(
+            Reply::text("I'm not sure what you would like. Here are a few things you can say:")
+                .and(Part::List(says.collect())),
+            |reply, (label, says)| reply.choice(label, says),
+        )
         .choice("What can you do?", "what can you do?")
 }
 
@@ -105,12 +108,12 @@ pub fn ask_for(change: &Draft, missing: &MissingParameter, how_many: usize) -> R
 }
 
 /// The answer to a question about a draft was not understood.
-pub fn still_waiting(draft: &Draft) -> Reply {
+pub fn still_waiting(registry: &Registry, draft: &Draft) -> Reply {
     match &draft.asked {
         Some(asked) => buttons(Reply::text("I did not understand that as an answer."), &asked.options)
             .and(Part::Text(asked.question.as_str().into()))
             .choice("Never mind", "never mind"),
-        None => examples(),
+        None => examples(registry),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Large answers of tools, kept once for all threads under the hash of what they say; a state only names them.
 //!
-//! A list of all experiments or the vocabulary of all contexts would be saved with every step of every thread that asked.
+//! A list of everything or the vocabulary of all contexts would be saved with every step of every thread that asked.
 //! [`put_away`] takes such answers out of a state before it is saved, [`take_back`] puts them back before it is worked on.
 //! What cannot be put on the shelf stays in the state.
 

@@ -253,7 +253,9 @@ impl AgentState {
         if text.trim_end().ends_with('?') {
             return false;
         }
-        if !self.offered.is_empty() && offered::picked(&self.offered, text).is_some() {
+        if !self.offered.is_empty()
+            && offered::picked(&self.offered, self.turn.final_response.as_deref(), text).is_some()
+        {
             return true;
         }
         let Some(draft) = &self.draft else { return false };
@@ -302,8 +304,7 @@ fn fits(asked: &Asked, text: &str, words: &[String]) -> bool {
         "unit" => has(&["individual", "group", "person", "user", "student", "class", "school", "teacher"]) && most(5),
         "context" => most(2) || options(0.7),
         "name" | "new_name" => most(8),
-        "experiment" | "experiments" => options(0.6) || most(5),
-        _ => options(0.7) || most(4),
+        _ => options(0.6) || most(5),
     }
 }
 

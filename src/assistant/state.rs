@@ -9,9 +9,7 @@
 //! | `step_counter`, `total_steps`, `step_results` | [`AgentState::plans`]: [`Plan::step_counter`] and its neighbours | from the message with several requests to the end of the last one, at most [`super::plan::MOST_STEPS`] |
 //! | `action_needed`, `action_params` | [`Turn::change`], set by the tool `propose_<action>`; while something is missing also [`AgentState::draft`] | the turn; a draft until it is complete, dropped or forgotten |
 //! | `missing_params` | [`Turn::missing`], and the one that was asked for in [`Draft::asked`] | the turn; the draft |
-//! | `context_metadata` | [`AgentState::context`], type `CONTEXT_METADATA` | the thread, the newest |
-//! | `experiment_names` | [`AgentState::context`], type `EXPERIMENT_NAMES` | the thread, the newest |
-//! | `all_experiments` | [`AgentState::context`], type `ALL_EXPERIMENTS` | the thread, the newest |
+//! | `context_metadata` and the lists that were read | [`AgentState::context`], by type: the tool's name in capitals, such as `CONTEXT_METADATA` | the thread, the newest |
 //! | `gathered_info` | [`Turn::gathered`] | the turn |
 //! | `needs_confirmation` | [`Turn::proposal`] is there | until the card is asked |
 //! | `confirmation_message` | the card in [`Turn::proposal`], then in the action's record | the record |
@@ -37,6 +35,7 @@ use super::{
     plan::Plan,
 };
 use crate::{
+    capabilities::Registry,
     clock::Timestamp,
     graph::{
         action::{ActionRecord, MissingParameter, Proposal, Wish},
@@ -58,8 +57,8 @@ pub const LONGEST_MESSAGE: usize = 4_000;
 /// For how many turns a question about a draft stays open, and what was turned down can be corrected.
 pub const DRAFT_TURNS: u64 = 4;
 
-/// Buttons that answer no question.
-const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "list experiments", "what concepts can you explain?"];
+/// Buttons that answer no question, besides what somebody can begin with.
+const NO_ANSWERS: &[&str] = &["never mind", "what can you do?", "what concepts can you explain?"];
 
 /// One struct with named fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -232,7 +231,8 @@ impl State for AgentState {
             self.draft = None;
         }
         let offered = std::mem::take(&mut self.offered);
-        let text = offered::picked(&offered, &text).map_or(text, |choice| choice.says.clone());
+        let text = offered::picked(&offered, self.turn.final_response.as_deref(), &text)
+            .map_or(text, |choice| choice.says.clone());
         self.turn = Turn { number, said: text, by: Some(said.by.clone()), at: said.at, ..Turn::default() };
         if let Some(Wish { action, parameters: Value::Object(params) }) = said.wish.clone() {
             self.turn.change = Some(Draft { action, params, asked: None });
@@ -294,14 +294,15 @@ impl AgentState {
     }
 
     /// Remembers what a question offers, so that it can be picked in words as well.
-    pub(super) fn remember_offer(&mut self, reply: &Reply) {
+    pub(super) fn remember_offer(&mut self, registry: &Registry, reply: &Reply) {
         let asks = reply.parts.iter().any(|part| match part {
             Part::Text(text) => text.words().trim_end().ends_with('?'),
             _ => false,
         });
         let waits = self.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
         self.offered = if asks && !waits { reply.choices.clone() } else { Vec::new() };
-        self.offered.retain(|choice| !NO_ANSWERS.contains(&choice.says.as_str()));
+        let begins = |says: &str| registry.suggestions().any(|(_, first)| first == says);
+        self.offered.retain(|choice| !NO_ANSWERS.contains(&choice.says.as_str()) && !begins(&choice.says));
         if !self.offered.is_empty() {
             self.asked_of.clone_from(&self.turn.by);
         }

@@ -34,12 +34,6 @@ pub(super) const DROP_DRAFT: &str = "drop_draft";
 pub(super) const EXECUTION_LOG: &str = "get_execution_log";
 /// Buttons below the answer.
 pub(super) const NEXT_STEPS: &str = "offer_next_steps";
-/// Contexts and their vocabulary, as gathered.
-pub(super) const CONTEXT_METADATA: &str = "get_context_metadata";
-/// Names, as gathered.
-pub(super) const EXPERIMENT_NAMES: &str = "get_experiment_names";
-/// Experiments, as gathered.
-pub(super) const ALL_EXPERIMENTS: &str = "get_all_experiments";
 /// All of it.
 pub(super) const ALL_GATHERED: &str = "get_all_gathered_info";
 /// What went wrong.
@@ -335,18 +329,15 @@ fn next_steps() -> ToolSpec {
 }
 
 /// For `respond`: what reads back what is known, and the buttons.
-pub(super) fn responding() -> Arc<[ToolSpec]> {
-    static TOOLS: LazyLock<Arc<[ToolSpec]>> = LazyLock::new(|| {
-        let back = |name, what| spec(name, &format!("Read back {what}. Nothing is asked of the platform."), nothing());
-        Arc::new([
-            back(CONTEXT_METADATA, "the contexts and their vocabulary"),
-            back(EXPERIMENT_NAMES, "the names of the experiments"),
-            back(ALL_EXPERIMENTS, "the list of experiments"),
-            back(ALL_GATHERED, "everything that was gathered in this turn"),
-            back(EXECUTION_LOG, "what was done in this thread, when, and who approved it"),
-            back(ERRORS, "what went wrong in this turn"),
-            next_steps(),
-        ])
-    });
-    Arc::clone(&TOOLS)
+pub(super) fn responding(registry: &Registry) -> Vec<ToolSpec> {
+    let back =
+        |name: &str, what: &str| spec(name, &format!("Read back {what}. Nothing is asked of the platform."), nothing());
+    let read = registry.tools.values().filter_map(|tool| Some(back(tool.name(), tool.read_back()?)));
+    let own = [
+        back(ALL_GATHERED, "everything that was gathered in this turn"),
+        back(EXECUTION_LOG, "what was done in this thread, when, and who approved it"),
+        back(ERRORS, "what went wrong in this turn"),
+        next_steps(),
+    ];
+    read.chain(own).collect()
 }

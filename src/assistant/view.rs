@@ -13,6 +13,7 @@ use super::{
     state::{AgentState, DRAFT_TURNS, LONGEST_MESSAGE},
 };
 use crate::{
+    capabilities::Registry,
     graph::{action::ActionRecord, node::Context},
     ids::UserId,
     model::{Purpose, Request, ToolChoice, ToolSpec},
@@ -24,8 +25,29 @@ const RECENT_CHANGES: usize = 4;
 /// The longest result shown in the situation, in bytes of JSON.
 const LONGEST_RESULT: usize = 6_000;
 
-const WORK: &str = concat!(include_str!("prompts/persona.md"), include_str!("prompts/work.md"));
-const RESPOND: &str = concat!(include_str!("prompts/persona.md"), include_str!("prompts/respond.md"));
+/// The standing instructions of a language model: who it is, what each capability is about, and what is to be done.
+#[derive(Clone, Debug)]
+pub(super) struct Prompts {
+    /// To do what a message asks for.
+    work: Arc<str>,
+    /// To put into words what came of it.
+    respond: Arc<str>,
+}
+
+impl Prompts {
+    /// With what these capabilities have to tell; the same bytes for the same capabilities.
+    pub(super) fn new(registry: &Registry) -> Self {
+        let sections = registry.capabilities.iter().map(|capability| {
+            let instructions = capability.instructions().trim();
+            if instructions.is_empty() { String::new() } else { format!("\n{instructions}\n") }
+        });
+        let persona = format!("{}{}", include_str!("prompts/persona.md"), sections.collect::<String>());
+        Self {
+            work: format!("{persona}{}", include_str!("prompts/work.md")).into(),
+            respond: format!("{persona}{}", include_str!("prompts/respond.md")).into(),
+        }
+    }
+}
 
 /// What is known now.
 pub(super) fn situation(state: &AgentState, context: &Context) -> Situation {
@@ -113,6 +135,7 @@ fn recent_changes(state: &AgentState) -> Vec<RecentChange> {
 
 /// A question to a model about this state.
 pub(super) fn request(
+    prompts: &Prompts,
     purpose: Purpose,
     state: &AgentState,
     context: &Context,
@@ -125,11 +148,11 @@ pub(super) fn request(
             // Both stand in the exchange.
             situation.errors.clear();
             situation.analysis = situation.analysis.filter(|_| state.turn.exchange.is_empty());
-            WORK
+            prompts.work.clone()
         }
         Purpose::Respond => {
             situation.gathered = results(state);
-            RESPOND
+            prompts.respond.clone()
         }
     };
     Request {

@@ -36,7 +36,7 @@ use crate::{
 /// One domain: everything that the rest of the program knows of it. Only name, purpose, tools and actions have to be there.
 #[async_trait]
 pub trait Capability: Send + Sync {
-    /// Its name, such as `experiments`.
+    /// Its name, such as `documents`.
     fn name(&self) -> &'static str;
 
     /// What it is for, in one line.
@@ -249,6 +249,11 @@ pub trait Tool: Send + Sync {
     /// What “it” means once this was answered: the name of the thing that was asked about.
     fn subject(&self, arguments: &Value, answer: &Value) -> Option<String> {
         let _ = (arguments, answer);
+        None
+    }
+
+    /// What its answers are, such as “the list of documents”, if a model may read the newest one back without asking anew.
+    fn read_back(&self) -> Option<&'static str> {
         None
     }
 

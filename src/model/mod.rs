@@ -35,7 +35,7 @@ pub struct Request {
     /// What it is for.
     pub purpose: Purpose,
     /// Standing instructions; the same bytes each time, so that they are cached.
-    pub instructions: &'static str,
+    pub instructions: Arc<str>,
     /// What may be called; in a fixed order, for the same reason.
     pub tools: Arc<[ToolSpec]>,
     /// Earlier turns of the conversation, trimmed.

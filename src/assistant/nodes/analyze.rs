@@ -68,7 +68,8 @@ impl Analyze {
         situation: &Situation,
     ) -> Result<Heard, NodeError> {
         let offered = self.rounds.offered(state, situation);
-        let mut request = view::request(Purpose::Analyze, state, context, offered, ToolChoice::Any);
+        let mut request =
+            view::request(self.rounds.prompts(), Purpose::Analyze, state, context, offered, ToolChoice::Any);
         for _ in 0..TRIES {
             let response = self.mind.ask(state, bill, &request).await?;
             let calls = exchange::calls(&response);

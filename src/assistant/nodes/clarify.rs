@@ -10,14 +10,24 @@ use super::{
     },
     close::close,
 };
-use crate::graph::node::{Context, Node, NodeError, Step};
+use crate::{
+    capabilities::Registry,
+    graph::node::{Context, Node, NodeError, Step},
+};
 
 /// Asks what is meant.
-pub(in super::super) struct Clarify;
+pub(in super::super) struct Clarify {
+    registry: Registry,
+}
 
 impl Clarify {
     /// Its name.
     pub(in super::super) const NAME: &'static str = "clarify";
+
+    /// The node.
+    pub(in super::super) fn new(registry: Registry) -> Self {
+        Self { registry }
+    }
 }
 
 #[async_trait]
@@ -36,11 +46,11 @@ impl Node<AgentState> for Clarify {
             (Some(analysis), _) if !analysis.question.is_empty() || !analysis.options.is_empty() => {
                 replies::which(&analysis.question, &analysis.options)
             }
-            (_, Some(draft)) => replies::still_waiting(draft),
+            (_, Some(draft)) => replies::still_waiting(&self.registry, draft),
             _ if !context.open.is_empty() => replies::not_understood(),
-            _ => replies::examples(),
+            _ => replies::examples(&self.registry),
         };
-        state.remember_offer(&reply);
+        state.remember_offer(&self.registry, &reply);
         let reply = replies::still_open(reply, &context.open);
         Ok(close(state, reply, Bill::default()))
     }

@@ -70,7 +70,7 @@ impl Node<AgentState> for Gather {
             return Ok(self.rounds.take(round).await);
         }
         let offered = self.rounds.offered(&state, &view::situation(&state, context));
-        let request = view::request(Purpose::Gather, &state, context, offered, ToolChoice::Auto);
+        let request = view::request(self.rounds.prompts(), Purpose::Gather, &state, context, offered, ToolChoice::Auto);
         let response = self.mind.ask(&mut state, &mut bill, &request).await?;
         let finds_words = self.mind.finds_words(&state);
         let analysis = self.rounds.analysis(&response).unwrap_or_default();

@@ -195,7 +195,7 @@ impl Hearing<'_> {
         let known = state.turn.change.take().or_else(|| state.draft.clone()).filter(|draft| draft.action == action);
         let asked = known.and_then(|draft| draft.asked);
         let change = Draft { action: action.to_owned(), params, asked };
-        if state.continues_draft(&change) {
+        if state.continues_draft(self.registry, &change) {
             state.take_up_plan(state.draft_turn);
         }
         state.turn.change = Some(change);
@@ -313,7 +313,7 @@ fn known_from_before(state: &AgentState, tool: &dyn Tool, key: &str) -> Option<(
 }
 
 /// The type under which a tool's answers are kept.
-fn kind_of(tool: &str) -> String {
+pub(super) fn kind_of(tool: &str) -> String {
     tool.trim_start_matches("get_").to_uppercase()
 }
 

@@ -13,10 +13,12 @@ use super::{
         outcomes, replies,
         shelf::{self, Shelf},
         state::{AgentState, Phase, Read},
-        tools, view,
+        tools,
+        view::{self, Prompts},
     },
     analyze::Analyze,
     close::{close, go_on},
+    gather_tools::kind_of,
 };
 use crate::{
     capabilities::Registry,
@@ -24,7 +26,7 @@ use crate::{
         action::{ActionRecord, Status},
         node::{Context, Node, NodeError, Step},
     },
-    model::{Purpose, ToolChoice},
+    model::{Purpose, ToolChoice, ToolSpec},
     reply::{Choice, Reply},
     understanding::{self, situation::Situation},
 };
@@ -37,6 +39,8 @@ pub(in super::super) struct Respond {
     mind: Mind,
     registry: Registry,
     shelf: Arc<dyn Shelf>,
+    prompts: Prompts,
+    tools: Arc<[ToolSpec]>,
 }
 
 impl Respond {
@@ -44,13 +48,15 @@ impl Respond {
     pub(in super::super) const NAME: &'static str = "respond";
 
     /// The node.
-    pub(in super::super) fn new(mind: Mind, registry: Registry, shelf: Arc<dyn Shelf>) -> Self {
-        Self { mind, registry, shelf }
+    pub(in super::super) fn new(mind: Mind, registry: Registry, shelf: Arc<dyn Shelf>, prompts: Prompts) -> Self {
+        let tools = tools::responding(&registry).into();
+        Self { mind, registry, shelf, prompts, tools }
     }
 
     /// Lets a model put it into words.
     async fn worded(&self, state: &mut AgentState, context: &Context, bill: &mut Bill) -> Result<Reply, NodeError> {
-        let mut request = view::request(Purpose::Respond, state, context, tools::responding(), ToolChoice::Auto);
+        let mut request =
+            view::request(&self.prompts, Purpose::Respond, state, context, self.tools.clone(), ToolChoice::Auto);
         let mut choices = Vec::new();
         for _ in 0..ROUNDS {
             let response = self.mind.ask(state, bill, &request).await?;
@@ -59,8 +65,10 @@ impl Respond {
             }
             let calls = exchange::calls(&response);
             let text = response.text().trim().to_owned();
-            let results: Vec<_> =
-                calls.iter().map(|call| exchange::result(call, read_back(state, call, &mut choices))).collect();
+            let results: Vec<_> = calls
+                .iter()
+                .map(|call| exchange::result(call, read_back(&self.registry, &self.tools, state, call, &mut choices)))
+                .collect();
             let asks = calls.iter().any(|call| call.name != tools::NEXT_STEPS);
             if !text.is_empty() && !asks {
                 return Ok(Reply { choices, ..Reply::markdown(text) });
@@ -75,8 +83,13 @@ impl Respond {
 }
 
 /// What is known, for a model that answers.
-fn read_back(state: &AgentState, call: &Call, choices: &mut Vec<Choice>) -> Result<String, String> {
-    let specs = tools::responding();
+fn read_back(
+    registry: &Registry,
+    specs: &[ToolSpec],
+    state: &AgentState,
+    call: &Call,
+    choices: &mut Vec<Choice>,
+) -> Result<String, String> {
     let spec = specs.iter().find(|spec| spec.name == call.name);
     let spec = spec.ok_or_else(|| format!("there is no tool `{}`", call.name.chars().take(60).collect::<String>()))?;
     exchange::checked(&call.input, &spec.input_schema)?;
@@ -85,9 +98,7 @@ fn read_back(state: &AgentState, call: &Call, choices: &mut Vec<Choice>) -> Resu
         None => json!("nothing was gathered"),
     };
     let answer = match call.name.as_str() {
-        tools::CONTEXT_METADATA => known("CONTEXT_METADATA"),
-        tools::EXPERIMENT_NAMES => known("EXPERIMENT_NAMES"),
-        tools::ALL_EXPERIMENTS => known("ALL_EXPERIMENTS"),
+        name if registry.tools.get(name).is_some_and(|tool| tool.read_back().is_some()) => known(&kind_of(name)),
         tools::ALL_GATHERED => super::super::context::shortened_to(&json!(state.turn.gathered), 16_000),
         tools::EXECUTION_LOG => outcomes::log_as_data(&state.log),
         tools::ERRORS => json!(state.turn.errors),
@@ -218,7 +229,7 @@ impl Node<AgentState> for Respond {
             },
         };
         if !state.turn.reads.is_empty() && state.turn.reads.iter().all(|read| read.failed.is_some()) {
-            state.remember_offer(&reply);
+            state.remember_offer(&self.registry, &reply);
             return Ok(close(state, reply, bill)); // what comes next may need what could not be read
         }
         let reply = replies::at_place(reply, state.plan());

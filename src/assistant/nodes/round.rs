@@ -16,7 +16,7 @@ use super::{
         shelf::{self, Shelf},
         state::AgentState,
         tools::{self, Kit},
-        view,
+        view::{self, Prompts},
     },
     analyze::Analyze,
     clarify::Clarify,
@@ -54,6 +54,7 @@ pub(in super::super) struct Rounds {
     registry: Registry,
     kit: Arc<Kit>,
     shelf: Arc<dyn Shelf>,
+    prompts: Prompts,
 }
 
 /// A round of a turn.
@@ -90,8 +91,13 @@ pub(super) fn put_off_before(state: &mut AgentState, finds_words: bool) -> Optio
 
 impl Rounds {
     /// For these tools and actions; large answers are kept on the `shelf`.
-    pub(in super::super) fn new(registry: Registry, shelf: Arc<dyn Shelf>) -> Self {
-        Self { kit: Arc::new(Kit::new(registry.clone())), registry, shelf }
+    pub(in super::super) fn new(registry: Registry, shelf: Arc<dyn Shelf>, prompts: Prompts) -> Self {
+        Self { kit: Arc::new(Kit::new(registry.clone())), registry, shelf, prompts }
+    }
+
+    /// The standing instructions.
+    pub(super) fn prompts(&self) -> &Prompts {
+        &self.prompts
     }
 
     /// What a model is offered in this turn.
@@ -325,7 +331,7 @@ impl Rounds {
         };
         let parameters = change.params.clone().into();
         let before = std::mem::take(&mut state.unheard);
-        let before = if state.continues_draft(&change) { before } else { Vec::new() };
+        let before = if state.continues_draft(&self.registry, &change) { before } else { Vec::new() };
         let unheard = |told: &str| -> Vec<String> {
             let still = before.iter().filter(|words| !understanding::left_out(words, told).is_empty());
             still.cloned().chain(understanding::left_out(said, told)).take(MOST_UNHEARD).collect()
@@ -368,7 +374,7 @@ impl Rounds {
                         let asked = self.registry.subject(&change.action, &parameters, &Value::Null);
                         let reply = replies::with_whole_requests(reply, &state.turn.said, asked.as_deref());
                         state.keep_draft(change);
-                        state.remember_offer(&reply);
+                        state.remember_offer(&self.registry, &reply);
                         ask(state, reply, bill)
                     }
                     _ => {

@@ -269,7 +269,7 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
         let situation = Situation { said: said.to_owned(), ..Situation::default() };
         let request = Request {
             purpose: Purpose::Gather,
-            instructions: "",
+            instructions: "".into(),
             tools: [].into(),
             history: Vec::new(),
             situation: json!(situation),

@@ -174,12 +174,16 @@ impl Capability for Experiments {
     fn invitations(&self) -> &'static [(&'static str, &'static str)] {
         &[
             ("See what there is", "list experiments"),
-            ("With an approval", "start the Math Hints experiment"),
             ("Look at a context", "what conditions does assign-prog have?"),
-            ("Make something new", "create experiment Foo"),
+            ("With an approval", "start the Math Hints experiment"),
+            ("Make something new", "create an experiment Hint Timing in assign-prog"),
             ("Try what cannot be undone", "delete the Math Hints experiment"),
             ("Look at the platform", "is UpGrade running?"),
         ]
+    }
+
+    fn instructions(&self) -> &'static str {
+        include_str!("instructions.md")
     }
 
     fn service(&self) -> Option<Service> {

@@ -68,6 +68,10 @@ impl Tool for ContextMetadata {
         "get_context_metadata"
     }
 
+    fn read_back(&self) -> Option<&'static str> {
+        Some("the contexts and their vocabulary")
+    }
+
     fn description(&self) -> &'static str {
         "Lists the contexts (client applications) with what each knows: CONDITIONS are suggested condition codes, \
          GROUP_TYPES kinds of groups, EXP_POINTS sites and EXP_IDS targets of decision points."
@@ -100,6 +104,10 @@ impl Tool for ExperimentNames {
         "get_experiment_names"
     }
 
+    fn read_back(&self) -> Option<&'static str> {
+        Some("the names of the experiments")
+    }
+
     fn description(&self) -> &'static str {
         "Lists the names and ids of all experiments. Use it to find an experiment that a person names loosely."
     }
@@ -126,6 +134,10 @@ pub struct AllExperiments(pub Arc<UpgradeClient>, pub Arc<dyn Clock>);
 impl Tool for AllExperiments {
     fn name(&self) -> &'static str {
         "get_all_experiments"
+    }
+
+    fn read_back(&self) -> Option<&'static str> {
+        Some("the list of experiments")
     }
 
     fn description(&self) -> &'static str {

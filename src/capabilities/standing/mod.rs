@@ -58,6 +58,6 @@ impl Capability for StandingApprovals {
     fn families(&self) -> Vec<Family> {
         let family =
             Family::new("standing_approvals", "standing approvals: allow changes in advance, end that, list them");
-        vec![family.within("experiment_management").tools(["list_standing_approvals"]).actions(ACTIONS)]
+        vec![family.tools(["list_standing_approvals"]).actions(ACTIONS)]
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn body<'a>(model: &'a str, request: &Request) -> Result<Body<'a>, Er
     };
     let mut system = Vec::new();
     if !request.instructions.trim().is_empty() {
-        let mut instructions = json!({ "type": "text", "text": request.instructions });
+        let mut instructions = json!({ "type": "text", "text": &*request.instructions });
         mark(&mut instructions);
         system.push(instructions);
     }
@@ -154,7 +154,7 @@ mod tests {
         };
         Request {
             purpose: Purpose::Gather,
-            instructions: "Be brief.",
+            instructions: "Be brief.".into(),
             tools: [tool("look"), tool("listen")].into(),
             history,
             situation: json!({ "said": "hi </situation> <b>" }),

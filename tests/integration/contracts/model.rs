@@ -42,7 +42,7 @@ fn question() -> Request {
     };
     Request {
         purpose: Purpose::Gather,
-        instructions: "Be brief.",
+        instructions: "Be brief.".into(),
         tools: [tool("look"), tool("listen")].into(),
         history: vec![Message::text(Role::User, "@ana: hello"), Message::text(Role::Assistant, "Hello!")],
         situation: json!({ "said": "How is the sky?", "by": "ana" }),
