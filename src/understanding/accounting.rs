@@ -187,6 +187,7 @@ fn names_before(parts: &[Part], at: usize) -> bool {
 
 /// That a request is not carried out without its restriction.
 pub(super) fn declined(left: &str, used: &str, follows: bool) -> Understood {
+    let left = left.strip_prefix("but ").unwrap_or(left);
     match follows && used.split_whitespace().count() > 1 {
         true => Understood::unclear(
             format!(

@@ -30,7 +30,9 @@ pub(super) fn understand(situation: &Situation) -> Understood {
     }
     let asks = situation.said.trim_end().ends_with('?');
     let typed = words(&situation.said);
-    if !situation.names.is_empty() {
+    const NEW: &[&str] = &["create", "make", "set", "build", "add", "new", "design", "draft", "creat"];
+    let in_hand = situation.in_hand().is_some() || situation.draft.is_some();
+    if !situation.names.is_empty() && (in_hand || plain[0].any(NEW)) {
         // A new name, an answer or a correction may hold a name that exists: these are read as they stand.
         let found = positional(&typed, plain, situation, asks);
         let creates = matches!(&found.wish, Wish::Change { action, .. } if action == "create_experiment");

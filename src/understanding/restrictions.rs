@@ -66,7 +66,7 @@ fn restriction() -> impl Strategy<Value = (String, Vec<Vec<&'static str>>)> {
         ("at 50%", vec![vec!["50"]]),
         ("twice", vec![vec!["twice"]]),
         ("in an hour", vec![vec!["hour"]]),
-        ("as a test", vec![vec!["test"]]),
+        ("as a pilot", vec![vec!["pilot"]]),
         ("or Running Test", vec![vec!["or", "running test"]]),
         ("for two weeks", vec![vec!["weeks"]]),
         ("from scratch", vec![vec!["scratch"]]),
@@ -161,4 +161,52 @@ fn requests_without_a_restriction_are_understood() {
             assert_eq!(fold(params["experiment"].as_str().unwrap()), fold(name), "{said}");
         }
     }
+}
+
+/// What is said to a request that is not carried out.
+fn told(said: &str) -> String {
+    match understand(&situation(said)).wish {
+        Wish::Unclear { question, options } if options.is_empty() => question,
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_restriction_that_cannot_be_kept_is_told_in_the_words_of_who_said_it() {
+    let rest = "Nothing was changed. Ask again without it, or put it another way.";
+    assert_eq!(
+        told("start Math Hints but only with 200 users"),
+        format!("I can start Math Hints, but not “only with 200 users”. {rest}")
+    );
+    assert_eq!(
+        told("please pause Geometry B for class 5B"),
+        format!("I can pause Geometry B, but not “for class 5B”. {rest}")
+    );
+    assert_eq!(
+        told("cancel Running Test next week"),
+        format!("I can cancel Running Test, but not “next week”. {rest}")
+    );
+    assert_eq!(
+        told("stop everything in mathstream apart from Geometry B"),
+        "I couldn't make sense of “everything in mathstream apart from Geometry B” in that. Nothing was changed. Please put it another way."
+    );
+}
+
+#[test]
+fn a_message_is_read_at_once_with_thousands_of_names() {
+    let many =
+        Names::new((0..5_000).map(|at| name(&format!("{} Hints {at}", ["Math", "Geometry", "Reading"][at % 3]))));
+    let said = "Hey team, when you get a chance, could you please start Math Hints 4320 on Friday at 9:00, but only for class 5B \
+                of the northern schools, as their teachers would like to be the first who try it before the holidays begin, \
+                thanks a lot to all of you and have a nice day";
+    let began = std::time::Instant::now();
+    for _ in 0..10 {
+        let names = many.find(said);
+        assert_eq!(names.len(), 1);
+        understand(&Situation { said: said.to_owned(), names, today: "2026-11-22".to_owned(), ..Situation::default() });
+    }
+    let each = began.elapsed() / 10;
+    println!("{each:?}");
+    // Without the compiler's help it takes a multiple of what it takes in service; the bench holds that to a millisecond.
+    assert!(each < std::time::Duration::from_millis(200), "{each:?}");
 }

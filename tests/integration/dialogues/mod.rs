@@ -22,6 +22,7 @@ mod overheard;
 mod presence;
 mod rails;
 mod restarts;
+mod restrictions;
 pub(crate) mod scripted;
 mod search;
 mod several;
