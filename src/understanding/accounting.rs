@@ -11,7 +11,7 @@ use super::{
     situation::Situation,
     slots::{Part, SMALL, cut},
     wish::Understood,
-    words::Word,
+    words::{Word, lower},
 };
 
 /// Words with which a status is asked for, and the end of an experiment: they say nothing that the change does not hold.
@@ -86,8 +86,15 @@ pub(super) fn unaccounted(
     });
     let stands = matches!(action, "update_experiment_status" | "delete_experiment");
     let asking: HashSet<&str> = if stands { STANDS } else { ASKING }.split_whitespace().collect();
-    let has =
-        |keys: &[&str]| keys.iter().any(|part| action.contains(part) || params.keys().any(|key| key.contains(part)));
+    // “The condition balance” names the test; elsewhere a condition is a part of it that the test does not take.
+    const WHOLE_TEST: &[&str] =
+        &["condition balance", "balance of conditions", "balance of the conditions", "distribution of conditions"];
+    let said = lower(words);
+    let of_test = WHOLE_TEST.iter().any(|phrase| said.contains(phrase));
+    let has = |keys: &[&str]| {
+        let of_action = |part: &str| action.contains(part) && (part != "condition" || of_test);
+        keys.iter().any(|part| of_action(part) || params.keys().any(|key| key.contains(part)))
+    };
     let holds =
         |word: &str| NOUNS.iter().any(|(nouns, keys)| nouns.split_whitespace().any(|noun| noun == word) && has(keys));
     let covered = |word: &Word| {
@@ -108,13 +115,13 @@ pub(super) fn unaccounted(
             "except" => has(&["exclu"]) || held(&word.lower),
             "after" => has(&["ends_", "start_on", "end_on"]) || held("after"),
             "until" | "till" => has(&["end_on", "until", "start_on"]) || held(&word.lower),
-            lower => {
-                let owned = lower.trim_end_matches("'s");
-                SMALL.contains(&lower)
-                    || asking.contains(lower)
+            word => {
+                let owned = word.trim_end_matches("'s");
+                SMALL.contains(&word)
+                    || asking.contains(word)
                     || holds(owned)
                     || held(owned)
-                    || counts(lower) && has(NUMBERS)
+                    || counts(word) && has(NUMBERS)
             }
         }
     };

@@ -209,7 +209,7 @@ fn weights(words: &[Word]) -> Found<'_> {
         by_code.insert(code, share.into());
         rest = left;
     }
-    (by_code.len() > 1).then(|| (Slot::Weights(Value::Object(by_code)), rest))
+    (by_code.len() > 1).then_some((Slot::Weights(Value::Object(by_code)), rest))
 }
 
 /// `25% control`, `25 percent to control`, `control 25%`: a condition and its share.
