@@ -31,6 +31,7 @@ mod status;
 mod steps;
 mod stopping;
 mod testing;
+mod toy;
 mod trouble;
 mod update;
 mod whole_design;

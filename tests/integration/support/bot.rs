@@ -11,7 +11,8 @@ use std::{
 
 use countersign::capabilities::experiments::settings::Upgrade;
 use countersign::{
-    app::{Bot, bot::InHand},
+    app::{Bot, bot::InHand, installed, parts},
+    capabilities::Capability,
     clock::ManualClock,
     config::{Config, SlackMode, StoreKind},
     graph::store::{Backlog, Store},
@@ -37,6 +38,8 @@ pub(crate) struct TestBot {
     pub(crate) upgrade: SandboxUpgrade,
     pub(crate) clock: ManualClock,
     pub(crate) config: Config,
+    /// Capabilities besides those that are installed.
+    more: Vec<Arc<dyn Capability>>,
     /// Holds the store's file; gone with the bot.
     _folder: TempDir,
     running: Option<Running>,
@@ -57,6 +60,8 @@ pub(crate) struct Setup {
     pub(crate) slack: slack::Options,
     pub(crate) upgrade: upgrade::Options,
     pub(crate) settings: Box<dyn FnOnce(&mut Config)>,
+    /// Capabilities besides those that are installed.
+    pub(crate) more: Vec<Arc<dyn Capability>>,
 }
 
 impl Default for Setup {
@@ -65,6 +70,7 @@ impl Default for Setup {
             slack: slack::Options::default(),
             upgrade: upgrade::Options { seed: true, ..upgrade::Options::default() },
             settings: Box::new(|_| ()),
+            more: Vec::new(),
         }
     }
 }
@@ -118,8 +124,16 @@ impl TestBot {
         // What is being done is told by a message, which a test can read in the thread.
         config.slack.native_status = false;
         (setup.settings)(&mut config);
-        let mut bot =
-            Self { slack, upgrade, clock, config, _folder: folder, running: None, provoking: AtomicBool::new(false) };
+        let mut bot = Self {
+            slack,
+            upgrade,
+            clock,
+            config,
+            more: setup.more,
+            _folder: folder,
+            running: None,
+            provoking: AtomicBool::new(false),
+        };
         bot.run().await;
         bot
     }
@@ -144,12 +158,23 @@ impl TestBot {
     async fn open(&self, stop: &CancellationToken) -> Bot {
         let deadline = tokio::time::Instant::now() + BOUND;
         loop {
-            match Bot::start(&self.config, Arc::new(self.clock.clone()), stop.clone()).await {
+            match self.start_with_capabilities(stop).await {
                 Ok(bot) => return bot,
                 Err(error) if tokio::time::Instant::now() >= deadline => panic!("it does not start: {error:?}"),
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
+    }
+
+    async fn start_with_capabilities(&self, stop: &CancellationToken) -> anyhow::Result<Bot> {
+        let clock = Arc::new(self.clock.clone());
+        if self.more.is_empty() {
+            return Bot::start(&self.config, clock, stop.clone()).await;
+        }
+        let mut all = installed::capabilities(&self.config, clock.clone())?;
+        all.extend(self.more.iter().cloned());
+        let store = parts::store(&self.config, clock.clone()).await?;
+        Bot::with_capabilities(all, store, &self.config, clock, stop.clone()).await
     }
 
     /// Ends the bot as SIGTERM does: the step in hand is saved.

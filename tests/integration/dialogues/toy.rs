@@ -1,0 +1,244 @@
+//! A second domain in one file: documents that can be looked up and archived. What it brings is all that anybody knows of it.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use countersign::{
+    capabilities::{Capability, Command, Family, Takes, Tool, ToolError, Word, facts::Facts},
+    config::{Config, Envelope, Kind, Measure},
+    graph::action::{
+        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal, Scope,
+    },
+    reply::{Card, Fact, Part, Reply, Text},
+    sandbox::{
+        model::SandboxModel,
+        slack::{self, Command as SlackCommand},
+    },
+};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::scripted::finish;
+use crate::support::bot::{Setup, TestBot};
+
+/// The documents, by name; whether each is archived.
+type Shelf = Arc<Mutex<Vec<(String, bool)>>>;
+
+struct Documents(Shelf);
+
+/// What envelopes can limit: how many copies go along.
+const MEASURES: &[Measure] = &[Measure {
+    name: "copies",
+    kind: Kind::Between {
+        least: None,
+        most: "most_copies",
+        range: (0.0, 100.0),
+        tolerance: 0.0,
+        value: ("", " copies"),
+        unit: "",
+        plural: "copies",
+    },
+}];
+
+#[async_trait]
+impl Capability for Documents {
+    fn name(&self) -> &'static str {
+        "documents"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "Documents: look them up, archive them."
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        ["list_documents", "show_document", "count_documents"]
+            .map(|name| Arc::new(Reads(name, self.0.clone())) as Arc<dyn Tool>)
+            .into()
+    }
+
+    fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+        vec![Arc::new(Archive(self.0.clone()))]
+    }
+
+    fn families(&self) -> Vec<Family> {
+        let family = Family::new("documents", "documents: which there are, archiving them").often();
+        vec![family.tools(["list_documents", "show_document", "count_documents"]).actions(["archive_document"])]
+    }
+
+    fn subject(&self, parameters: &Value, _: &Value) -> Option<String> {
+        parameters["document"].as_str().map(str::to_owned)
+    }
+
+    fn instructions(&self) -> &'static str {
+        "# Documents\n\nA document has a name; an archived one stays readable."
+    }
+
+    fn command(&self) -> Option<Command> {
+        const WORDS: &[Word] = &[Word { word: "list", takes: Takes::Nothing, what: "all documents", example: "list" }];
+        Some(Command { name: "/documents", words: WORDS })
+    }
+
+    async fn answer(&self, _: &str, _: &str, _: &Facts) -> Reply {
+        listed(&self.0)
+    }
+
+    async fn home(&self, _: &Facts) -> Option<Reply> {
+        let count = self.0.lock().unwrap().len();
+        Some(
+            Reply::default()
+                .and(Part::Heading("Documents".to_owned()))
+                .and(Part::Text(format!("{count} in all.").into())),
+        )
+    }
+
+    fn measures(&self) -> &'static [Measure] {
+        MEASURES
+    }
+}
+
+fn listed(shelf: &Shelf) -> Reply {
+    let line =
+        |(name, archived): &(String, bool)| Text::new().bold(name).plain(if *archived { ", archived" } else { "" });
+    Reply::text("Documents:").and(Part::List(shelf.lock().unwrap().iter().map(line).collect()))
+}
+
+struct Reads(&'static str, Shelf);
+
+#[async_trait]
+impl Tool for Reads {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn description(&self) -> &'static str {
+        "Reads documents."
+    }
+
+    fn schema(&self) -> Value {
+        json!({ "type": "object", "properties": { "document": { "type": "string" } }, "additionalProperties": false })
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+        Ok(json!({ "documents": *self.1.lock().unwrap() }))
+    }
+
+    fn present(&self, _: &Value, _: &Value) -> Option<Reply> {
+        Some(listed(&self.1))
+    }
+}
+
+struct Archive(Shelf);
+
+#[async_trait]
+impl ActionKind for Archive {
+    fn name(&self) -> &'static str {
+        "archive_document"
+    }
+
+    fn description(&self) -> &'static str {
+        "Archives a document."
+    }
+
+    fn schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": { "document": { "type": "string" }, "copies": { "type": "integer" } },
+            "additionalProperties": false,
+        })
+    }
+
+    async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
+        let name = parameters["document"].as_str().unwrap_or_default().to_owned();
+        let copies = parameters["copies"].as_u64().unwrap_or_default();
+        if !self.0.lock().unwrap().iter().any(|(known, _)| *known == name) {
+            let reply = Reply::text(format!("There is no document “{name}”."));
+            return Err(Refusal::Refused { error: ErrorKind::NotFound, reply }.into());
+        }
+        let fact = |label: &str, after: String| Fact { label: label.to_owned(), before: None, after: after.into() };
+        Ok(Proposal {
+            parameters: json!({ "document": name, "copies": copies }),
+            preconditions: json!({}),
+            card: Card {
+                title: format!("Archive “{name}”?"),
+                facts: vec![fact("Copies", copies.to_string())],
+                warnings: vec![],
+                notes: vec![],
+                approve: "Archive it".to_owned(),
+                reject: "Leave it".to_owned(),
+                done: format!("Archived “{name}”."),
+                irreversible: false,
+                editable: false,
+            },
+            undo: None,
+            scope: Scope::of(format!("document:{name}")).of_subject(name).measure("copies", copies),
+        })
+    }
+
+    async fn preconditions(&self, _: &ActionRecord) -> Result<Value, Outcome> {
+        Ok(json!({}))
+    }
+
+    async fn perform(&self, record: &ActionRecord) -> Performed {
+        let name = record.parameters["document"].as_str().unwrap_or_default();
+        self.0.lock().unwrap().iter_mut().filter(|(known, _)| known == name).for_each(|(_, archived)| *archived = true);
+        Performed::Ended(Outcome::Done { result: json!({}), summary: Text::from(record.card.done.as_str()) })
+    }
+
+    fn recovery(&self) -> Recovery {
+        Recovery::Idempotent
+    }
+}
+
+/// A bot with experiments and documents, with a scripted model, and with an envelope for one document.
+async fn bot() -> (TestBot, SandboxModel, Shelf) {
+    let model = SandboxModel::start(0).await.unwrap();
+    let (url, key) = (model.url(), model.api_key());
+    let shelf: Shelf = Arc::new(Mutex::new(vec![("Study Plan".to_owned(), false), ("Consent Form".to_owned(), false)]));
+    let settings = Box::new(move |config: &mut Config| {
+        config.model.base_url = url;
+        config.model.api_key = Some(key.into());
+        config.approvals.measures = &[MEASURES];
+        let pilot = Envelope {
+            subjects: vec!["Consent Form".to_owned()],
+            limits: [("most_copies".to_owned(), json!(2))].into(),
+            ..Envelope::default()
+        };
+        config.approvals.envelopes.insert("pilot".to_owned(), pilot);
+    });
+    let mut commands = slack::Options::default().commands;
+    commands.push(SlackCommand::new("/documents", "Documents", "list"));
+    let slack = slack::Options { commands, ..slack::Options::default() };
+    let more: Vec<Arc<dyn Capability>> = vec![Arc::new(Documents(shelf.clone()))];
+    (TestBot::with(Setup { slack, settings, more, ..Setup::default() }).await, model, shelf)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_domain_needs_one_file() {
+    let (bot, model, shelf) = bot().await;
+
+    assert_snapshot!(bot.user("ana").types("/documents list").await, @"");
+    assert_snapshot!(bot.user("ana").types("/documents lst").await, @"");
+    let home = bot.user("ana").opens_home().await;
+    assert!(home.contains("Documents") && home.contains("2 in all."), "{home}");
+
+    model.will_call("propose_archive_document", json!({ "document": "Study Plan" }));
+    let mut thread = bot.user("ana").says("please put the Study Plan away").await;
+    assert_snapshot!(thread.heard(), @"");
+    thread.clicks("bo", "Archive it").await;
+    assert_snapshot!(thread.heard(), @"");
+    assert!(shelf.lock().unwrap()[0].1 && !shelf.lock().unwrap()[1].1);
+
+    // In the same thread, something of the other domain.
+    model.will_call("propose_update_experiment_status", json!({ "experiment": "Math Hints", "status": "enrolling" }));
+    thread.says("ana", "and could we get math hints going?").await;
+    thread.clicks("bo", "Start experiment").await;
+    assert!(thread.heard().contains("Started “Math Hints”"));
+
+    // What is outside of its envelope needs two others.
+    model.will_call("propose_archive_document", json!({ "document": "Consent Form", "copies": 5 }));
+    thread.says("ana", "archive the Consent Form with 5 copies").await;
+    let heard = thread.heard();
+    assert!(heard.contains("outside the envelope pilot: 5 copies, at most 2"), "{heard}");
+    assert!(!shelf.lock().unwrap()[1].1);
+    finish(bot, model).await;
+}
