@@ -82,6 +82,11 @@ pub fn with_whole_requests(mut reply: Reply, said: &str, asked: Option<&str>) ->
             None if choice.says.ends_with(&choice.label) => choice.label.as_str(),
             None => continue,
         };
+        // “create Foo in mathstream” offers something else than the name that was asked for.
+        let own = choice.says.strip_suffix(chosen).unwrap_or(&choice.says).to_ascii_lowercase();
+        if own.contains(&asked.to_ascii_lowercase()) {
+            continue;
+        }
         let whole = format!("{before}{chosen}{after}");
         // The shorter one is the action's own way to say it, and holds as much.
         if whole.split_whitespace().count() > choice.says.split_whitespace().count() {
