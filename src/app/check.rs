@@ -150,7 +150,11 @@ async fn model(config: &Config) -> Result<String, String> {
 async fn services(config: &Config) -> Vec<Line> {
     let all = match installed::capabilities(config, Arc::new(SystemClock)) {
         Ok(all) => all,
-        Err(error) => return vec![Line { what: "capabilities", result: Err(told(&error)) }],
+        Err(error) => {
+            let wrong = told(&error);
+            let of = installed::SETTINGS.sections.iter().find(|section| wrong.starts_with(section.name));
+            return vec![Line { what: of.map_or("capabilities", |section| section.name), result: Err(wrong) }];
+        }
     };
     let lines = join_all(all.iter().map(|capability| capability.check())).await;
     lines.into_iter().flatten().map(|(what, result)| Line { what, result }).collect()
