@@ -261,7 +261,16 @@ impl Capability for Fakes {
     }
 
     fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
-        &[("List experiments", "list experiments")]
+        &[("List experiments", "list experiments"), ("Is UpGrade running?", "is UpGrade running?")]
+    }
+
+    fn invitations(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("See what there is", "list experiments"),
+            ("Look at a context", "what conditions does assign-prog have?"),
+            ("With an approval", "start the Math Hints experiment"),
+            ("Make something new", "create an experiment Hint Timing in assign-prog"),
+        ]
     }
 }
 
