@@ -31,7 +31,7 @@
 //! | [`services`] | what clients of outside systems share: how a call leaves, how an answer is read, signing in | [`services::http`] |
 //! | [`model`] | language models | [`model::Model`] |
 //! | [`understanding`] | what is known when words are read, which names they hold, and what they mean where no language model reads them | [`understanding`] |
-//! | [`capabilities`] | what can be done, a folder for each domain: its tools, actions, client, words, settings; [`capabilities::standing`] allows some changes beforehand | [`capabilities::Capability`] |
+//! | [`capabilities`] | what can be done, a folder for each domain: its tools, actions, client, sentences, slash words, settings, and what a model is told; [`capabilities::standing`] allows some changes beforehand | [`capabilities::Capability`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`conversation`] | joins Slack and the engine: dispatch, workers, desk, approvals and their forms, outbox, rendering, commands, the Home tab, the notebook | [`conversation`] |
 //! | [`sandbox`] | stand-ins for Slack, the platforms, Google and a model, as real servers, for tests and the playground | |
@@ -56,29 +56,35 @@
 //!
 //! # One folder, one capability
 //!
-//! A domain is a folder in [`capabilities`] and one [`capabilities::Capability`]. It brings everything that is known of the
-//! domain; nothing outside of its folder and its stand-in names it, but for [`app::installed`], which says which there are.
+//! A domain is a folder in [`capabilities`] and one [`capabilities::Capability`]. It brings what is known of the domain, but
+//! for two things that are still to move: the phrases that are understood without a model ([`understanding`]), and the
+//! meanings of words ([`glossary`]). Nothing else outside of its folder and its stand-in names it, but for
+//! [`app::installed`], which says which there are.
 //!
 //! | to change | go to |
 //! | --- | --- |
-//! | what a card shows or warns of | the action's file in the capability's `actions/`, whose `prepare` makes the card |
+//! | what a card shows or warns of | the action's file in the capability's `actions/`, whose `prepare` makes the card; warnings that several share in its `replies/cautions.rs` |
 //! | what is said of an answer or an outcome | the capability's `replies/` |
-//! | what an action reads again before it runs, and after a lost answer | its `preconditions`, `recovery` and `probe`: [`graph::action::ActionKind`] |
-//! | how often a call is tried, and when it may leave | [`services::changes`] for calls that change, [`services::http`] for others; Slack's in [`conversation::outbox`] |
-//! | a slash word | [`capabilities::Capability::command`] and `answer`; those of the bot itself in [`conversation::commands`] |
+//! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
+//! | whether and how often a change is sent again | the action's `recovery` says whether, [`graph::perform`] how often; a client sends it once |
+//! | how often a read is tried, and when a change may leave | [`services::http`], called by the client; [`permit`] and [`services::changes`]; Slack's in [`conversation::outbox`] |
+//! | a slash word | a capability's in its `commands.rs`, the bot's own in [`conversation::commands::grammar`]; and the usage hint in `deploy/slack-manifest.*.json` and the stand-in for Slack |
 //! | a window for something new, a section of Home | [`capabilities::Capability::shortcuts`], [`capabilities::Capability::home`] |
+//! | a phrase that is understood without a model | a row in `understanding/phrases` for changes; `lists.rs`, `questions.rs`, `details.rs` there for questions |
+//! | what a model is told | of a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; of everything: `assistant/prompts` |
 //! | a setting | the struct of its section, with `config/default.toml`; a capability's in its `settings.rs` |
-//! | what an envelope can limit, or a standing approval allow | the capability's [`config::Measure`]s and [`capabilities::Allowance`]s |
-//! | a stored field | the struct, with `#[serde(default)]` or an alias, and a row in `tests/fixtures/shapes` |
+//! | what an envelope can limit, or a standing approval allow | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; its `allowances.rs` |
+//! | a stored field | the struct, with `#[serde(default, skip_serializing_if = …)]`: seals and digests are taken of what is written again, so an old record has to come out as it went in, and nothing that is sealed gets another name; and an example in `tests/fixtures/shapes` |
+//! | a new domain | its folder and `pub mod`, a stand-in, [`app::installed`], the tables in `tests/integration/tidy.rs`; `tests/integration/dialogues/toy.rs` is the smallest one |
 //!
 //! # Promises, and where they are kept
 //!
 //! 1. *A delivery that was acknowledged is never lost; one that comes twice is handled once.* [`slack::sink`] acknowledges
 //!    after [`graph::store::Store::ingest`] has stored the delivery under all its keys.
 //! 2. *Nothing in the outside world changes without a recorded decision of a person entitled to make it.* Nodes can only
-//!    propose; [`graph::action::Status::may_become`] has no way to `Intent` but through `Approved`. Who decides is a full
-//!    member of the workspace when it counts ([`conversation::people`]). What a standing
-//!    approval covers carries the decision of those who granted it ([`graph::standing`]).
+//!    propose; [`graph::action::Status::may_become`] has no way to `Intent` but from `Approved`, or from `Intent` itself
+//!    where it is sent again. Who decides is a full member of the workspace when it counts ([`conversation::people`]). What
+//!    a standing approval covers carries the decision of those who granted it ([`graph::standing`]).
 //! 3. *What runs is what was shown.* Card, record and request carry one [`graph::digest::Digest`], computed again before
 //!    execution; the state that was shown is read again as well. Digests and seals need a key that is not in the store
 //!    ([`graph::keyring`], [`store::sealed`]), so who can write there can make no other change run, and no decision.

@@ -90,7 +90,7 @@ pub struct AgentState {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub offered: Vec<Choice>,
     /// The name of the thing that “it” means.
-    #[serde(alias = "last_experiment")]
+    #[serde(rename = "last_experiment")]
     pub last_subject: Option<String>,
     /// Whom the open question was put to; nobody knows in threads of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]

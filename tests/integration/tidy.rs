@@ -125,9 +125,11 @@ const STILL_TO_MOVE: &[&str] = &["src/understanding", "src/glossary"];
 /// The words of the platforms.
 const PLATFORM_WORDS: &[&str] = &["experiment", "upgrade"];
 
-/// The lines that name one nevertheless: where its folder is declared, and what data of earlier versions is read by.
+/// The lines that name one nevertheless: where its folder is declared, and under which names data and settings of earlier
+/// versions have a field.
 fn may_name_one(line: &str) -> bool {
-    matches!(line.trim(), "pub mod experiments;" | "pub mod upgrade;") || line.contains("(alias = \"")
+    let is_declared = matches!(line.trim(), "pub mod experiments;" | "pub mod upgrade;");
+    is_declared || line.trim().starts_with("#[serde(rename = \"") || line.trim().starts_with("#[serde(alias = \"")
 }
 
 /// The rooms a file names, whichever way `use` is written.

@@ -20,7 +20,7 @@ const USES: usize = 50;
 #[serde(rename_all = "snake_case")]
 pub enum Within {
     /// One thing.
-    #[serde(alias = "experiment")]
+    #[serde(rename = "experiment")]
     Thing {
         /// Its id.
         id: String,

@@ -17,8 +17,9 @@ pub struct Scope {
     /// The contexts they belong to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
-    /// The things that it is about, by the names that people know.
-    #[serde(alias = "experiments", skip_serializing_if = "Vec::is_empty")]
+    /// The things that it is about, by the names that people know. Stored under the name that was there first: records are
+    /// sealed as they are written.
+    #[serde(rename = "experiments", skip_serializing_if = "Vec::is_empty")]
     pub subjects: Vec<String>,
     /// What limits are compared with, by measure: statuses, weights, users, dates.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

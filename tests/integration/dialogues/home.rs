@@ -19,7 +19,7 @@ async fn somebody_new_is_told_how_to_ask() {
     *Language model*
     none; I understand the documented phrases
     How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
     I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
     ");
     bot.finish().await;
@@ -43,7 +43,7 @@ async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
     *Language model*
     none; I understand the documented phrases
     How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
     I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
     ");
     assert_snapshot!(bot.user("ana").opens_home().await, @"
@@ -60,7 +60,7 @@ async fn a_channels_card_is_not_told_to_those_who_may_not_be_in_it() {
     *Language model*
     none; I understand the documented phrases
     How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
     I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
     ");
     bot.finish().await;
@@ -89,7 +89,7 @@ async fn who_is_named_decides_in_the_home_tab() {
     *Language model*
     none; I understand the documented phrases
     How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
     I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
     ");
     thread.heard();
@@ -110,7 +110,7 @@ async fn who_is_named_decides_in_the_home_tab() {
     *Language model*
     none; I understand the documented phrases
     How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
     I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
     ");
     bot.finish().await;
@@ -138,7 +138,7 @@ async fn a_press_that_comes_too_late_is_answered_in_the_tab() {
     *Language model*
     none; I understand the documented phrases
     How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
     I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
     ");
     bot.finish().await;
@@ -163,7 +163,7 @@ async fn a_request_is_withdrawn_in_the_home_tab() {
     *Language model*
     none; I understand the documented phrases
     How to ask
-    Mention me in a channel, or write to me directly: _list experiments_, _start the Math Hints experiment_, _what conditions does assign-prog have?_
+    Mention me in a channel, or write to me directly: _list experiments_, _what conditions does assign-prog have?_, _start the Math Hints experiment_
     I look things up by myself. Before I change anything, I show a card and wait for a person to press its button.
     ");
     assert!(thread.heard().contains("Withdrawn by @ana"));
