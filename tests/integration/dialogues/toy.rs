@@ -216,16 +216,36 @@ async fn bot() -> (TestBot, SandboxModel, Shelf) {
 async fn a_second_domain_needs_one_file() {
     let (bot, model, shelf) = bot().await;
 
-    assert_snapshot!(bot.user("ana").types("/documents list").await, @"");
-    assert_snapshot!(bot.user("ana").types("/documents lst").await, @"");
+    assert_snapshot!(bot.user("ana").types("/documents list").await, @"
+    Documents:
+    • *Study Plan*
+    • *Consent Form*
+    ");
+    assert_snapshot!(bot.user("ana").types("/documents lst").await, @"
+    I don't know `/documents lst`. Did you mean `/documents list`?
+    For example: `/documents list`
+    ");
     let home = bot.user("ana").opens_home().await;
     assert!(home.contains("Documents") && home.contains("2 in all."), "{home}");
 
     model.will_call("propose_archive_document", json!({ "document": "Study Plan" }));
     let mut thread = bot.user("ana").says("please put the Study Plan away").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    *Archive “Study Plan”?*
+    *Copies*  0
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Archive it] [Leave it] [Show all]
+    ");
     thread.clicks("bo", "Archive it").await;
-    assert_snapshot!(thread.heard(), @"");
+    assert_snapshot!(thread.heard(), @"
+    *Archive “Study Plan”?*
+    *Copies*  0
+    Approved by @bo · ‹time›
+    ✅ Archived “Study Plan”.
+    Asked by @ana · digest `‹id›`
+    ---
+    @ana “*Study Plan*”: done, approved by bo. What next?
+    ");
     assert!(shelf.lock().unwrap()[0].1 && !shelf.lock().unwrap()[1].1);
 
     // In the same thread, something of the other domain.

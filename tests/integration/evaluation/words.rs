@@ -10,7 +10,7 @@ use countersign::{
     app::evaluate::{self, Case},
     config::Config,
 };
-use regex::Regex;
+use fancy_regex::Regex;
 use serde_json::{Value, json};
 
 const CHANGES: &[&str] = &[
@@ -190,14 +190,7 @@ fn text(value: &Value) -> String {
 
 fn same(should: &Value, found: &str) -> bool {
     match should.as_str().and_then(|should| should.strip_prefix('~')) {
-        // The expressions of the files look ahead nowhere but at a beginning, which is always met.
-        Some(pattern) => {
-            let parts: Vec<&str> = match pattern.strip_prefix("^(?=.*") {
-                Some(parts) => parts.trim_end_matches(')').split(")(?=.*").collect(),
-                None => vec![pattern],
-            };
-            parts.into_iter().all(|part| Regex::new(&format!("(?i){part}")).unwrap().is_match(found))
-        }
+        Some(pattern) => Regex::new(&format!("(?i){pattern}")).unwrap().is_match(found).unwrap(),
         None => text(should) == found.to_lowercase(),
     }
 }
