@@ -144,7 +144,7 @@ fn changes(found: &Found) -> bool {
     let name = of(found, "experiment").trim_matches(|c| "\"'“”‘’„` ".contains(c));
     let weights = of(found, "weights");
     let shares = Regex::new(r"^([\d\s./:%]+|.*=\d+.*)$").unwrap();
-    if weights != NONE && !shares.is_match(weights) {
+    if weights != NONE && !shares.is_match(weights).unwrap() {
         return false; // asked back: one weight for each condition
     }
     if name != NONE && !KNOWN.contains(&name) {
