@@ -66,7 +66,7 @@
 //! | what a card shows or warns of | the action's file in the capability's `actions/`, whose `prepare` makes the card; warnings that several share in its `replies/cautions.rs` |
 //! | what is said of an answer or an outcome | the capability's `replies/` |
 //! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
-//! | whether and how often a change is sent again | the action's `recovery` says whether, [`graph::perform`] how often; a client sends it once |
+//! | whether and how often a change is sent again | the action's `recovery` says whether, `graph/perform.rs` how often; a client sends it once |
 //! | how often a read is tried, and when a change may leave | [`services::http`], called by the client; [`permit`] and [`services::changes`]; Slack's in [`conversation::outbox`] |
 //! | a slash word | a capability's in its `commands.rs`, the bot's own in [`conversation::commands::grammar`]; and the usage hint in `deploy/slack-manifest.*.json` and the stand-in for Slack |
 //! | a window for something new, a section of Home | [`capabilities::Capability::shortcuts`], [`capabilities::Capability::home`] |
