@@ -21,10 +21,16 @@ pub(super) const MENTIONED: f64 = 0.75;
 /// What brings back a change that was described before: its words are not all in this sentence.
 const BRINGS_BACK: &str = "undo|revert|take back|put back|roll back|rollback|try|retry|repeat|ask again|ask";
 
+/// The longest message that can be a phrase. Reading one costs more than its length.
+pub(super) const MOST_WORDS: usize = 250;
+
 /// What a message is understood to be.
 pub(super) fn understand(situation: &Situation) -> Understood {
     let plain = words(&situation.said);
     let plain = polite(&plain);
+    if plain.len() > MOST_WORDS {
+        return Understood::nothing();
+    }
     if plain.is_empty() {
         return Understood::nothing();
     }

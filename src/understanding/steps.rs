@@ -29,6 +29,9 @@ struct Piece {
 /// The requests of a message in order, if it holds several.
 pub(super) fn steps(situation: &Situation) -> Vec<String> {
     let said = situation.said.trim();
+    if words(said).len() > grammar::MOST_WORDS {
+        return Vec::new();
+    }
     let first = lower(&words(said));
     let follows_up = ["undo", "try again", "ask again", "retry"].iter().any(|word| first.starts_with(word));
     let asked = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref());
