@@ -103,9 +103,8 @@ impl Bot {
     ///
     /// What cannot be opened, and why.
     pub async fn start(config: &Config, clock: Arc<dyn Clock>, stop: CancellationToken) -> anyhow::Result<Self> {
-        let capabilities = installed::capabilities(config, clock.clone())?;
         let store = parts::store(config, clock.clone()).await?;
-        Self::with_capabilities(capabilities, store, config, clock, stop).await
+        Self::with_store(store, config, clock, stop).await
     }
 
     /// The same on a store that is open already.

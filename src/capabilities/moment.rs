@@ -17,8 +17,6 @@ use crate::{
 /// How much of what was typed is repeated, in characters.
 const LONGEST: usize = 60;
 
-const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-
 /// A moment to come, as the platform writes it. Without a zone it is meant in UTC, without a time at midnight.
 pub fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
     let refuse = |reply| Err(refused(ErrorKind::Validation, reply));
@@ -67,7 +65,8 @@ fn relative(words: &str, now: clock::Timestamp) -> Option<civil::DateTime> {
         ["tomorrow", time @ ..] => (1, time),
         [day, time @ ..] if let Ok(date) = day.parse::<Date>() => return Some(date.to_datetime(clock_time(time)?)),
         [day, time @ ..] => {
-            let weekday = WEEKDAYS.iter().position(|name| name == day || (day.len() == 3 && name.starts_with(day)))?;
+            let weekday =
+                clock::WEEKDAYS.iter().position(|name| name == day || (day.len() == 3 && name.starts_with(day)))?;
             let weekday = Weekday::from_monday_zero_offset(i8::try_from(weekday).ok()?).ok()?;
             let ahead = i64::from(today.weekday().until(weekday));
             let passed = |moment: civil::DateTime| {

@@ -4,6 +4,7 @@
 //! its clock. What is more than a day and a time (“evening”, another zone) is left over, and so never dropped.
 
 use super::words::{Word, after, skip};
+use crate::clock::MONTHS;
 
 const DAYS: &[&str] = &[
     "yesterday",
@@ -23,20 +24,6 @@ const DAYS: &[&str] = &[
     "fri",
     "sat",
     "sun",
-];
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
 ];
 
 /// A moment at the beginning, with the preposition before it: its words, whether something goes on until then, and what

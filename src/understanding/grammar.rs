@@ -26,16 +26,12 @@ pub(super) const MOST_WORDS: usize = 250;
 
 /// What a message is understood to be.
 pub(super) fn understand(situation: &Situation) -> Understood {
-    let plain = words(&situation.said);
-    let plain = polite(&plain);
-    if plain.len() > MOST_WORDS {
-        return Understood::nothing();
-    }
-    if plain.is_empty() {
+    let typed = words(&situation.said);
+    let plain = polite(&typed);
+    if plain.is_empty() || plain.len() > MOST_WORDS {
         return Understood::nothing();
     }
     let asks = situation.said.trim_end().ends_with('?');
-    let typed = words(&situation.said);
     const NEW: &[&str] = &["create", "make", "set", "build", "add", "new", "design", "draft", "creat"];
     let in_hand = situation.in_hand().is_some() || situation.draft.is_some();
     if !situation.names.is_empty() && (in_hand || plain[0].any(NEW)) {

@@ -7,28 +7,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::clock::{MONTHS, WEEKDAYS};
+
 /// How many pieces are named at most.
 const MOST: usize = 4;
 /// How many words a restriction is followed for.
 const REACH: usize = 8;
 
-/// Words that say when.
-const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
-/// The months; one is also a verb and counts only beside a number.
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
 /// Other words that say when, answered by any date.
 const MOMENTS: &[&str] = &["tomorrow", "tonight", "weekend", "midnight", "noon", "week", "month"];
 /// What restricts, and is answered where the words after it are.
@@ -225,7 +210,7 @@ impl Told {
     /// The word at this place, or the date or number that it is.
     fn holds(&self, words: &[Word<'_>], at: usize) -> bool {
         let lower = words[at].lower.as_str();
-        let when = DAYS.contains(&lower) || MONTHS.contains(&lower) || MOMENTS.contains(&lower);
+        let when = WEEKDAYS.contains(&lower) || MONTHS.contains(&lower) || MOMENTS.contains(&lower);
         self.holds_word(lower)
             || (when && !self.lacks_moment(words, at))
             || (lower.contains(|c: char| c.is_ascii_digit()) && self.holds_number(lower))
@@ -283,7 +268,7 @@ impl Told {
             return false;
         }
         let beside = |at: Option<usize>| at.and_then(|at| words.get(at));
-        if let Some(day) = DAYS.iter().position(|day| *day == word) {
+        if let Some(day) = WEEKDAYS.iter().position(|day| *day == word) {
             return !self.dates.iter().any(|date| weekday(*date) == day);
         }
         if let Some(month) = MONTHS.iter().position(|month| *month == word) {
@@ -318,12 +303,12 @@ fn dates(text: &str) -> Vec<(i64, usize, i64)> {
     (0..text.len()).filter_map(at).collect()
 }
 
-/// The day of the week of a date, counted from Sunday.
+/// The day of the week of a date, counted from Monday.
 fn weekday((year, month, day): (i64, usize, i64)) -> usize {
     const SHIFT: [i64; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
     let year = if month < 3 { year - 1 } else { year };
     let days = year + year / 4 - year / 100 + year / 400 + SHIFT[month - 1] + day;
-    usize::try_from(days.rem_euclid(7)).unwrap_or_default()
+    usize::try_from((days + 6).rem_euclid(7)).unwrap_or_default()
 }
 
 /// The marked words as they were written, those side by side in one piece.

@@ -29,10 +29,11 @@ struct Piece {
 /// The requests of a message in order, if it holds several.
 pub(super) fn steps(situation: &Situation) -> Vec<String> {
     let said = situation.said.trim();
-    if words(said).len() > grammar::MOST_WORDS {
+    let typed = words(said);
+    if typed.len() > grammar::MOST_WORDS {
         return Vec::new();
     }
-    let first = lower(&words(said));
+    let first = lower(&typed);
     let follows_up = ["undo", "try again", "ask again", "retry"].iter().any(|word| first.starts_with(word));
     let asked = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref());
     let anything_goes = asked.is_some_and(|asked| matches!(asked.parameter.as_str(), "name" | "description"));
@@ -278,15 +279,7 @@ fn opening(said: &str, start: usize, end: usize) -> usize {
 /// The length of what stands in quotes at the beginning, with them.
 fn quoted(text: &str) -> Option<usize> {
     let first = text.chars().next()?;
-    let closing: &[char] = match first {
-        '"' => &['"'],
-        '“' | '„' => &['”', '“', '"'],
-        '‘' => &['’'],
-        '`' => &['`'],
-        '\'' => &['\''],
-        '«' => &['»'],
-        _ => return None,
-    };
+    let closing = words::closing(first)?;
     let inside = &text[first.len_utf8()..];
     let end = inside.find(closing)?;
     let closed = inside[end..].chars().next().map_or(0, char::len_utf8);

@@ -97,9 +97,9 @@ fn begins_with<'a>(text: &'a str, name: &Mention) -> Option<&'a str> {
     (!after.chars().next().is_some_and(goes_on)).then_some(after)
 }
 
-/// What stands between quotes at the beginning, and the rest.
-pub(super) fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
-    let closing: &[char] = match first {
+/// What closes a quotation that begins so.
+pub(super) fn closing(first: char) -> Option<&'static [char]> {
+    Some(match first {
         '"' => &['"'],
         '“' | '„' => &['”', '“', '"'],
         '‘' => &['’'],
@@ -107,7 +107,12 @@ pub(super) fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
         '\'' => &['\''],
         '«' => &['»'],
         _ => return None,
-    };
+    })
+}
+
+/// What stands between quotes at the beginning, and the rest.
+pub(super) fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
+    let closing = closing(first)?;
     let inside = &text[first.len_utf8()..];
     let end = inside.find(closing)?;
     let after = &inside[end..];

@@ -5,6 +5,8 @@ use jiff::{
     civil::{Date, Weekday},
 };
 
+use crate::clock::{MONTHS, WEEKDAYS};
+
 /// From one day to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
@@ -119,27 +121,12 @@ fn day_of_month(word: &str) -> Option<i8> {
 }
 
 fn weekday(word: &str) -> Option<Weekday> {
-    const NAMES: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-    let at = NAMES.iter().position(|name| *name == word)?;
+    let at = WEEKDAYS.iter().position(|name| *name == word)?;
     Weekday::from_monday_zero_offset(i8::try_from(at).ok()?).ok()
 }
 
 fn month(word: &str) -> Option<i8> {
-    const NAMES: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    let at = NAMES.iter().position(|name| word.len() >= 3 && name.starts_with(word))?;
+    let at = MONTHS.iter().position(|name| word.len() >= 3 && name.starts_with(word))?;
     i8::try_from(at + 1).ok()
 }
 
