@@ -22,7 +22,7 @@
 //!
 //! | room | what it is | start at |
 //! | --- | --- | --- |
-//! | [`ids`], [`clock`], [`cause`], [`reply`], [`status_line`], [`exchanges`], [`glossary`] | the leaves: names, time, why something failed, what is said before anybody decides how it looks, and meanwhile, what is sent, what words mean | |
+//! | [`ids`], [`clock`], [`cause`], [`reply`], [`status_line`], [`exchanges`] | the leaves: names, time, why something failed, what is said before anybody decides how it looks, and meanwhile, what is sent | |
 //! | [`permit`], [`wire`], [`this_machine`], [`private_file`] | leaves too: until when a change may leave, connections that hold to it and to the longest answer, requests of this machine only, files for their owner alone | [`permit::Permit`] |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
@@ -122,7 +122,6 @@ pub mod clock;
 pub mod config;
 pub mod conversation;
 pub mod exchanges;
-pub mod glossary;
 pub mod graph;
 pub mod ids;
 pub mod model;

@@ -159,7 +159,7 @@ impl Bot {
         let links = Links::new(store.clone(), account.url);
         let missing = slack.missing_scopes().clone();
 
-        let (model, rules) = parts::models(config)?;
+        let (model, rules) = parts::models(config, registry.book.clone())?;
         let (model, pulse) = watched(model, &clock);
         let facts = Facts::new(registry.clone(), clock.clone());
         let settle_within = registry.services().map(|service| service.settle_within).max().unwrap_or_default();
@@ -278,6 +278,7 @@ impl Bot {
             notebook,
             ratings: Ratings::new(store.clone(), clock.clone()),
             agent_view: config.slack.agent_view,
+            prompts: registry.book.first_steps(),
             memories: memories.clone(),
             slack,
             workers: workers.clone(),

@@ -59,7 +59,7 @@ pub fn settings(config: &Config) -> Vec<String> {
     note(parts::slack(config).map(drop));
     note(way_in(config).map_err(anyhow::Error::msg));
     note(parts::redis_url(config).map(drop));
-    note(parts::models(config).map(drop));
+    note(parts::models(config, Arc::default()).map(drop));
     note(parts::capabilities(config, Arc::new(SystemClock)).map(drop));
     wrong
 }
@@ -126,7 +126,7 @@ async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String
 }
 
 async fn model(config: &Config) -> Result<String, String> {
-    let (model, _) = parts::models(config).map_err(|error| told(&error))?;
+    let (model, _) = parts::models(config, Arc::default()).map_err(|error| told(&error))?;
     if !model.is_remote() {
         return Ok("none (ANTHROPIC_API_KEY is not set): the documented phrases are understood".to_owned());
     }

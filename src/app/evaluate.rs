@@ -129,11 +129,12 @@ pub fn cases(file: &Path) -> anyhow::Result<Vec<Case>> {
 /// If the stand-in for the platform does not start, or the settings name no usable model.
 pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     let platform = StandIn::start(installed::StandInOptions::default(), None, None).await?;
-    let (model, fallback) = parts::models(config)?;
+    let settings = config;
     let mut config = config.clone();
     platform.take_the_place(&mut config);
     let clock = Arc::new(SystemClock);
     let registry = parts::capabilities(&config, clock.clone())?;
+    let (model, fallback) = parts::models(settings, registry.book.clone())?;
     let mut score = Score { model: model.name().to_owned(), lines: Vec::new(), calls: 0, tokens: 0 };
     let graph = chat_graph(model, fallback, registry.clone(), Arc::new(NoShelf))?;
     for case in cases {

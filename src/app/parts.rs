@@ -30,7 +30,7 @@ use crate::{
     },
     slack::client::SlackClient,
     store::{redis::RedisStore, sqlite::SqliteStore},
-    understanding::RulesModel,
+    understanding::{RulesModel, book::Book as Phrases},
 };
 
 /// The names of the graphs that this program has.
@@ -140,8 +140,8 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
 }
 
 /// The model that the settings name, and the one that is always there. Without a key they are the same.
-pub fn models(config: &Config) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>)> {
-    let rules: Arc<dyn Model> = Arc::new(RulesModel);
+pub fn models(config: &Config, phrases: Arc<Phrases>) -> anyhow::Result<(Arc<dyn Model>, Arc<dyn Model>)> {
+    let rules: Arc<dyn Model> = Arc::new(RulesModel(phrases));
     let step_timeout = config.workers.step_timeout;
     let config = &config.model;
     let Some(api_key) = config.api_key.clone().filter(|key| !key.expose_secret().trim().is_empty()) else {

@@ -108,7 +108,7 @@ impl World {
             Some(port) => {
                 let model =
                     SandboxModel::start(port).await.context("the stand-in for a language model cannot start")?;
-                model.answers_by(stand_in::answer);
+                model.answers_by(stand_in::answers()?);
                 Some(model)
             }
         };

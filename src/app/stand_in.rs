@@ -3,16 +3,29 @@
 //! It reads what the bot sends to the Messages API and answers with the calls and words of [`RulesModel`]. So the whole
 //! path with a model can be tried, and measured, on any machine. It is as clever as the grammar, no more.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
+use super::{installed, parts};
 use crate::model::{Block, Model as _, Purpose, Request, ToolChoice, ToolSpec};
 use crate::understanding::RulesModel;
+use crate::{clock::SystemClock, config::Config};
+
+/// What answers requests with the phrases of the capabilities that this program has.
+///
+/// # Errors
+///
+/// If these cannot be set up.
+pub fn answers() -> anyhow::Result<impl Fn(&Value) -> Vec<Value> + Send + 'static> {
+    let config = Config::load(None, &HashMap::new(), &installed::SETTINGS)?;
+    let rules = RulesModel(parts::capabilities(&config, Arc::new(SystemClock))?.book);
+    Ok(move |body: &Value| answer(&rules, body))
+}
 
 /// The blocks of the answer to a request.
-pub fn answer(body: &Value) -> Vec<Value> {
+fn answer(rules: &RulesModel, body: &Value) -> Vec<Value> {
     let say = |words: &str| vec![json!({ "type": "text", "text": words })];
     let Some((situation, exchange)) = situation(&body["messages"]) else {
         return say("I was not told what this is about.");
@@ -31,7 +44,7 @@ pub fn answer(body: &Value) -> Vec<Value> {
         tool_choice: ToolChoice::Auto,
         max_tokens: 0,
     };
-    match RulesModel.respond(&request).now_or_never() {
+    match rules.respond(&request).now_or_never() {
         Some(Ok(response)) if response.content.is_empty() => say("That is all."),
         Some(Ok(response)) => response.content.into_iter().map(block).collect(),
         Some(Err(_)) | None => say("I cannot read what this is about."),

@@ -6,7 +6,7 @@ use super::{
     mind::Mind,
     nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond, round::Rounds},
     shelf::Shelf,
-    state::AgentState,
+    state::{AgentState, Hears},
     view::Prompts,
 };
 use crate::{
@@ -30,7 +30,7 @@ pub fn chat_graph(
     let mind = Mind::new(model, fallback);
     let prompts = Prompts::new(&registry);
     let rounds = Rounds::new(registry.clone(), shelf.clone(), prompts.clone());
-    Graph::builder(CHAT, Analyze::NAME)
+    Graph::builder(CHAT, Analyze::NAME, Hears(registry.book.clone()))
         .node(Analyze::new(mind.clone(), registry.clone(), rounds.clone()))
         .node(Clarify::new(registry.clone()))
         .node(Gather::new(mind.clone(), rounds))

@@ -10,19 +10,26 @@ use crate::{
     ids::UserId,
     reply::{Part, Reply, Text},
     understanding::{
-        self,
+        book::Book,
         situation::{Situation, TurnedDown},
     },
 };
 
 /// Remembers the news, and words them.
-pub(super) fn heard(state: &mut AgentState, record: &ActionRecord, news: News, by: &UserId, now: Timestamp) -> Reply {
+pub(super) fn heard(
+    book: &Book,
+    state: &mut AgentState,
+    record: &ActionRecord,
+    news: News,
+    by: &UserId,
+    now: Timestamp,
+) -> Reply {
     state.context.outdated();
     state.log.add(record, outcomes::log_line(record), now);
     let reply = match news {
         News::Explained => {
             state.keep_turned_down(record);
-            explained(record, by, state.turned_down.as_ref())
+            explained(book, record, by, state.turned_down.as_ref())
         }
         News::CheckAgain => checked(record, by),
         News::SaidDone => said_done(record),
@@ -35,13 +42,13 @@ pub(super) fn heard(state: &mut AgentState, record: &ActionRecord, news: News, b
 
 /// The reason of a rejection. Where it says what would be right, that can be asked for with one press; what else can be
 /// done about a card that has a form was said when it was turned down.
-fn explained(record: &ActionRecord, by: &UserId, turned_down: Option<&TurnedDown>) -> Reply {
+fn explained(book: &Book, record: &ActionRecord, by: &UserId, turned_down: Option<&TurnedDown>) -> Reply {
     let reason = outcomes::reason_of(record).unwrap_or_default();
     let text = Text::new().person(record.requested_by.clone()).plain(", ").person(by.clone());
     let reply = Reply::text(text.plain(" says why this was turned down: ").bold(record.act()))
         .and(Part::Text(Text::new().italic(reason)));
     let said = Situation { said: reason.to_owned(), turned_down: turned_down.cloned(), ..Situation::default() };
-    match understanding::asks_otherwise(&said) {
+    match book.asks_otherwise(&said) {
         true => reply.choice("Ask for that instead", reason),
         false if record.card.editable => reply,
         false => reply.hint("Tell me here what to do instead, if anything."),

@@ -19,7 +19,7 @@ use crate::{
     clock::Timestamp,
     graph::action::{ActionRecord, ErrorKind, MissingParameter},
     reply::{Part, Reply, Text},
-    understanding::{FIRST_STEPS, situation::Draft},
+    understanding::situation::Draft,
 };
 
 /// How many answers are offered as buttons.
@@ -31,9 +31,6 @@ const LABEL: usize = 60;
 
 /// How many examples are shown to who was not understood.
 const EXAMPLES: usize = 4;
-
-/// What somebody can begin with, as label and words.
-pub const FIRST_PROMPTS: &[(&str, &str)] = FIRST_STEPS;
 
 /// What to try, when nothing was understood.
 pub fn examples(registry: &Registry) -> Reply {

@@ -9,7 +9,7 @@ use super::{offered, state::AgentState, view};
 use crate::{
     graph::action::ActionRecord,
     ids::UserId,
-    understanding::{self, Meaning, situation::Asked},
+    understanding::{self, Meaning, book::Book, situation::Asked},
 };
 
 /// More words than these are no answer, even to who is alone with the bot.
@@ -212,13 +212,13 @@ impl AgentState {
     }
 
     /// Whether words that nobody said to the bot by name are meant for it. `open`: what waits for a person in the thread.
-    pub(super) fn is_spoken_to(&self, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
+    pub(super) fn is_spoken_to(&self, book: &Book, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
         let words = lower(text);
         if words.is_empty() {
             return false;
         }
         let asked_of = self.asked_of.as_ref().or(self.turn.by.as_ref());
-        if asked_of == Some(by) && self.is_answer(text, &words) {
+        if asked_of == Some(by) && self.is_answer(book, text, &words) {
             return true;
         }
         let alone = !self.in_company && self.speakers.iter().all(|speaker| speaker == by);
@@ -232,7 +232,7 @@ impl AgentState {
             return true;
         }
         let waits = !open.is_empty() || self.draft.is_some() || !self.offered.is_empty();
-        match understanding::meaning(&view::heard(self, by, text, open)) {
+        match book.meaning(&view::heard(self, by, text, open)) {
             Meaning::Request | Meaning::Agreement => true,
             Meaning::Correction => !self.waits_for_an_answer() && (!open.is_empty() || !is_talk(&words)),
             Meaning::Drop => waits,
@@ -249,7 +249,7 @@ impl AgentState {
     }
 
     /// Whether these words answer what was asked last.
-    fn is_answer(&self, text: &str, words: &[String]) -> bool {
+    fn is_answer(&self, book: &Book, text: &str, words: &[String]) -> bool {
         if text.trim_end().ends_with('?') {
             return false;
         }
@@ -263,7 +263,7 @@ impl AgentState {
             return true;
         }
         let rest = without_beginning(words);
-        if understanding::only_parts(&rest.join(" ")) || understanding::only_parts(text) {
+        if book.only_parts(&rest.join(" ")) || book.only_parts(text) {
             return true;
         }
         let Some(asked) = &draft.asked else { return false };
@@ -353,7 +353,12 @@ fn lower(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capabilities::experiments::phrases;
     use crate::understanding::situation::Draft;
+
+    fn book() -> Book {
+        phrases::book()
+    }
 
     /// A thread in which ana was asked for this parameter.
     fn asks_for(parameter: &str, options: &[&str]) -> AgentState {
@@ -404,11 +409,14 @@ mod tests {
             let mut state = asks_for(parameter, options);
             state.note_presence(&"bo".into(), true);
             for answer in answers {
-                assert!(state.is_spoken_to(&"ana".into(), answer, &[]), "{parameter}: {answer}");
-                assert!(!state.is_spoken_to(&"bo".into(), answer, &[]), "bo was not asked for {parameter}: {answer}");
+                assert!(state.is_spoken_to(&book(), &"ana".into(), answer, &[]), "{parameter}: {answer}");
+                assert!(
+                    !state.is_spoken_to(&book(), &"bo".into(), answer, &[]),
+                    "bo was not asked for {parameter}: {answer}"
+                );
             }
             for ends in ["never mind", "no", "cancel that please"] {
-                assert!(state.is_spoken_to(&"ana".into(), ends, &[]), "{parameter}: {ends}");
+                assert!(state.is_spoken_to(&book(), &"ana".into(), ends, &[]), "{parameter}: {ends}");
             }
         }
     }
@@ -441,7 +449,10 @@ mod tests {
             for line in openings.iter().flat_map(|opening| lines.iter().map(move |line| format!("{opening}{line}"))) {
                 for by in ["ana", "bo", "cy"] {
                     heard += 1;
-                    assert!(!state.is_spoken_to(&by.into(), &line, &[]), "{by}, asked for {parameter}: {line}");
+                    assert!(
+                        !state.is_spoken_to(&book(), &by.into(), &line, &[]),
+                        "{by}, asked for {parameter}: {line}"
+                    );
                 }
             }
         }
@@ -454,13 +465,13 @@ mod tests {
         state.note_presence(&"ana".into(), false);
         let requests = ["start Running Test", "what conditions does assign-prog have?", "and the other one?", "thanks"];
         for request in requests {
-            assert!(state.is_spoken_to(&"ana".into(), request, &[]), "{request}");
-            assert!(!state.is_spoken_to(&"bo".into(), request, &[]), "{request}");
+            assert!(state.is_spoken_to(&book(), &"ana".into(), request, &[]), "{request}");
+            assert!(!state.is_spoken_to(&book(), &"bo".into(), request, &[]), "{request}");
         }
-        assert!(!state.is_spoken_to(&"ana".into(), "interesting, that was quicker than last year", &[]));
+        assert!(!state.is_spoken_to(&book(), &"ana".into(), "interesting, that was quicker than last year", &[]));
         state.note_presence(&"bo".into(), false);
         for request in requests {
-            assert!(!state.is_spoken_to(&"ana".into(), request, &[]), "{request}");
+            assert!(!state.is_spoken_to(&book(), &"ana".into(), request, &[]), "{request}");
         }
     }
 }

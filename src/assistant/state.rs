@@ -22,7 +22,7 @@
 //! A new message resets [`Turn`] and nothing else. An answer to a card puts the turn back exactly as it was when it
 //! paused, also after other turns and after a restart; what persists is then as those left it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,13 +40,14 @@ use crate::{
     graph::{
         action::{ActionRecord, MissingParameter, Proposal, Wish},
         conversing::Conversing,
-        node::{Said, State},
+        node::{Listener, Said, State},
         store::News,
     },
     ids::UserId,
     model::Message,
     reply::{Choice, Part, Reply},
     understanding::{
+        book::Book,
         lexicon::Mention,
         situation::{Analysis, Draft, TurnedDown},
     },
@@ -244,10 +245,6 @@ impl State for AgentState {
         self.note_presence(by, to_another);
     }
 
-    fn is_meant(&self, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
-        self.is_spoken_to(by, text, open)
-    }
-
     fn stopped(&mut self) {
         self.drop_plan();
         self.draft = None;
@@ -266,9 +263,18 @@ impl State for AgentState {
     fn superseded(&mut self, older: &ActionRecord, now: Timestamp) {
         self.log.add(older, outcomes::log_line(older), now);
     }
+}
 
-    fn heard(&mut self, record: &ActionRecord, news: News, by: &UserId, now: Timestamp) -> Reply {
-        super::news::heard(self, record, news, by, now)
+/// What is heard in a thread without running a node, with the phrases that are understood.
+pub(super) struct Hears(pub(super) Arc<Book>);
+
+impl Listener<AgentState> for Hears {
+    fn is_meant(&self, state: &AgentState, by: &UserId, text: &str, open: &[ActionRecord]) -> bool {
+        state.is_spoken_to(&self.0, by, text, open)
+    }
+
+    fn heard(&self, state: &mut AgentState, record: &ActionRecord, news: News, by: &UserId, now: Timestamp) -> Reply {
+        super::news::heard(&self.0, state, record, news, by, now)
     }
 }
 

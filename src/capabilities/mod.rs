@@ -30,7 +30,7 @@ use crate::{
     config::Measure,
     graph::action::{ActionKind, ActionRecord, ErrorKind, PrepareError, Reader},
     reply::{Choice, Reply},
-    understanding::lexicon::Names,
+    understanding::{lexicon::Names, phrases::Phrases},
 };
 
 /// One domain: everything that the rest of the program knows of it. Only name, purpose, tools and actions have to be there.
@@ -68,6 +68,11 @@ pub trait Capability: Send + Sync {
     fn next_steps(&self, record: &ActionRecord) -> Vec<Choice> {
         let _ = record;
         Vec::new()
+    }
+
+    /// What it understands without a language model.
+    fn phrases(&self) -> Option<&'static dyn Phrases> {
+        None
     }
 
     /// What exists and has a name, as it was read last: found in a message before it is read.

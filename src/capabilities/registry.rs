@@ -10,7 +10,10 @@ use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::{Capability, Family, Service, Shortcut, Tool, family};
-use crate::{graph::action::ActionKind, understanding::lexicon::Mention};
+use crate::{
+    graph::action::ActionKind,
+    understanding::{book::Book, lexicon::Mention},
+};
 
 /// The command of the bot itself.
 pub const OWN_COMMAND: &str = "/countersign";
@@ -26,6 +29,8 @@ pub struct Registry {
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
     /// What is offered to a language model together, in the order in which it is told.
     pub families: Vec<Family>,
+    /// The phrases of all of them.
+    pub book: Arc<Book>,
     /// The place of each action's capability.
     owners: BTreeMap<&'static str, usize>,
 }
@@ -73,6 +78,17 @@ pub enum RegistryError {
         /// The capability.
         capability: &'static str,
     },
+    /// A phrase cannot be read.
+    #[error("a phrase of {capability} cannot be read: {reason}")]
+    Phrase {
+        /// The capability.
+        capability: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A phrase leads to what is not there.
+    #[error("a phrase leads to `{0}`, which is no tool or action")]
+    LeadsNowhere(String),
     /// Arguments cannot be checked against it.
     #[error("the schema of `{name}` cannot be used: {reason}")]
     Schema {
@@ -120,7 +136,31 @@ impl Registry {
             }
             registry.capabilities.push(capability);
         }
+        registry.book = Arc::new(registry.phrases()?);
         Ok(registry)
+    }
+
+    /// The phrases of all capabilities, each of which leads to something.
+    fn phrases(&self) -> Result<Book, RegistryError> {
+        let mut book = Book::default();
+        for capability in &self.capabilities {
+            if let Some(phrases) = capability.phrases() {
+                let wrong = |reason| RegistryError::Phrase { capability: capability.name(), reason };
+                book = book.with(capability.name(), phrases).map_err(wrong)?;
+            }
+            if let Some(service) = capability.service() {
+                book.note_service(service.name);
+            }
+        }
+        for family in &self.families {
+            family.names().for_each(|name| book.note_family(name, family.within));
+        }
+        let there = |name: &str, changes: bool| match changes {
+            true => self.actions.contains_key(name),
+            false => self.tools.contains_key(name),
+        };
+        let nowhere = book.leads_to().find(|(name, changes)| !there(name, *changes)).map(|(name, _)| name.to_owned());
+        nowhere.map_or(Ok(book), |name| Err(RegistryError::LeadsNowhere(name)))
     }
 
     /// The capability that an action belongs to.

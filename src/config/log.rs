@@ -15,7 +15,6 @@ pub const MODULES: &[&str] = &[
     "config",
     "conversation",
     "exchanges",
-    "glossary",
     "graph",
     "ids",
     "model",

@@ -46,7 +46,6 @@ use super::{
     workers::Workers,
 };
 use crate::{
-    assistant::replies::FIRST_PROMPTS,
     clock::Clock,
     graph::{
         conversing::Memories,
@@ -118,6 +117,8 @@ pub struct Parts {
     pub ratings: Ratings,
     /// Whether the app is declared an agent: Slack then offers what can be asked first.
     pub agent_view: bool,
+    /// What somebody can begin with: label, and the request.
+    pub prompts: Vec<(&'static str, &'static str)>,
     /// Draws the Home tab.
     pub home: Home,
     /// Whose words count.
@@ -319,7 +320,7 @@ impl Desk {
             Entry::Prompts { channel, thread } => {
                 // Without an agent app Slack has no place for them; the first answer shows them as buttons.
                 if parts.agent_view || thread.is_some() {
-                    let prompts = parts.slack.set_suggested_prompts(channel, thread.as_ref(), FIRST_PROMPTS);
+                    let prompts = parts.slack.set_suggested_prompts(channel, thread.as_ref(), &parts.prompts);
                     report(prompts.await);
                 }
                 Answer::Nothing

@@ -2,19 +2,20 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::node::{Node, State};
+use super::node::{Listener, Node, State};
 
 /// Nodes by name, and where a turn begins.
 pub struct Graph<S: State> {
     name: &'static str,
     start: &'static str,
+    listener: Box<dyn Listener<S>>,
     nodes: BTreeMap<&'static str, Box<dyn Node<S>>>,
 }
 
 impl<S: State> Graph<S> {
-    /// Begins a graph whose turns start at `start`.
-    pub fn builder(name: &'static str, start: &'static str) -> GraphBuilder<S> {
-        GraphBuilder { name, start, nodes: Vec::new() }
+    /// Begins a graph whose turns start at `start`; `listener` hears what no node is run for.
+    pub fn builder(name: &'static str, start: &'static str, listener: impl Listener<S> + 'static) -> GraphBuilder<S> {
+        GraphBuilder { name, start, listener: Box::new(listener), nodes: Vec::new() }
     }
 
     /// Its name.
@@ -25,6 +26,11 @@ impl<S: State> Graph<S> {
     /// Where a turn begins.
     pub fn start(&self) -> &'static str {
         self.start
+    }
+
+    /// What hears what no node is run for.
+    pub fn listener(&self) -> &dyn Listener<S> {
+        &*self.listener
     }
 
     /// The node of that name.
@@ -43,6 +49,7 @@ impl<S: State> fmt::Debug for Graph<S> {
 pub struct GraphBuilder<S: State> {
     name: &'static str,
     start: &'static str,
+    listener: Box<dyn Listener<S>>,
     nodes: Vec<Box<dyn Node<S>>>,
 }
 
@@ -77,7 +84,7 @@ impl<S: State> GraphBuilder<S> {
         }
         match nodes.keys().find(|name| !reached.contains(name)) {
             Some(name) => Err(DefinitionError::Unreachable(name)),
-            None => Ok(Graph { name: self.name, start: self.start, nodes }),
+            None => Ok(Graph { name: self.name, start: self.start, listener: self.listener, nodes }),
         }
     }
 }

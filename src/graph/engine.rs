@@ -264,7 +264,7 @@ impl<S: State> Engine<S> {
     /// Whether words that nobody said to us by name are meant for us all the same. No node runs for those that are not.
     async fn is_meant(&self, session: &Session<S>, by: &UserId, text: &str) -> Result<bool, Error> {
         let open = self.open_in(session).await?;
-        Ok(session.checkpoint.state.is_meant(by, text, &open))
+        Ok(self.graph.listener().is_meant(&session.checkpoint.state, by, text, &open))
     }
 
     /// Keeps that somebody was turned away who may not ask. What they said is not kept.

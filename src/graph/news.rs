@@ -72,7 +72,7 @@ impl<S: State> Engine<S> {
         began: Timestamp,
     ) -> Result<(), Error> {
         let now = self.clock.now();
-        let reply = session.checkpoint.state.heard(record, news, by, now);
+        let reply = self.graph.listener().heard(&mut session.checkpoint.state, record, news, by, now);
         let voice =
             std::mem::replace(&mut session.checkpoint.voice, Voice::of(format!("news:{}:{}", record.id, began.0)));
         self.say(session, changes, reply).await?;

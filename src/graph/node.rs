@@ -25,12 +25,6 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
     /// Somebody said something in the thread; `to_another`: to somebody else, by name.
     fn present(&mut self, _by: &UserId, _to_another: bool) {}
 
-    /// Whether words that nobody said to the bot by name are meant for it: an answer to its question. `open` is what waits
-    /// for a person in the thread.
-    fn is_meant(&self, _by: &UserId, _text: &str, _open: &[ActionRecord]) -> bool {
-        true
-    }
-
     /// Something happened elsewhere than in Slack that no action waits for. `true`: a run begins with it, and it is in the
     /// state for the nodes to read; everything that belongs to a single turn begins anew. `false`: it is of no concern.
     fn begin_with(&mut self, _arrived: &External, _now: Timestamp) -> bool {
@@ -52,9 +46,18 @@ pub trait State: Clone + Default + PartialEq + Serialize + DeserializeOwned + Se
 
     /// A newer request took the place of this one: the turn that asked for it never goes on.
     fn superseded(&mut self, older: &ActionRecord, now: Timestamp);
+}
+
+/// What a graph makes of what it hears without running a node.
+pub trait Listener<S: State>: Send + Sync {
+    /// Whether words that nobody said to the bot by name are meant for it: an answer to its question. `open` is what waits
+    /// for a person in the thread.
+    fn is_meant(&self, _state: &S, _by: &UserId, _text: &str, _open: &[ActionRecord]) -> bool {
+        true
+    }
 
     /// Something happened to an action after its decision; `by` did it. Returns what is said about it.
-    fn heard(&mut self, record: &ActionRecord, news: News, by: &UserId, now: Timestamp) -> Reply;
+    fn heard(&self, state: &mut S, record: &ActionRecord, news: News, by: &UserId, now: Timestamp) -> Reply;
 }
 
 /// What a person said.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    capability, grammar,
+    book::Book,
     situation::{IntentType, Situation},
     steps, talk,
     wish::{Understood, Wish},
@@ -25,17 +25,16 @@ pub enum Hint {
 }
 
 /// What these words seem to call for.
-pub fn hint(situation: &Situation) -> Hint {
-    let steps = steps::steps(situation);
+pub(super) fn hint(book: &Book, situation: &Situation) -> Hint {
+    let steps = steps::steps(book, situation);
     if !steps.is_empty() {
-        let of_step = |said: String| match hint_of(&grammar::understand(&Situation { said, ..situation.clone() }).wish)
-        {
+        let of_step = |said: String| match hint_of(&book.understand(&Situation { said, ..situation.clone() }).wish) {
             Hint::Calls(calls) => calls,
             Hint::Talk | Hint::Nothing => Vec::new(),
         };
         return Hint::Calls(steps.into_iter().flat_map(of_step).collect());
     }
-    match hint_of(&grammar::understand(situation).wish) {
+    match hint_of(&book.understand(situation).wish) {
         Hint::Calls(calls) if calls.is_empty() => {
             Hint::Calls(situation.in_hand().map(|change| change.action.clone()).into_iter().collect())
         }
@@ -46,23 +45,23 @@ pub fn hint(situation: &Situation) -> Hint {
 /// The same for one wish; what continues a change calls for nothing new.
 fn hint_of(wish: &Wish) -> Hint {
     match wish {
-        Wish::Read { tool, .. } => Hint::Calls(vec![(*tool).to_owned()]),
+        Wish::Read { tool, .. } => Hint::Calls(vec![tool.clone()]),
         Wish::Change { action, .. } => Hint::Calls(vec![action.clone()]),
         Wish::Update(_) | Wish::Drop => Hint::Calls(Vec::new()),
-        Wish::Talk(_) | Wish::Term(_) | Wish::Unsupported => Hint::Talk,
+        Wish::Talk(_) | Wish::Term { .. } | Wish::Unsupported => Hint::Talk,
         Wish::Unclear { .. } => Hint::Nothing,
     }
 }
 
 /// Answers a request.
-pub(super) fn answer(request: &Request, situation: &Situation) -> Response {
-    let understood = grammar::understand(situation);
+pub(super) fn answer(book: &Book, request: &Request, situation: &Situation) -> Response {
+    let understood = book.understand(situation);
     let mut content = Vec::new();
     match request.purpose {
-        Purpose::Analyze if is_clear(request, &understood, situation) => gather(&mut content, understood.wish),
-        Purpose::Analyze => analyze(&mut content, &understood, situation),
+        Purpose::Analyze if is_clear(book, request, &understood, situation) => gather(&mut content, understood.wish),
+        Purpose::Analyze => analyze(book, &mut content, &understood, situation),
         Purpose::Gather => gather(&mut content, understood.wish),
-        Purpose::Respond => respond(&mut content, understood.wish, situation),
+        Purpose::Respond => respond(book, &mut content, understood.wish, situation),
     }
     // One pass is enough for the grammar, so it never waits for the results of its calls.
     Response {
@@ -73,16 +72,16 @@ pub(super) fn answer(request: &Request, situation: &Situation) -> Response {
 }
 
 /// Whether it is one wish, and what serves it is offered.
-fn is_clear(request: &Request, understood: &Understood, situation: &Situation) -> bool {
+fn is_clear(book: &Book, request: &Request, understood: &Understood, situation: &Situation) -> bool {
     let offered = |name: &str| request.tools.iter().any(|tool| tool.name == name);
     let serves = match &understood.wish {
         Wish::Read { tool, .. } => offered(tool),
         Wish::Change { action, .. } => offered(&proposal(action)),
         Wish::Update(_) => offered("update_action_params"),
         Wish::Drop => offered("drop_draft"),
-        Wish::Talk(_) | Wish::Term(_) | Wish::Unsupported | Wish::Unclear { .. } => false,
+        Wish::Talk(_) | Wish::Term { .. } | Wish::Unsupported | Wish::Unclear { .. } => false,
     };
-    serves && understood.confidence >= SURE && steps::steps(situation).is_empty()
+    serves && understood.confidence >= SURE && steps::steps(book, situation).is_empty()
 }
 
 /// The tool that proposes an action.
@@ -91,18 +90,18 @@ fn proposal(action: &str) -> String {
 }
 
 /// Says what the words are, and for talk what to say.
-fn analyze(content: &mut Vec<Block>, understood: &Understood, situation: &Situation) {
-    let mut analysis = analysis(understood, situation);
+fn analyze(book: &Book, content: &mut Vec<Block>, understood: &Understood, situation: &Situation) {
+    let mut analysis = analysis(book, understood, situation);
     let (answer, next) = match &understood.wish {
-        Wish::Talk(talk) => talk::say(*talk, situation),
-        Wish::Term(term) => (term.meaning.to_owned(), [].as_slice()),
-        _ => (String::new(), [].as_slice()),
+        Wish::Talk(talk) => talk::say(book, *talk, situation),
+        Wish::Term { meaning, .. } => ((*meaning).to_owned(), Vec::new()),
+        _ => (String::new(), Vec::new()),
     };
     if !answer.is_empty() {
         analysis["answer"] = json!(answer);
     }
     call(content, "analyze_user_request", analysis);
-    offer(content, next);
+    offer(content, &next);
 }
 
 /// Buttons below the answer.
@@ -118,9 +117,9 @@ fn call(content: &mut Vec<Block>, name: &str, input: Value) {
     content.push(KnownBlock::ToolUse { id, name: name.to_owned(), input }.into());
 }
 
-fn analysis(understood: &Understood, situation: &Situation) -> Value {
+fn analysis(book: &Book, understood: &Understood, situation: &Situation) -> Value {
     let intent = match &understood.wish {
-        Wish::Talk(_) | Wish::Term(_) | Wish::Unclear { .. } | Wish::Unsupported => IntentType::DirectAnswer,
+        Wish::Talk(_) | Wish::Term { .. } | Wish::Unclear { .. } | Wish::Unsupported => IntentType::DirectAnswer,
         Wish::Read { .. } | Wish::Change { .. } | Wish::Update(_) | Wish::Drop => IntentType::NeedsInfo,
     };
     let mut analysis = json!({
@@ -129,10 +128,10 @@ fn analysis(understood: &Understood, situation: &Situation) -> Value {
         "user_request_summary": situation.said.trim(),
         "reasoning": reason(&understood.wish),
     });
-    if let Some(capability) = capability::of(&understood.wish, situation) {
-        analysis["capability"] = json!(capability.name());
+    if let Some(capability) = book.family_of(&understood.wish, situation) {
+        analysis["capability"] = json!(capability);
     }
-    let steps = steps::steps(situation);
+    let steps = steps::steps(book, situation);
     if !steps.is_empty() {
         analysis["steps"] = json!(steps);
     }
@@ -146,7 +145,7 @@ fn analysis(understood: &Understood, situation: &Situation) -> Value {
 fn reason(wish: &Wish) -> String {
     match wish {
         Wish::Talk(_) => "talk".to_owned(),
-        Wish::Term(term) => format!("asks what “{}” means", term.name()),
+        Wish::Term { name, .. } => format!("asks what “{name}” means"),
         Wish::Read { tool, .. } => format!("{tool} answers it"),
         Wish::Change { action, .. } => format!("asks for {action}"),
         Wish::Update(_) => "continues or corrects what is being worked out".to_owned(),
@@ -158,13 +157,13 @@ fn reason(wish: &Wish) -> String {
 
 fn gather(content: &mut Vec<Block>, wish: Wish) {
     match wish {
-        Wish::Read { tool, arguments } => call(content, tool, Value::Object(arguments)),
+        Wish::Read { tool, arguments } => call(content, &tool, Value::Object(arguments)),
         Wish::Change { action, params } => {
             call(content, &proposal(&action), Value::Object(params));
         }
         Wish::Update(params) => update(content, params),
         Wish::Drop => call(content, "drop_draft", json!({})),
-        Wish::Talk(_) | Wish::Term(_) | Wish::Unclear { .. } | Wish::Unsupported => {}
+        Wish::Talk(_) | Wish::Term { .. } | Wish::Unclear { .. } | Wish::Unsupported => {}
     }
 }
 
@@ -174,10 +173,10 @@ fn update(content: &mut Vec<Block>, params: Map<String, Value>) {
     }
 }
 
-fn respond(content: &mut Vec<Block>, wish: Wish, situation: &Situation) {
+fn respond(book: &Book, content: &mut Vec<Block>, wish: Wish, situation: &Situation) {
     let (words, steps) = match wish {
-        Wish::Talk(talk) => talk::say(talk, situation),
-        Wish::Term(term) => (term.meaning.to_owned(), [].as_slice()),
+        Wish::Talk(talk) => talk::say(book, talk, situation),
+        Wish::Term { meaning, .. } => (meaning.to_owned(), Vec::new()),
         Wish::Read { .. }
         | Wish::Change { .. }
         | Wish::Update(_)
@@ -186,11 +185,11 @@ fn respond(content: &mut Vec<Block>, wish: Wish, situation: &Situation) {
         | Wish::Unsupported => {
             let words = match situation.errors.first() {
                 Some(error) => error.clone(),
-                None => talk::LOST.to_owned(),
+                None => talk::lost(book),
             };
-            (words, [].as_slice())
+            (words, Vec::new())
         }
     };
     content.push(KnownBlock::Text { text: words }.into());
-    offer(content, steps);
+    offer(content, &steps);
 }

@@ -28,7 +28,7 @@ const DAYS: &[&str] = &[
 
 /// A moment at the beginning, with the preposition before it: its words, whether something goes on until then, and what
 /// follows.
-pub(super) fn moment<'a>(words: &'a [Word], today: &str) -> Option<(String, bool, &'a [Word])> {
+pub fn moment<'a>(words: &'a [Word], today: &str) -> Option<(String, bool, &'a [Word])> {
     const FROM: &str = "starting on|starting from|starting|beginning on|beginning|from|on|for|at|as of";
     const TO: &str = "until|till|up to|through|ending on|ending|to|by";
     let (until, start) = match (after(words, TO), after(words, FROM)) {
@@ -159,7 +159,7 @@ fn time(words: &[Word]) -> Option<(String, &[Word])> {
 }
 
 /// A small number that is written out.
-pub(super) fn number_word(word: &str) -> Option<u64> {
+pub fn number_word(word: &str) -> Option<u64> {
     const WORDS: [&str; 21] = [
         "zero",
         "one",

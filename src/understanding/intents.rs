@@ -6,29 +6,31 @@
 //! ([`Reading::Partly`]). To teach a phrase is to add a row.
 
 use super::{
-    situation::Situation,
+    phrases::{Heard, Phrases},
     slots::{LIMITING, Part, SMALL, Slot, cut},
-    wish::Wish,
+    wish::{Understood, Wish},
     words::{Word, as_typed},
 };
 
 /// A row: something that can be wished.
-pub(super) struct Intent {
+pub struct Intent {
     /// How it is said: verbs in three forms ([`asks_by`]), or whole phrases without their small words; separated by `|`.
-    pub(super) verbs: &'static str,
+    pub verbs: &'static str,
+    /// The action that it asks for.
+    pub action: &'static str,
     /// What else belongs to it.
-    pub(super) nouns: &'static [&'static str],
+    pub nouns: &'static [&'static str],
     /// The slots that it takes.
-    pub(super) takes: &'static [Takes],
+    pub takes: &'static [Takes],
     /// The wish, from what was taken. `None`: something that it needs is not there.
-    pub(super) make: fn(&Taken<'_>, &'static str) -> Option<Wish>,
+    pub make: fn(&Taken<'_>, &'static str) -> Option<Wish>,
     /// What the row gives to it.
-    pub(super) with: &'static str,
+    pub with: &'static str,
 }
 
 /// A kind of slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
+pub enum Takes {
     /// What it is about, one or several.
     Subjects,
     /// When it begins.
@@ -61,11 +63,11 @@ impl Takes {
 }
 
 /// The slots of a sentence that a row takes.
-pub(super) struct Taken<'a>(Vec<&'a Slot>);
+pub struct Taken<'a>(Vec<&'a Slot>);
 
 impl Taken<'_> {
     /// The one thing that it is about.
-    pub(super) fn subject(&self) -> Option<String> {
+    pub fn subject(&self) -> Option<String> {
         match self.subjects()?.as_slice() {
             [one] => Some(one.clone()),
             _ => None,
@@ -73,7 +75,7 @@ impl Taken<'_> {
     }
 
     /// All that it is about.
-    pub(super) fn subjects(&self) -> Option<Vec<String>> {
+    pub fn subjects(&self) -> Option<Vec<String>> {
         self.0.iter().find_map(|slot| match slot {
             Slot::Subjects(names) => Some(names.clone()),
             Slot::Back(name) => Some(vec![name.clone()]),
@@ -82,14 +84,14 @@ impl Taken<'_> {
     }
 
     /// The first of the rest that is so.
-    pub(super) fn find<T>(&self, is: impl Fn(&Slot) -> Option<T>) -> Option<T> {
+    pub fn find<T>(&self, is: impl Fn(&Slot) -> Option<T>) -> Option<T> {
         self.0.iter().find_map(|slot| is(slot))
     }
 }
 
 /// How a sentence reads.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Reading {
+pub enum Reading {
     /// Every word is used.
     Whole(Wish),
     /// All but these words.
@@ -105,18 +107,20 @@ pub(super) enum Reading {
     },
 }
 
-/// How a sentence reads by a table. Two rows that fit it equally well and mean different things are both given.
-pub(super) fn read(words: &[Word], situation: &Situation, asks: bool, table: &[&[Intent]]) -> Vec<Reading> {
+/// How a sentence reads by the rows of a capability. Two that fit it equally well and mean different things are both given.
+pub(super) fn read(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<Reading> {
     const QUESTIONS: &[&str] =
         &["is", "are", "was", "were", "has", "did", "does", "what", "which", "who", "when", "why", "how", "where"];
-    if words.first().is_some_and(|first| first.any(QUESTIONS)) {
+    let Heard { words, situation, asks } = heard;
+    let is_of_another = |word: &Word| word.owner.as_deref().is_some_and(|of| of != owner);
+    if words.first().is_some_and(|first| first.any(QUESTIONS)) || words.iter().any(is_of_another) {
         return Vec::new();
     }
-    let parts = cut(words, situation);
+    let parts = cut(words, situation, phrases);
     let mut whole: Vec<Wish> = Vec::new();
     let mut partly: Option<(usize, Reading)> = None;
-    for intent in table.iter().copied().flatten() {
-        let Some((wish, left)) = fit(intent, &parts, asks) else { continue };
+    for intent in phrases.rows().iter().copied().flatten() {
+        let Some((wish, left)) = fit(intent, &parts, asks, phrases) else { continue };
         if left.is_empty() {
             if !whole.contains(&wish) {
                 whole.push(wish);
@@ -129,12 +133,38 @@ pub(super) fn read(words: &[Word], situation: &Situation, asks: bool, table: &[&
     }
     match whole.is_empty() {
         true => partly.into_iter().map(|(_, reading)| reading).collect(),
-        false => whole.into_iter().map(Reading::Whole).collect(),
+        false => whole.into_iter().map(Reading::Whole).take(1).collect(),
+    }
+}
+
+/// The request with what it is about called by this word, as typed: `archive the document “Plan”`.
+pub(super) fn told_with(words: &[Word], thing: &str) -> String {
+    let named = |word: &Word| match word.quoted {
+        true => format!("the {thing} “{}”", word.text),
+        false => word.text.clone(),
+    };
+    words.iter().map(named).collect::<Vec<_>>().join(" ").replace("the the ", "the ").replace(" ,", ",")
+}
+
+/// That a request is not carried out without its restriction.
+pub fn declined(left: &str, used: &str, follows: bool) -> Understood {
+    let left = left.strip_prefix("but ").unwrap_or(left);
+    match follows && used.split_whitespace().count() > 1 {
+        true => Understood::unclear(
+            format!(
+                "I can {used}, but not “{left}”. Nothing was changed. Ask again without it, or put it another way."
+            ),
+            Vec::new(),
+        ),
+        false => Understood::unclear(
+            format!("I couldn't make sense of “{left}” in that. Nothing was changed. Please put it another way."),
+            Vec::new(),
+        ),
     }
 }
 
 /// What a row makes of the parts, and the places of those that it leaves over.
-fn fit(intent: &Intent, parts: &[Part], asks: bool) -> Option<(Wish, Vec<usize>)> {
+fn fit(intent: &Intent, parts: &[Part], asks: bool, phrases: &dyn Phrases) -> Option<(Wish, Vec<usize>)> {
     let mut taken = Vec::new();
     let mut kinds = Vec::new();
     let mut over = Vec::new();
@@ -152,7 +182,8 @@ fn fit(intent: &Intent, parts: &[Part], asks: bool) -> Option<(Wish, Vec<usize>)
             None => said.push((at, part.lower())),
         }
     }
-    let plain: Vec<(usize, &str)> = said.iter().copied().filter(|(_, word)| !SMALL.contains(word)).collect();
+    let plain: Vec<(usize, &str)> =
+        said.iter().copied().filter(|(_, word)| !SMALL.contains(word) && !phrases.things().contains(word)).collect();
     let bare: Vec<(usize, &str)> = plain.iter().copied().filter(|(_, word)| !intent.nouns.contains(word)).collect();
     let used =
         intent.verbs.split('|').filter_map(|verb| asks_by(&bare, verb, asks).max(asks_by(&plain, verb, asks))).max()?;
@@ -225,7 +256,7 @@ fn asks_by(words: &[(usize, &str)], verb: &str, asks: bool) -> Option<usize> {
 
 /// What is left over and what is not, as typed: a slot behind a word that is left over belongs to it, and so do the small
 /// words between.
-pub(super) fn told(parts: &[Part], left: &[usize]) -> (String, String) {
+pub fn told(parts: &[Part], left: &[usize]) -> (String, String) {
     let small = |part: &Part| part.slot.is_none() && SMALL.contains(&part.lower());
     let mut over: Vec<bool> = (0..parts.len()).map(|at| left.contains(&at)).collect();
     for at in 1..parts.len() {

@@ -36,6 +36,9 @@ pub struct Mention {
     pub name: String,
     /// As it stands in the message.
     pub said: String,
+    /// The capability that knows it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub owner: String,
     /// Whether requests are about such things.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subject: bool,
@@ -185,13 +188,14 @@ impl Names {
             None => {}
         }
         let in_quotes = first.quote.is_some();
-        if !in_quotes && pieces.len() == 1 && is_ordinary(message, first, &name.name, unsure) {
+        if !in_quotes && pieces.len() == 1 && is_ordinary(message, first, name, unsure) {
             return;
         }
         let mention = Mention {
             kind: name.kind.clone(),
             name: name.name.clone(),
             said: said.to_owned(),
+            owner: name.owner.clone(),
             subject: name.subject,
             unsure,
         };
@@ -201,17 +205,19 @@ impl Names {
 
 /// Whether a word is more likely meant as a word than as the name of something: “start”, “test”, a number. With the
 /// capital of the name in the middle of a sentence it is the name.
-fn is_ordinary(message: &str, piece: &Piece, name: &str, unsure: bool) -> bool {
+fn is_ordinary(message: &str, piece: &Piece, name: &Name, unsure: bool) -> bool {
     const ORDINARY: &str = "start stop pause resume cancel archive delete create change set make test tests list show \
-        experiment experiments study context contexts condition conditions weight weights site target user users group \
+        study context contexts condition conditions weight weights site target user users group \
         groups class classes school tag tags status running paused stopped draft scheduled archived cancelled completed \
         inactive new all the a it this that one what which how who help name names description end begin run now today \
         tomorrow day week month control individual random balance consistency and or not for with hint hints me first last";
     let said = &message[piece.start..piece.end];
     let number = said.chars().all(|c| c.is_ascii_digit());
     let few = piece.folded.chars().count() < if unsure { 6 } else { 2 };
-    let common = ORDINARY.split_whitespace().any(|word| word == piece.folded);
-    let capital = said == name && said.chars().any(char::is_uppercase) && !message[..piece.start].trim().is_empty();
+    let is_kind = piece.folded.strip_suffix('s').unwrap_or(&piece.folded) == name.kind;
+    let common = is_kind || ORDINARY.split_whitespace().any(|word| word == piece.folded);
+    let capital =
+        said == name.name && said.chars().any(char::is_uppercase) && !message[..piece.start].trim().is_empty();
     number || few && !stands_alone(said.chars().next().unwrap_or('a')) || common && (unsure || !capital)
 }
 

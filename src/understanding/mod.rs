@@ -1,4 +1,4 @@
-//! The model that is none: a small grammar of documented phrases.
+//! Words, understood without a language model: the phrases of all capabilities, and what every conversation needs.
 //!
 //! It makes the same tool calls from a person's words that a language model would make, so the graph above cannot tell
 //! them apart. It serves the playground, the tests that need no script, and every outage. It never guesses: what it does
@@ -6,73 +6,60 @@
 //!
 //! **Names first.** What exists is found in a message before anything else ([`lexicon`]); each capability tells its names,
 //! and the situation holds those that are mentioned. Then [`slots`] takes out moments, weights, numbers, users and
-//! politeness, and what is left of a sentence is looked for in the rows of [`phrases`] by [`intents`]: verbs, nouns, the
-//! slots they take. A sentence that fits no row is read by position, by the modules whose names say about what.
+//! politeness, and what is left of a sentence is looked for in the rows of each capability by [`intents`]: verbs, nouns, the
+//! slots they take. What is said in one order, and questions, are [`lines`] of text. A capability brings both
+//! ([`phrases::Phrases`]), and [`book`] tries all of them in turn; two that fit equally well are asked about.
 //!
 //! **Nothing said is dropped.** Of a change each word is in a value, part of how it is asked for, or politeness; what is
-//! left over is told, and nothing is done ([`accounting`]). `restrictions.rs` draws requests at random to hold it to that.
+//! left over is told, and nothing is done.
 //!
-//! A message is divided into requests in [`steps`]; a request becomes a [`wish::Wish`] in [`grammar`]; [`RulesModel`] turns
-//! the wish into calls or words. It reads nothing but the [`situation::Situation`]. To teach it a phrase, add a row to a
-//! table in [`phrases`] and one to a test.
+//! A message is divided into requests in [`steps`]; a request becomes a [`wish::Wish`] in [`book`]; [`RulesModel`] turns the
+//! wish into calls or words. It reads nothing but the [`situation::Situation`].
 //!
-//! The design not taken: one large regular expression per phrase. Names of experiments are free text in the middle of
-//! a sentence, and what ends them is easier to say with words than with groups.
+//! The design not taken: one large regular expression per phrase. Names are free text in the middle of a sentence, and what
+//! ends them is easier to say with words than with groups.
 
-mod accounting;
 mod answers;
-mod bulk;
+pub mod book;
 mod calls;
-mod capability;
-mod changes;
-mod clauses;
-mod dates;
-mod design;
-mod details;
+#[cfg(test)]
+pub(crate) mod checking;
+pub mod dates;
 mod doubts;
-mod factors;
-mod grammar;
-mod intents;
-mod knowledge;
+pub mod intents;
 mod left_out;
 pub mod lexicon;
-mod lists;
-mod membership;
-mod moments;
-mod names;
-mod participants;
-mod phrases;
-#[cfg(test)]
-mod phrasings;
-mod questions;
-mod reads;
-#[cfg(test)]
-mod restrictions;
+pub mod lines;
+pub mod phrases;
 pub mod situation;
-mod slots;
-mod standing;
+pub mod slots;
 mod steps;
 mod talk;
-mod testing;
-#[cfg(test)]
-mod tests;
-mod wish;
-mod words;
+pub mod wish;
+pub mod words;
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-use self::situation::Situation;
 pub use self::{
     answers::{Spared, ends_draft, lets_go, says_no, spared},
-    calls::{Hint, hint},
+    calls::Hint,
     left_out::left_out,
+};
+use self::{
+    book::{Book, MENTIONED},
+    phrases::Heard,
+    situation::Situation,
+    wish::{Talk, Wish},
+    words::polite,
 };
 use crate::model::{Error, Model, Request, Response};
 
-/// The grammar, as a model.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RulesModel;
+/// The phrases, as a model.
+#[derive(Clone, Debug, Default)]
+pub struct RulesModel(pub Arc<Book>);
 
 #[async_trait]
 impl Model for RulesModel {
@@ -87,29 +74,7 @@ impl Model for RulesModel {
     async fn respond(&self, request: &Request) -> Result<Response, Error> {
         let situation: Situation = serde_json::from_value(request.situation.clone())
             .map_err(|error| Error::Decode { reason: format!("the situation: {error}") })?;
-        Ok(calls::answer(request, &situation))
-    }
-}
-
-/// The one tool that answers these words, and with which arguments, where they are a documented question: then what the
-/// tool says can be shown as it is, and no model has to put it into words.
-pub fn documented_read(situation: &Situation) -> Option<(&'static str, Value)> {
-    match grammar::understand(situation).wish {
-        wish::Wish::Read { tool, arguments } => Some((tool, Value::Object(arguments))),
-        _ => None,
-    }
-}
-
-/// Whether it matters to what these words mean which names there are: they ask for a change, for something by its name, or
-/// are not understood without it.
-pub fn wants_names(situation: &Situation) -> bool {
-    use wish::Wish;
-    let understood = grammar::understand(situation);
-    match understood.wish {
-        _ if understood.confidence <= grammar::MENTIONED => true,
-        Wish::Read { tool, .. } => tool == "get_experiment_details",
-        Wish::Change { .. } | Wish::Unclear { .. } => true,
-        Wish::Talk(_) | Wish::Term(_) | Wish::Update(_) | Wish::Drop | Wish::Unsupported => false,
+        Ok(calls::answer(&self.0, request, &situation))
     }
 }
 
@@ -130,61 +95,94 @@ pub enum Meaning {
     Nothing,
 }
 
-/// What words mean, as far as the grammar can tell.
-pub fn meaning(situation: &Situation) -> Meaning {
-    use wish::{Talk, Wish};
-    if !steps::steps(situation).is_empty() {
-        return Meaning::Request;
+/// What the rest of the program asks about words.
+impl Book {
+    /// What these words seem to call for, before a model is asked.
+    pub fn hint(&self, situation: &Situation) -> Hint {
+        calls::hint(self, situation)
     }
-    let understood = grammar::understand(situation);
-    match understood.wish {
-        Wish::Unclear { options, .. } if !options.is_empty() => Meaning::Request,
-        _ if understood.confidence < 0.7 => Meaning::Nothing,
-        Wish::Read { .. } | Wish::Change { .. } | Wish::Unsupported | Wish::Term(_) => Meaning::Request,
-        Wish::Update(_) => Meaning::Correction,
-        Wish::Drop => Meaning::Drop,
-        Wish::Talk(Talk::Greeting | Talk::Thanks | Talk::NothingAsked) => Meaning::Chat,
-        Wish::Talk(Talk::CardWaits | Talk::NothingDone(_)) => Meaning::Agreement,
-        Wish::Talk(Talk::Help | Talk::Pending | Talk::Approval | Talk::NothingToUndo | Talk::NothingToRepeat) => {
-            Meaning::Request
+
+    /// The one tool that answers these words, and with which arguments, where they are a documented question: then what the
+    /// tool says can be shown as it is, and no model has to put it into words.
+    pub fn documented_read(&self, situation: &Situation) -> Option<(String, Value)> {
+        match self.understand(situation).wish {
+            Wish::Read { tool, arguments } => Some((tool, Value::Object(arguments))),
+            _ => None,
         }
-        Wish::Unclear { .. } => Meaning::Nothing,
     }
-}
 
-/// Whether words are parts of a description and nothing else: “weights 60/40, in assign-prog”.
-pub fn only_parts(said: &str) -> bool {
-    let words = words::words(said);
-    let parts = clauses::clauses(words::polite(&words));
-    parts.rest.is_empty() && !parts.params.is_empty()
-}
-
-/// The capability that these words ask for, as far as the grammar can tell.
-pub fn capability(situation: &Situation) -> Option<String> {
-    capability::of(&grammar::understand(situation).wish, situation).map(capability::Capability::name)
-}
-
-/// How to ask for the change that these words only consider, as in “should I start Math Hints?”
-pub fn considered_request(situation: &Situation) -> Option<String> {
-    doubts::request(words::polite(&words::words(&situation.said)), situation)
-}
-
-/// Whether these words, said about a change in hand, ask for another one.
-pub fn asks_otherwise(situation: &Situation) -> bool {
-    matches!(grammar::understand(situation).wish, wish::Wish::Update(_) | wish::Wish::Change { .. })
-}
-
-/// What somebody can begin with: label, and what is said when it is pressed.
-pub const FIRST_STEPS: &[(&str, &str)] = talk::FIRST;
-
-/// What to say to words that agree while a card is open without deciding anything, or that decline a change. No model
-/// is needed for it, and none may take it for a decision or a wish. The same for a word of the glossary.
-pub fn without_a_wish(situation: &Situation) -> Option<String> {
-    match grammar::understand(situation).wish {
-        wish::Wish::Talk(talk @ (wish::Talk::CardWaits | wish::Talk::NothingDone(_))) => {
-            Some(talk::say(talk, situation).0)
+    /// Whether it matters to what these words mean which names there are: they ask for a change, for something by its name,
+    /// or are not understood without it.
+    pub fn wants_names(&self, situation: &Situation) -> bool {
+        let understood = self.understand(situation);
+        match &understood.wish {
+            _ if understood.confidence <= MENTIONED => true,
+            wish @ Wish::Read { .. } => self.phrases().any(|phrases| phrases.only_shows(wish)),
+            Wish::Change { .. } | Wish::Unclear { .. } => true,
+            Wish::Talk(_) | Wish::Term { .. } | Wish::Update(_) | Wish::Drop | Wish::Unsupported => false,
         }
-        wish::Wish::Term(term) => Some(term.meaning.to_owned()),
-        _ => None,
+    }
+
+    /// The requests of a message in order, if it holds several.
+    pub fn steps(&self, situation: &Situation) -> Vec<String> {
+        steps::steps(self, situation)
+    }
+
+    /// What words mean, as far as the phrases tell.
+    pub fn meaning(&self, situation: &Situation) -> Meaning {
+        if !steps::steps(self, situation).is_empty() {
+            return Meaning::Request;
+        }
+        let understood = self.understand(situation);
+        match understood.wish {
+            Wish::Unclear { options, .. } if !options.is_empty() => Meaning::Request,
+            _ if understood.confidence < 0.7 => Meaning::Nothing,
+            Wish::Read { .. } | Wish::Change { .. } | Wish::Unsupported | Wish::Term { .. } => Meaning::Request,
+            Wish::Update(_) => Meaning::Correction,
+            Wish::Drop => Meaning::Drop,
+            Wish::Talk(Talk::Greeting | Talk::Thanks | Talk::NothingAsked) => Meaning::Chat,
+            Wish::Talk(Talk::CardWaits | Talk::NothingDone(_)) => Meaning::Agreement,
+            Wish::Talk(Talk::Help | Talk::Pending | Talk::Approval | Talk::NothingToUndo | Talk::NothingToRepeat) => {
+                Meaning::Request
+            }
+            Wish::Unclear { .. } => Meaning::Nothing,
+        }
+    }
+
+    /// Whether words are parts of a description and nothing else: “weights 60/40, in assign-prog”.
+    pub fn only_parts(&self, said: &str) -> bool {
+        let words = self.words(said, None);
+        self.phrases().any(|phrases| phrases.only_parts(polite(&words)))
+    }
+
+    /// The family of what these words ask for, as far as the phrases tell.
+    pub fn capability(&self, situation: &Situation) -> Option<String> {
+        self.family_of(&self.understand(situation).wish, situation).map(str::to_owned)
+    }
+
+    /// How to ask for the change that these words only consider, as in “should I start Math Hints?”
+    pub fn considered_request(&self, situation: &Situation) -> Option<String> {
+        let words = self.words(&situation.said, None);
+        doubts::request(self, Heard { words: polite(&words), situation, asks: true })
+    }
+
+    /// Whether these words, said about a change in hand, ask for another one.
+    pub fn asks_otherwise(&self, situation: &Situation) -> bool {
+        matches!(self.understand(situation).wish, Wish::Update(_) | Wish::Change { .. })
+    }
+
+    /// What somebody can begin with: label, and what is said when it is pressed.
+    pub fn first_steps(&self) -> Vec<(&'static str, &'static str)> {
+        talk::first(self)
+    }
+
+    /// What to say to words that agree while a card is open without deciding anything, or that decline a change. No model
+    /// is needed for it, and none may take it for a decision or a wish. The same for a word of the glossary.
+    pub fn without_a_wish(&self, situation: &Situation) -> Option<String> {
+        match self.understand(situation).wish {
+            Wish::Talk(talk @ (Talk::CardWaits | Talk::NothingDone(_))) => Some(talk::say(self, talk, situation).0),
+            Wish::Term { meaning, .. } => Some(meaning.to_owned()),
+            _ => None,
+        }
     }
 }

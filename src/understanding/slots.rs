@@ -5,16 +5,15 @@
 use serde_json::{Map, Value};
 
 use super::{
-    clauses::{point, ratio},
     dates::moment,
-    names,
+    phrases::Phrases,
     situation::Situation,
     words::{Word, after, skip, text},
 };
 
 /// A part of a sentence that is a value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Slot {
+pub enum Slot {
     /// What it is about, by name, as typed.
     Subjects(Vec<String>),
     /// “It”: what was talked about.
@@ -47,68 +46,42 @@ pub(super) enum Slot {
 
 /// A part of a sentence: a slot, or one word.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Part {
+pub struct Part {
     /// Its value, if it is one.
-    pub(super) slot: Option<Slot>,
+    pub slot: Option<Slot>,
     /// Its words.
-    pub(super) words: Vec<Word>,
+    pub words: Vec<Word>,
 }
 
 impl Part {
     /// In lower case.
-    pub(super) fn lower(&self) -> &str {
+    pub fn lower(&self) -> &str {
         &self.words[0].lower
     }
 }
 
 /// Words that are said for politeness, or give a reason, wherever they stand.
-pub(super) const FILLERS: &str = "please|pls|plz|kindly|thanks a lot|thanks|thank you|thx|ty|cheers|for me|for us|\
+pub const FILLERS: &str = "please|pls|plz|kindly|thanks a lot|thanks|thank you|thx|ty|cheers|for me|for us|\
     when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
     if you do not mind|if you don't mind|if possible|if you can|right now|right away|immediately|straight away|now|asap|\
     as soon as possible|again|it is done|we are done|it is over|for everyone|for everybody|for all users|for all students|for all|hey team|hi team|hello team|team|hi all|hi everyone|\
     go ahead and|just|by the way|btw|as well|today|oh|um|hmm|already";
 
 /// Small words that limit nothing by themselves.
-pub(super) const SMALL: &[&str] = &[
-    "the",
-    "a",
-    "an",
-    "of",
-    "for",
-    "in",
-    "to",
-    "on",
-    "at",
-    "with",
-    "from",
-    "our",
-    "my",
-    "is",
-    "are",
-    "it",
-    "its",
-    "experiment",
-    "experiments",
-    "study",
-    "studies",
-    "both",
-    ",",
-    "called",
-    "named",
-    "–",
-    "-",
-    "—",
+pub const SMALL: &[&str] = &[
+    "the", "a", "an", "of", "for", "in", "to", "on", "at", "with", "from", "our", "my", "is", "are", "it", "its",
+    "both", ",", "called", "named", "–", "-", "—",
 ];
 
 /// Words that limit what is asked for: nothing that holds one is politeness.
-pub(super) const LIMITING: &[&str] = &[
+pub const LIMITING: &[&str] = &[
     "if", "only", "but", "not", "until", "till", "before", "after", "unless", "except", "without", "once", "when",
     "while", "instead", "and", "then", "never", "no", "don't", "also", "or", "with", "for", "by", "from", "at", "on",
     "in", "per", "than", "least", "most",
 ];
 
 /// The parts of a sentence, without politeness.
-pub(super) fn cut(words: &[Word], situation: &Situation) -> Vec<Part> {
+pub fn cut(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut rest = words;
     while let Some((first, others)) = rest.split_first() {
@@ -116,17 +89,17 @@ pub(super) fn cut(words: &[Word], situation: &Situation) -> Vec<Part> {
             rest = left;
             continue;
         }
-        let found = subjects(rest)
-            .or_else(|| back(rest, situation))
+        let found = subjects(rest, phrases)
+            .or_else(|| back(rest, situation, phrases))
             .or_else(|| {
                 let (when, until, left) = moment(rest, &situation.today)?;
                 Some((Slot::Moment { when, until }, left))
             })
             .or_else(|| weights(rest))
             .or_else(|| count(rest))
-            .or_else(|| members(rest))
+            .or_else(|| members(rest, phrases))
             .or_else(|| known(rest))
-            .or_else(|| group_type(rest))
+            .or_else(|| group_type(rest, phrases))
             .or_else(|| place(rest));
         let (slot, left) = match found {
             Some((slot, left)) => (Some(slot), left),
@@ -159,16 +132,16 @@ fn filler(words: &[Word], first: bool) -> Option<&[Word]> {
 
 type Found<'a> = Option<(Slot, &'a [Word])>;
 
-/// `the Math Hints experiment`, `both A and B`, `“A”, “B” and “C”`.
-fn subjects(words: &[Word]) -> Found<'_> {
+/// `the “Plan” document`, `both A and B`, `“A”, “B” and “C”`.
+fn subjects<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
     let one = |words: &[Word]| -> Option<(String, usize)> {
-        let start = skip(words, "the experiments|the experiment|the study|experiments|experiment|the|our|my");
+        let start = skip_things(skip(words, "the|our|my"), phrases);
         let (first, rest) = start.split_first()?;
         let is_id = first.text.len() == 36 && first.text.split('-').count() == 5;
         if !(first.quoted || is_id) {
             return None;
         }
-        let rest = skip(rest, "experiments|experiment|study");
+        let rest = skip_things(rest, phrases);
         Some((first.text.clone(), words.len() - rest.len()))
     };
     let start = skip(words, "of both|both of|both|each of");
@@ -185,13 +158,21 @@ fn subjects(words: &[Word]) -> Found<'_> {
 }
 
 /// “It”, where something was talked about.
-fn back<'a>(words: &'a [Word], situation: &Situation) -> Found<'a> {
-    const BACK: &str =
-        "that experiment|this experiment|the experiment|the same experiment|that one|this one|the same one|it";
+fn back<'a>(words: &'a [Word], situation: &Situation, phrases: &dyn Phrases) -> Found<'a> {
     let name = situation.last_subject.clone()?;
-    let rest = after(words, BACK)?;
-    debug_assert!(names::points_back(&words[..words.len() - rest.len()]));
+    let thing =
+        |words: &'a [Word]| words.split_first().filter(|(first, _)| first.any(phrases.things())).map(|(_, rest)| rest);
+    let rest =
+        after(words, "the same one|that one|this one|it").or_else(|| thing(after(words, "the same|that|this|the")?))?;
     Some((Slot::Back(name), rest))
+}
+
+/// The same without a word for a thing of the capability.
+fn skip_things<'a>(words: &'a [Word], phrases: &dyn Phrases) -> &'a [Word] {
+    match words.split_first() {
+        Some((first, rest)) if first.any(phrases.things()) => rest,
+        _ => words,
+    }
 }
 
 /// `70/30`, `25% control and 75% variant`, `control 30% and variant 70%`.
@@ -253,9 +234,8 @@ fn count(words: &[Word]) -> Found<'_> {
 }
 
 /// `students u17 and u18`, `class 5B`.
-fn members(words: &[Word]) -> Found<'_> {
+fn members<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
     const PEOPLE: &str = "the students|the users|the user|the student|the participants|students|users|user|student|participants|participant|learners|learner";
-    const GROUPS: &[&str] = &["class", "school", "teacher", "district", "group", "classid", "schoolid"];
     let is_id = |word: &Word| {
         let digits = word.text.ends_with(|c: char| c.is_ascii_digit());
         let letters = word.text.starts_with(|c: char| c.is_ascii_lowercase());
@@ -269,7 +249,7 @@ fn members(words: &[Word]) -> Found<'_> {
         let start = skip(words, "the");
         let (first, rest) = start.split_first()?;
         let skipped = words.len() - start.len();
-        if first.any(GROUPS)
+        if first.any(phrases.groups())
             && rest
                 .first()
                 .is_some_and(|id| !id.any(SMALL) && id.text.contains(|c: char| c.is_ascii_digit() || c.is_uppercase()))
@@ -302,9 +282,7 @@ fn known(words: &[Word]) -> Found<'_> {
 }
 
 /// `by class`, `per school`.
-fn group_type(words: &[Word]) -> Found<'_> {
-    const KINDS: &[&str] =
-        &["class", "school", "teacher", "district", "classes", "schools", "classid", "schoolid", "instructorid"];
+fn group_type<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
     const AS_UNIT: &str =
         "as the assignment unit|as assignment unit|as the unit of assignment|as unit of assignment|as the unit";
     let unit = words.split_first().and_then(|(_, rest)| after(rest, AS_UNIT));
@@ -314,7 +292,7 @@ fn group_type(words: &[Word]) -> Found<'_> {
     let known = kind.kind.as_deref() == Some("group type");
     let plain = kind.text.trim_end_matches("es").to_owned();
     let plain = if kind.lower == "classes" { "class".to_owned() } else { plain };
-    (known || kind.any(KINDS)).then_some((Slot::GroupType(plain), rest))
+    (known || kind.any(phrases.groups())).then_some((Slot::GroupType(plain), rest))
 }
 
 /// `SelectSection/area_model`.
@@ -322,4 +300,36 @@ fn place(words: &[Word]) -> Found<'_> {
     let (first, rest) = skip(words, "at|on").split_first()?;
     let point = (!first.quoted).then(|| point(&first.text)).flatten()?;
     Some((Slot::Point(point), rest))
+}
+
+/// The text if it is a ratio of numbers, without its signs.
+pub fn ratio(text: &str) -> Option<String> {
+    let mark = ['/', ':', '-'].into_iter().find(|mark| text.contains(*mark))?;
+    let parts: Vec<&str> = text.split(mark).map(|part| part.trim_end_matches('%')).collect();
+    if parts.len() == 3 && parts[0].len() == 4 {
+        return None; // a date
+    }
+    if mark == ':' && is_time(&parts) {
+        return None;
+    }
+    let numbers = parts.iter().all(|part| part.parse::<f64>().is_ok_and(f64::is_finite));
+    (parts.len() > 1 && numbers).then(|| parts.join("/"))
+}
+
+/// Whether it is rather a time of day than shares: `9:00`, and not `20:80` or `1:2`.
+fn is_time(parts: &[&str]) -> bool {
+    let number = |part: &str| part.parse::<u8>().ok().filter(|_| part.len() <= 2);
+    match parts {
+        [hour, minute] => {
+            number(hour).zip(number(minute)).is_some_and(|(h, m)| minute.len() == 2 && h < 24 && m < 60 && h + m != 100)
+        }
+        _ => false,
+    }
+}
+
+/// `Site/target` as it is stored.
+pub fn point(text: &str) -> Option<String> {
+    let (site, target) = text.split_once('/')?;
+    let plain = |part: &str| !part.is_empty() && !part.contains(['/', ':']);
+    (plain(site) && plain(target)).then(|| format!("{site} / {target}"))
 }

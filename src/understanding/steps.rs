@@ -5,12 +5,12 @@
 //! lower case: `show Stop and Go` is one name.
 
 use super::{
-    grammar,
+    book::{Book, MENTIONED, MOST_WORDS},
     lexicon::Mention,
-    reads,
     situation::Situation,
+    slots::{Slot, cut},
     wish::{Understood, Wish},
-    words::{self, lower, words, words_with},
+    words::{self, Word, lower, skip, text, words, words_with},
 };
 
 /// How many places are looked at where a message may be divided.
@@ -27,10 +27,10 @@ struct Piece {
 }
 
 /// The requests of a message in order, if it holds several.
-pub(super) fn steps(situation: &Situation) -> Vec<String> {
+pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
     let said = situation.said.trim();
     let typed = words(said);
-    if typed.len() > grammar::MOST_WORDS {
+    if typed.len() > MOST_WORDS {
         return Vec::new();
     }
     let first = lower(&typed);
@@ -38,21 +38,37 @@ pub(super) fn steps(situation: &Situation) -> Vec<String> {
     let asked = situation.draft.as_ref().and_then(|draft| draft.asked.as_ref());
     let anything_goes = asked.is_some_and(|asked| matches!(asked.parameter.as_str(), "name" | "description"));
     let with_names = words_with(said, &situation.names);
-    if let Some(shown) = reads::several(words::polite(&with_names), situation) {
+    if let Some(shown) = several(book, words::polite(&with_names), situation) {
         return shown;
     }
     let pieces = pieces(said, &situation.names);
     if pieces.len() < 2 || follows_up || anything_goes {
         return Vec::new();
     }
-    let found = divide(said, &pieces, situation).unwrap_or_default();
-    let mut wishes: Vec<Understood> = found.iter().map(|part| understood(part, situation, false)).collect();
+    let found = divide(book, said, &pieces, situation).unwrap_or_default();
+    let mut wishes: Vec<Understood> = found.iter().map(|part| understood(book, part, situation, false)).collect();
     wishes.dedup();
     if wishes.len() < 2 { Vec::new() } else { found }
 }
 
+/// `show A and B`: what is shown, each by itself.
+fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<String>> {
+    let shown = skip(words, "show me|show us|show|tell me about|display|describe|details of|compare");
+    let parts = book.phrases().next().map(|phrases| cut(shown, situation, phrases))?;
+    let verb = text(&words[..1]).to_lowercase();
+    let [only] = parts.as_slice() else { return None };
+    match &only.slot {
+        Some(Slot::Subjects(names))
+            if names.len() > 1 && ["show", "tell", "display", "describe", "details"].contains(&verb.as_str()) =>
+        {
+            Some(names.iter().map(|name| format!("show “{name}”")).collect())
+        }
+        _ => None,
+    }
+}
+
 /// The division into the most parts of which each is a request.
-fn divide(said: &str, pieces: &[Piece], situation: &Situation) -> Option<Vec<String>> {
+fn divide(book: &Book, said: &str, pieces: &[Piece], situation: &Situation) -> Option<Vec<String>> {
     let count = pieces.len();
     let mut best: Vec<Option<Vec<String>>> = vec![None; count + 1];
     best[count] = Some(Vec::new());
@@ -61,7 +77,7 @@ fn divide(said: &str, pieces: &[Piece], situation: &Situation) -> Option<Vec<Str
             let Some(rest) = &best[to] else { continue };
             let part = said[pieces[from].start..pieces[to - 1].end].trim();
             let more = best[from].as_ref().is_none_or(|known| known.len() < rest.len() + 1);
-            if more && is_request(part, from, said, pieces, situation) {
+            if more && is_request(book, part, from, said, pieces, situation) {
                 best[from] = Some(std::iter::once(part.to_owned()).chain(rest.iter().cloned()).collect());
             }
         }
@@ -70,19 +86,19 @@ fn divide(said: &str, pieces: &[Piece], situation: &Situation) -> Option<Vec<Str
 }
 
 /// Whether this part, which begins at a piece, is a request of its own.
-fn is_request(part: &str, from: usize, said: &str, pieces: &[Piece], situation: &Situation) -> bool {
+fn is_request(book: &Book, part: &str, from: usize, said: &str, pieces: &[Piece], situation: &Situation) -> bool {
     let piece = pieces[from];
     let lower_case = part.chars().next().is_some_and(|first| !first.is_uppercase());
-    if from > 0 && !piece.clearly && (!lower_case || is_listed(part, &said[..piece.end], situation)) {
+    if from > 0 && !piece.clearly && (!lower_case || is_listed(book, part, &said[..piece.end], situation)) {
         return false;
     }
     if from > 0 && is_of_pair(part, &said[..piece.start]) {
         return false;
     }
-    let Understood { wish, confidence } = understood(part, situation, from == 0);
+    let Understood { wish, confidence } = understood(book, part, situation, from == 0);
     let sure = confidence >= SURE;
     match wish {
-        Wish::Read { .. } | Wish::Term(_) => sure && confidence > grammar::MENTIONED,
+        Wish::Read { .. } | Wish::Term { .. } => sure && confidence > MENTIONED,
         Wish::Change { .. } => sure && words(part).len() > 1,
         Wish::Update(_) => sure && from == 0,
         Wish::Unclear { options, .. } => !options.is_empty(),
@@ -91,9 +107,9 @@ fn is_request(part: &str, from: usize, said: &str, pieces: &[Piece], situation: 
 }
 
 /// What a part means. Later parts may say “it”, and answer no question.
-fn understood(part: &str, situation: &Situation, first: bool) -> Understood {
+fn understood(book: &Book, part: &str, situation: &Situation, first: bool) -> Understood {
     let said = part.to_owned();
-    grammar::understand(&match first {
+    book.understand(&match first {
         true => Situation { said, ..situation.clone() },
         false => Situation {
             said,
@@ -119,10 +135,10 @@ fn is_of_pair(part: &str, before: &str) -> bool {
 }
 
 /// Whether this part is rather one more condition, or the end of a description.
-fn is_listed(part: &str, before: &str, situation: &Situation) -> bool {
+fn is_listed(book: &Book, part: &str, before: &str, situation: &Situation) -> bool {
     let before = words(before);
     let of_text = before.iter().any(|word| word.any(&["description", "described"]));
-    let of_list = before.iter().any(|word| word.any(&["conditions", "arms", "variants", "tags"]))
+    let of_list = before.iter().any(|word| book.phrases().any(|phrases| word.any(phrases.lists())))
         || situation.draft.as_ref().and_then(|draft| draft.asked.as_ref()).is_some();
     let points_back = words(part).iter().any(|word| word.any(&["it", "that", "this"]));
     of_text || (of_list && !points_back)
@@ -284,107 +300,4 @@ fn quoted(text: &str) -> Option<usize> {
     let end = inside.find(closing)?;
     let closed = inside[end..].chars().next().map_or(0, char::len_utf8);
     Some(first.len_utf8() + end + closed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{
-        super::situation::{Asked, Draft, Situation},
-        steps,
-    };
-
-    #[track_caller]
-    fn check(said: &str, expected: &[&str]) {
-        let situation = Situation { said: said.to_owned(), ..Situation::default() };
-        assert_eq!(steps(&situation), expected, "{said}");
-    }
-
-    #[test]
-    fn several_requests_are_divided() {
-        check(
-            "Create Foo in assign-prog with weights 70/30 and start it",
-            &["Create Foo in assign-prog with weights 70/30", "start it"],
-        );
-        check(
-            "create experiment Foo in assign-prog with conditions control and hints at S/t, start it, and then show it",
-            &["create experiment Foo in assign-prog with conditions control and hints at S/t", "start it", "show it"],
-        );
-        check(
-            "start Math Hints and then simulate user u1 at SelectSection/absolute_value_plot_equality",
-            &["start Math Hints", "simulate user u1 at SelectSection/absolute_value_plot_equality"],
-        );
-        check(
-            "list the running experiments; then show details of Math Hints",
-            &["list the running experiments", "show details of Math Hints"],
-        );
-        check("First start Math Hints, then show it.", &["start Math Hints", "show it."]);
-        check("1. start Math Hints\n2. show it\n3) stop it", &["start Math Hints", "show it", "stop it"]);
-        check("please do this: 1. start Math Hints 2. show it", &["start Math Hints", "show it"]);
-        check("Please do the following:\n- start Math Hints\n- show it", &["start Math Hints", "show it"]);
-        check("Start Math Hints. Is UpGrade running?", &["Start Math Hints", "Is UpGrade running?"]);
-        check("start “Stop and Go” and show “Math Hints”", &["start “Stop and Go”", "show “Math Hints”"]);
-        check("what is a weight and what is a condition?", &["what is a weight", "what is a condition?"]);
-        check("stop Math Hints and delete it", &["stop Math Hints", "delete it"]);
-    }
-
-    #[test]
-    fn an_answer_may_bring_what_follows() {
-        let draft = Draft { action: "create_experiment".into(), params: Default::default(), asked: None };
-        let of_card = Situation {
-            said: "weights to 70/30 and start it".to_owned(),
-            on_card: Some(draft.clone()),
-            ..Situation::default()
-        };
-        assert_eq!(steps(&of_card), ["weights to 70/30", "start it"]);
-        let asked = Some(Asked { parameter: "context".into(), ..Asked::default() });
-        let of_draft = Situation {
-            said: "assign-prog, and then start it".to_owned(),
-            draft: Some(Draft { asked, ..draft }),
-            ..Situation::default()
-        };
-        assert_eq!(steps(&of_draft), ["assign-prog", "start it"]);
-    }
-
-    #[test]
-    fn a_message_of_openings_costs_no_more_than_another() {
-        let said = format!(
-            "create experiment Foo {}",
-            "exclude include tags conditions a, payloads x factors y and ".repeat(60)
-        );
-        let situation = Situation { said, ..Situation::default() };
-        assert!(steps(&situation).is_empty(), "and it comes to an end");
-    }
-
-    #[test]
-    fn one_request_stays_whole() {
-        for said in [
-            "create experiment Foo in assign-prog with conditions control and treatment",
-            "create experiment Foo with conditions control, hints and video",
-            "create experiment Foo with conditions no hints and show hints",
-            "create a group experiment Foo in assign-prog assigned by classId with conditions a and b weights 70/30",
-            "initialize user u1 with groups class 5B and 5C and school North in assign-prog",
-            "how do weights and consistency rules work together?",
-            "create experiment Foo in assign-prog, stop after 50 users, tags pilot, autumn",
-            "show Stop and Go",
-            "start Read and Write",
-            "delete Search and Find",
-            "allow up to 3 starts and stops of Math Hints until Friday",
-            "allow up to 3 starts and stops in Math Hints until Friday",
-            "allow starting and stopping Math Hints until tomorrow",
-            "start Read and Start Over",
-            "show “Start, then stop” in detail",
-            "set the description of Math Hints to Show hints and start early",
-            "stop “A”, “B” and “C”",
-            "archive all completed experiments from May in mathstream",
-            "what conditions and sites does assign-prog have?",
-            "undo: Started “A” and stopped “B”.",
-            "what version is it and is UpGrade running?",
-            "start Math Hints and sing a song",
-            "mark SelectSection/area_model for u1 with condition control",
-            "hello and thanks",
-            "weights 70/30 and 50/50",
-        ] {
-            check(said, &[]);
-        }
-    }
 }

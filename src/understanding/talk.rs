@@ -1,54 +1,181 @@
-//! What the grammar says in its own words: greetings, help, and what it did not understand.
+//! Talk: greetings, help, what was done here, and what to say to words that ask for nothing.
+
+use std::sync::LazyLock;
+
+use serde_json::Map;
 
 use super::{
+    book::Book,
+    lines::Lines,
+    phrases::{Heard, Phrases},
     situation::{OpenCard, Situation},
-    wish::Talk,
+    wish::{Talk, Wish},
+    words::{Word, is_sign, lower, without_last},
 };
 
-/// The buttons below it: label, and what is said when it is pressed.
-pub(super) type Steps = &'static [(&'static str, &'static str)];
+/// Buttons below an answer: label, and what is said when it is pressed.
+pub(super) type Steps = Vec<(&'static str, &'static str)>;
+
+/// What people ask every bot for; phrases, separated by `|`.
+pub(super) const NEVER: &str = "send an email|send a mail|send an e-mail|send a message|send me an email|email|e-mail|mail|\
+    remind me|set a reminder|book|order|translate|tell me a joke|tell a joke|sing|play|write me|write a|write an|write some|\
+    write code|what is the weather|what will the weather|how is the weather|what time is it|what day is it|what is the time|\
+    restart the server|stop the server|shut down|deploy|post in|post to|invite|give access to|grant|order pizza|google|\
+    search the web|browse";
+
+/// The lines, in the form of [`super::lines`].
+const LINES: &str = include_str!("talk.txt");
+
+static TALK: LazyLock<Lines> = LazyLock::new(|| Lines::read(LINES).expect("the lines of talk can be read"));
+
+/// Nobody's things.
+struct Nothing;
+
+impl Phrases for Nothing {
+    fn things(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// Greetings, thanks, and questions about the bot itself and what it did; `words` may be with politeness.
+pub(super) fn talk(words: &[Word]) -> Option<Wish> {
+    let said: Vec<Word> = words.iter().filter(|word| words.len() == 1 || !is_sign(word)).cloned().collect();
+    let plain = lower(&said);
+    if agrees_or_not(&plain) || not_yet(&plain) {
+        return Some(Wish::Talk(Talk::NothingAsked));
+    }
+    let log = without_last(&said, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]);
+    let situation = Situation::default();
+    let fit = |words: &[Word]| TALK.fit(Heard { words, situation: &situation, asks: false }, &Nothing);
+    let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == LOG))?;
+    Some(match fit.call.name.as_str() {
+        "greeting" => Wish::Talk(Talk::Greeting),
+        "thanks" => Wish::Talk(Talk::Thanks),
+        "help" => Wish::Talk(Talk::Help),
+        "pending" => Wish::Talk(Talk::Pending),
+        "approval" => Wish::Talk(Talk::Approval),
+        tool => Wish::Read { tool: tool.to_owned(), arguments: Map::new() },
+    })
+}
+
+/// The tool that tells what was done in a thread.
+const LOG: &str = "get_execution_log";
 
 /// What somebody can begin with.
-pub(super) const FIRST: Steps = &[
-    ("List experiments", "list experiments"),
-    ("Is UpGrade running?", "is UpGrade running?"),
-    ("Create an experiment", "create an experiment"),
-    ("What can you do?", "what can you do?"),
-];
+pub(super) fn first(book: &Book) -> Steps {
+    let of = |phrases: &'static dyn Phrases| phrases.first_steps().split_last().map_or(&[][..], |(_, first)| first);
+    book.phrases().flat_map(of).copied().take(3).chain([WHAT]).collect()
+}
+
+const WHAT: (&str, &str) = ("What can you do?", "what can you do?");
 
 /// What to say, and what could be next.
-pub(super) fn say(talk: Talk, situation: &Situation) -> (String, Steps) {
-    const NEXT: Steps = &[("List experiments", "list experiments"), ("What can you do?", "what can you do?")];
+pub(super) fn say(book: &Book, talk: Talk, situation: &Situation) -> (String, Steps) {
+    let steps = || book.phrases().flat_map(|phrases| phrases.first_steps().iter().copied());
     match talk {
-        Talk::Greeting => ("Hello! Ask me about your experiments, or tell me what to change.".to_owned(), FIRST),
-        Talk::Thanks => ("You're welcome.".to_owned(), &[]),
-        Talk::Help => (
-            HELP.to_owned(),
-            &[
-                ("List experiments", "list experiments"),
-                ("Is UpGrade running?", "is UpGrade running?"),
-                ("What is A/B testing?", "what is A/B testing?"),
-            ],
-        ),
-        Talk::Pending => (pending(situation), &[]),
-        Talk::Approval => (APPROVAL.to_owned(), &[]),
+        Talk::Greeting => {
+            let things: Vec<_> =
+                book.phrases().map(|phrases| phrases.greeting()).filter(|things| !things.is_empty()).collect();
+            let asks = format!("Hello! Ask me about your {}, or tell me what to change.", things.join(" and "));
+            (asks, first(book))
+        }
+        Talk::Thanks => ("You're welcome.".to_owned(), Vec::new()),
+        Talk::Help => (help(book), steps().take(2).chain(steps().last()).collect()),
+        Talk::Pending => (pending(situation), Vec::new()),
+        Talk::Approval => (APPROVAL.to_owned(), Vec::new()),
         Talk::NothingToUndo => (
             "There is nothing I could put back: the last change here has no way back, or there was none.".to_owned(),
-            &[],
+            Vec::new(),
         ),
         Talk::NothingToRepeat => {
-            ("There is nothing here to try again. Tell me in full what you would like.".to_owned(), &[])
+            ("There is nothing here to try again. Tell me in full what you would like.".to_owned(), Vec::new())
         }
-        Talk::NothingAsked => {
-            ("I have no open question here. If you mean a card, please press its button.".to_owned(), NEXT)
-        }
+        Talk::NothingAsked => (
+            "I have no open question here. If you mean a card, please press its button.".to_owned(),
+            steps().take(1).chain([WHAT]).collect(),
+        ),
         Talk::NothingDone(what) => {
             let so_far = if situation.recent_changes.is_empty() { "" } else { " What was done here before stays." };
             let said = format!("All right, nothing was {what}.{so_far} {}", how_to_decide(&situation.open_cards));
-            (said.trim_end().to_owned(), &[])
+            (said.trim_end().to_owned(), Vec::new())
         }
-        Talk::CardWaits => (format!("That decides nothing yet. {}", how_to_decide(&situation.open_cards)), &[]),
+        Talk::CardWaits => (format!("That decides nothing yet. {}", how_to_decide(&situation.open_cards)), Vec::new()),
     }
+}
+
+/// What can be asked and what can be changed.
+fn help(book: &Book) -> String {
+    let parts: Vec<&str> = book.phrases().map(|phrases| phrases.help()).filter(|help| !help.is_empty()).collect();
+    format!(
+        "I look things up on {} and prepare changes. Nothing is changed until someone here presses the button on the card I \
+         show.\n\n{}",
+        book.services().join(" and "),
+        parts.join("\n\n")
+    )
+}
+
+/// Whether it says no more than yes or no. Only few of these decide about a card: that is for approvals to know.
+fn agrees_or_not(plain: &str) -> bool {
+    const THUMBS: &[&str] = &["👍", ":+1", ":thumbsup", "✅", ":white_check_mark", ":ok_hand", "👌"];
+    const YES: &[&str] = &[
+        "yes",
+        "y",
+        "yep",
+        "yeah",
+        "yes please",
+        "ok",
+        "okay",
+        "k",
+        "sure",
+        "fine",
+        "alright",
+        "all right",
+        "agreed",
+        "+1",
+        "go",
+        "go ahead",
+        "go for it",
+        "do it",
+        "please do",
+        "proceed",
+        "approve",
+        "approved",
+        "approve it",
+        "confirm",
+        "confirmed",
+        "sounds good",
+        "looks good",
+        "looks good to me",
+        "lgtm",
+    ];
+    const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "reject it", "don't", "dont", "do not", "👎", ":-1"];
+    YES.contains(&plain) || NO.contains(&plain) || THUMBS.iter().any(|thumb| plain.starts_with(thumb))
+}
+
+/// Whether it puts off a decision.
+pub(super) fn not_yet(plain: &str) -> bool {
+    const ALONE: &[&str] = &[
+        "not yet",
+        "later",
+        "maybe later",
+        "wait",
+        "hold on",
+        "one moment",
+        "let me think",
+        "i will think about it",
+        "tomorrow",
+    ];
+    const LATER: &[&str] = &["not now", "not", "not yet", "later", "tomorrow", "wait", "not today"];
+    let but = ["yes but ", "ok but ", "okay but ", "sure but ", "no but ", "fine but "].into_iter();
+    let qualified = but.into_iter().filter_map(|start| plain.strip_prefix(start)).any(|rest| LATER.contains(&rest));
+    ALONE.contains(&plain) || qualified
+}
+
+/// What was asked needs more than phrases.
+pub(super) fn lost(book: &Book) -> String {
+    let simple = book.phrases().map(|phrases| phrases.simple()).filter(|simple| !simple.is_empty());
+    let simple: Vec<&str> = simple.chain(["*what can you do?*"]).collect();
+    format!("I could not make sense of that without my language model. Simple phrases work: {}", simple.join(", "))
 }
 
 /// Which cards wait, and what decides about them.
@@ -79,26 +206,5 @@ fn pending(situation: &Situation) -> String {
         false => format!("Waiting in this thread:\n{}", waiting.join("\n")),
     }
 }
-
-/// What was asked needs more than the grammar.
-pub(super) const LOST: &str = "I could not make sense of that without my language model. Simple phrases work: *list experiments*, *show Math Hints*, *start Math Hints*, *what can you do?*";
-
-const HELP: &str = "I look things up on UpGrade and prepare changes. Nothing is changed until someone here presses the button on the card I show.\n\n\
-    *Look up*\n\
-    • “list experiments”, “what is running?”, “find experiments in assign-prog created this week”\n\
-    • “show Math Hints”, “show it in detail”, “show it as JSON”\n\
-    • “what conditions does assign-prog have?”, “is UpGrade running?”\n\
-    • “what condition would u1 get in assign-prog?”\n\n\
-    *Change*\n\
-    • “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”\n\
-    • “start Math Hints”, “stop it”, “cancel Math Hints”, “delete Math Hints”\n\
-    • “rename Math Hints to Hints 2”, “set the weights of Math Hints to 70/30”\n\
-    • “initialize user u1 with groups classId 5B in assign-prog”\n\n\
-    *Test*\n\
-    • “test the balance of Math Hints with 200 users”, “test consistency rules for Math Hints”\n\
-    • “simulate user u1 in Math Hints”, “generate 5 test users”\n\n\
-    *And*\n\
-    • “what have we done so far?”, “undo that”\n\
-    • “what is a decision point?”, “what concepts can you explain?”, “what parameters does create take?”";
 
 const APPROVAL: &str = "When you ask for a change, I work out exactly what would be done and show it on a card. Someone who is entitled to presses the button, and then that change, and nothing else, is made once. The card stays here as the record of who decided what, and when.";

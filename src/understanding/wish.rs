@@ -2,19 +2,22 @@
 
 use serde_json::{Map, Value};
 
-use crate::glossary::Term;
-
 /// What a person wishes.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Wish {
+pub enum Wish {
     /// Nothing to look up.
     Talk(Talk),
     /// What a word means.
-    Term(&'static Term),
+    Term {
+        /// The word.
+        name: &'static str,
+        /// What it means.
+        meaning: &'static str,
+    },
     /// A question that one tool answers.
     Read {
         /// The tool.
-        tool: &'static str,
+        tool: String,
         /// With what.
         arguments: Map<String, Value>,
     },
@@ -42,7 +45,7 @@ pub(super) enum Wish {
 
 /// What to chat about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Talk {
+pub enum Talk {
     /// “Hello.”
     Greeting,
     /// “Thanks!”
@@ -67,26 +70,26 @@ pub(super) enum Talk {
 
 /// A wish, and how sure that it is meant.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Understood {
+pub struct Understood {
     /// The wish.
-    pub(super) wish: Wish,
+    pub wish: Wish,
     /// From 0 to 1.
-    pub(super) confidence: f64,
+    pub confidence: f64,
 }
 
 impl Understood {
     /// Not understood at all.
-    pub(super) fn nothing() -> Self {
+    pub fn nothing() -> Self {
         Self { wish: Wish::Unclear { question: String::new(), options: Vec::new() }, confidence: 0.3 }
     }
 
     /// May be one of these.
-    pub(super) fn unclear(question: impl Into<String>, options: Vec<String>) -> Self {
+    pub fn unclear(question: impl Into<String>, options: Vec<String>) -> Self {
         Self { wish: Wish::Unclear { question: question.into(), options }, confidence: 0.5 }
     }
 
     /// All but these words.
-    pub(super) fn all_but(words: &str) -> Self {
+    pub fn all_but(words: &str) -> Self {
         Self::unclear(format!("I did not understand “{words}”. Please say it in other words."), Vec::new())
     }
 }
@@ -99,13 +102,13 @@ impl From<Wish> for Understood {
 
 impl Wish {
     /// A question for a tool.
-    pub(super) fn read<const N: usize>(tool: &'static str, arguments: [(&str, Option<String>); N]) -> Self {
+    pub fn read<const N: usize>(tool: &str, arguments: [(&str, Option<String>); N]) -> Self {
         let given = arguments.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?))));
-        Self::Read { tool, arguments: given.collect() }
+        Self::Read { tool: tool.to_owned(), arguments: given.collect() }
     }
 
     /// A change.
-    pub(super) fn change(action: &str, params: Map<String, Value>) -> Self {
+    pub fn change(action: &str, params: Map<String, Value>) -> Self {
         Self::Change { action: action.to_owned(), params }
     }
 }

@@ -4,47 +4,52 @@ use super::lexicon::Mention;
 
 /// One word, or several in quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word {
+pub struct Word {
     /// As it was typed.
-    pub(super) text: String,
+    pub text: String,
     /// In lower case, for comparing.
-    pub(super) lower: String,
+    pub lower: String,
     /// Whether it stood in quotes: then it is a name and nothing else.
-    pub(super) quoted: bool,
+    pub quoted: bool,
     /// The punctuation that was dropped behind it.
-    pub(super) tail: String,
+    pub tail: String,
     /// What it is the name of, if it is one: its kind.
-    pub(super) kind: Option<String>,
+    pub kind: Option<String>,
+    /// The capability whose thing it names, if only one knows it.
+    pub owner: Option<String>,
 }
 
 impl Word {
     fn new(text: &str, quoted: bool) -> Self {
-        Self { text: text.to_owned(), lower: text.to_lowercase(), quoted, tail: String::new(), kind: None }
+        Self { text: text.to_owned(), lower: text.to_lowercase(), quoted, tail: String::new(), kind: None, owner: None }
     }
 
     /// A name that was found before anything else was read. What requests are about is one word, as if it stood in quotes.
-    fn named(said: &str, mention: &Mention) -> Self {
-        Self { kind: Some(mention.kind.clone()), ..Self::new(said, mention.subject) }
+    fn named(said: &str, mention: &Mention, all: &[Mention]) -> Self {
+        let twin = |other: &Mention| other.said == mention.said && other.subject && other.owner != mention.owner;
+        let is_of_one = mention.subject && !mention.owner.is_empty() && !all.iter().any(twin);
+        let owner = is_of_one.then(|| mention.owner.clone());
+        Self { kind: Some(mention.kind.clone()), owner, ..Self::new(said, mention.subject) }
     }
 
     /// Whether it is this word, outside quotes.
-    pub(super) fn is(&self, word: &str) -> bool {
+    pub fn is(&self, word: &str) -> bool {
         !self.quoted && self.lower == word
     }
 
     /// Whether it is one of these words, outside quotes.
-    pub(super) fn any(&self, words: &[&str]) -> bool {
+    pub fn any(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.is(word))
     }
 }
 
 /// The words of a message. Mentions of people, such as the bot's own, are left out.
-pub(super) fn words(message: &str) -> Vec<Word> {
+pub fn words(message: &str) -> Vec<Word> {
     words_with(message, &[])
 }
 
 /// The same, with the names in it.
-pub(super) fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
+pub fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
     let mut found = Vec::new();
     let mut rest = message.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -53,7 +58,7 @@ pub(super) fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
         if let Some((mention, after)) =
             names.iter().filter(|_| begins).find_map(|name| Some((name, begins_with(rest, name)?)))
         {
-            found.push(Word::named(&mention.said, mention));
+            found.push(Word::named(&mention.said, mention, names));
             let owned = ["'s", "’s"].iter().find_map(|mark| after.strip_prefix(mark));
             let owned = owned.filter(|rest| !rest.starts_with(char::is_alphanumeric));
             let after =
@@ -72,8 +77,13 @@ pub(super) fn words_with(message: &str, names: &[Mention]) -> Vec<Word> {
             continue;
         }
         if let Some((inside, after)) = quoted(first, rest) {
-            let kind = names.iter().find(|name| name.said == inside.trim()).map(|name| name.kind.clone());
-            found.push(Word { kind, ..Word::new(inside.trim(), true) });
+            let inside = inside.trim();
+            let name = names.iter().find(|name| name.said == inside);
+            let plain = Word::new(inside, true);
+            found.push(match name {
+                Some(name) => Word { quoted: true, ..Word::named(inside, name, names) },
+                None => plain,
+            });
             rest = after.trim_start();
             continue;
         }
@@ -98,7 +108,7 @@ fn begins_with<'a>(text: &'a str, name: &Mention) -> Option<&'a str> {
 }
 
 /// What closes a quotation that begins so.
-pub(super) fn closing(first: char) -> Option<&'static [char]> {
+pub fn closing(first: char) -> Option<&'static [char]> {
     Some(match first {
         '"' => &['"'],
         '“' | '„' => &['”', '“', '"'],
@@ -111,7 +121,7 @@ pub(super) fn closing(first: char) -> Option<&'static [char]> {
 }
 
 /// What stands between quotes at the beginning, and the rest.
-pub(super) fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
+pub fn quoted(first: char, text: &str) -> Option<(&str, &str)> {
     let closing = closing(first)?;
     let inside = &text[first.len_utf8()..];
     let end = inside.find(closing)?;
@@ -130,7 +140,7 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
     };
     let word = typed.trim_end_matches(['.', '!', '?', ';', ':', ')', ']', '*', '…']);
     let tail = typed[word.len()..].to_owned();
-    let lower = respelt(word.to_lowercase().replace('’', "'"));
+    let lower = word.to_lowercase().replace('’', "'");
     match lower
         .strip_suffix("'s")
         .filter(|stem| ["what", "who", "how", "where", "it", "that", "let", "which"].contains(stem))
@@ -144,20 +154,19 @@ fn push_plain(found: &mut Vec<Word>, typed: &str) {
             found.push(Word::new(lower.trim_end_matches('s'), false));
             found.push(Word { tail, ..Word::new("is", false) });
         }
-        None => found.push(Word { text: word.to_owned(), lower, quoted: false, tail, kind: None }),
+        None => found.push(Word { lower, tail, ..Word::new(word, false) }),
     }
 }
 
-/// The word that everything is about, with a slip of the finger.
-fn respelt(word: String) -> String {
-    const SLIPS: [&str; 4] = ["expirement", "expirements", "experement", "experements"];
-    let near = |right: &str| word.len() > 7 && strsim::damerau_levenshtein(&word, right) == 1;
-    let singular = !word.ends_with('s');
-    match () {
-        () if word == "experiment" || word == "experiments" => word,
-        () if singular && (near("experiment") || SLIPS.contains(&word.as_str())) => "experiment".to_owned(),
-        () if !singular && (near("experiments") || SLIPS.contains(&word.as_str())) => "experiments".to_owned(),
-        () => word,
+/// Writes words right that name the things of a capability, with a slip of the finger or two.
+pub fn respell(words: &mut [Word], things: &[&str]) {
+    for word in words.iter_mut().filter(|word| !word.quoted && word.lower.len() > 7) {
+        let near = |right: &&&str| {
+            right.ends_with('s') == word.lower.ends_with('s') && strsim::damerau_levenshtein(&word.lower, right) <= 2
+        };
+        if let Some(right) = things.iter().filter(|right| right.len() > 7).find(near) {
+            (*right).clone_into(&mut word.lower);
+        }
     }
 }
 
@@ -178,7 +187,7 @@ fn join_slashes(words: Vec<Word>) -> Vec<Word> {
 }
 
 /// What follows one of the phrases at the beginning. Phrases are separated by `|`; the first that fits counts.
-pub(super) fn after<'a>(words: &'a [Word], phrases: &str) -> Option<&'a [Word]> {
+pub fn after<'a>(words: &'a [Word], phrases: &str) -> Option<&'a [Word]> {
     phrases.split('|').find_map(|phrase| {
         let mut rest = words;
         for wanted in phrase.split(' ') {
@@ -193,12 +202,12 @@ pub(super) fn after<'a>(words: &'a [Word], phrases: &str) -> Option<&'a [Word]> 
 }
 
 /// The same without one of the phrases at the beginning, if it is there.
-pub(super) fn skip<'a>(words: &'a [Word], phrases: &str) -> &'a [Word] {
+pub fn skip<'a>(words: &'a [Word], phrases: &str) -> &'a [Word] {
     after(words, phrases).unwrap_or(words)
 }
 
 /// The same without any of these words at the end.
-pub(super) fn without_last<'a>(mut words: &'a [Word], endings: &[&str]) -> &'a [Word] {
+pub fn without_last<'a>(mut words: &'a [Word], endings: &[&str]) -> &'a [Word] {
     while let Some((last, rest)) = words.split_last() {
         if !last.any(endings) || rest.is_empty() {
             break;
@@ -209,7 +218,7 @@ pub(super) fn without_last<'a>(mut words: &'a [Word], endings: &[&str]) -> &'a [
 }
 
 /// The words as one text, as typed.
-pub(super) fn text(words: &[Word]) -> String {
+pub fn text(words: &[Word]) -> String {
     let mut text = String::new();
     for word in words {
         if !text.is_empty() && word.text != "," {
@@ -221,7 +230,7 @@ pub(super) fn text(words: &[Word]) -> String {
 }
 
 /// The words with their quotes.
-pub(super) fn as_typed(words: &[Word]) -> String {
+pub fn as_typed(words: &[Word]) -> String {
     let quoted = |word: &Word| {
         if word.quoted && word.kind.is_none() { format!("“{}”", word.text) } else { word.text.clone() }
     };
@@ -229,19 +238,19 @@ pub(super) fn as_typed(words: &[Word]) -> String {
 }
 
 /// The words as a sentence, with the punctuation in it.
-pub(super) fn sentence(words: &[Word]) -> String {
+pub fn sentence(words: &[Word]) -> String {
     let with_tail = |word: &Word| Word { text: format!("{}{}", word.text, word.tail), ..word.clone() };
     let words: Vec<Word> = words.iter().map(with_tail).collect();
     text(&words)
 }
 
 /// The words as one text in lower case, without commas.
-pub(super) fn lower(words: &[Word]) -> String {
+pub fn lower(words: &[Word]) -> String {
     words.iter().filter(|word| word.text != ",").map(|word| word.lower.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// The same without greetings and politeness around it.
-pub(super) fn polite(mut words: &[Word]) -> &[Word] {
+pub fn polite(mut words: &[Word]) -> &[Word] {
     const BEFORE: &str = "please|pls|plz|hey there|hi there|hey|hi|hello|yo|hm|hmm|um|uh|ok|okay|so|now|then|and|well|also|countersign|bot|\
         is it possible to|would it be possible to|would you be able to|are you able to|i was wondering if you could|would you be so kind as to|\
         can you|could you|would you|will you|can u|could u|would u|will u|\
@@ -272,7 +281,7 @@ fn without_signs(words: &[Word]) -> Option<&[Word]> {
 }
 
 /// Whether it says nothing in words: “🙏”, `:rocket:`, “*”.
-pub(super) fn is_sign(word: &Word) -> bool {
+pub fn is_sign(word: &Word) -> bool {
     let slack = word
         .lower
         .strip_prefix(':')
@@ -305,6 +314,14 @@ fn without_ending(words: &[Word]) -> Option<&[Word]> {
 fn without_thanks(words: &[Word]) -> Option<&[Word]> {
     let [rest @ .., thank, you] = words else { return None };
     (rest.len() > 2 && thank.is("thank") && you.is("you")).then_some(rest)
+}
+
+/// The words without “no”, “wait” and the like in front.
+pub(crate) fn plainly(mut words: &[Word]) -> &[Word] {
+    while let Some(rest) = after(words, "no|wait|actually|sorry|oh|hm|,") {
+        words = rest;
+    }
+    words
 }
 
 #[cfg(test)]

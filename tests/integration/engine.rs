@@ -23,7 +23,7 @@ use countersign::{
         definition::Graph,
         engine::{Engine, Parts, Settings},
         keyring::Keyring,
-        node::{Ask, Context, Node, NodeError, Said, State, Step},
+        node::{Ask, Context, Listener, Node, NodeError, Said, State, Step},
         standing::{Spent, StandingApprovals, Under},
         store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, Mail, News, Sent, Store},
     },
@@ -68,9 +68,14 @@ impl State for Notes {
     fn superseded(&mut self, older: &ActionRecord, _: Timestamp) {
         self.ended.push(older.status);
     }
+}
 
-    fn heard(&mut self, record: &ActionRecord, news: News, _: &UserId, _: Timestamp) -> Reply {
-        self.news.push(format!("{news:?} {}", record.status));
+/// What is heard without running a node.
+struct Hears;
+
+impl Listener<Notes> for Hears {
+    fn heard(&self, state: &mut Notes, record: &ActionRecord, news: News, _: &UserId, _: Timestamp) -> Reply {
+        state.news.push(format!("{news:?} {}", record.status));
         Reply::text("Noted.")
     }
 }
@@ -300,7 +305,8 @@ impl Bench {
         let raw: Arc<dyn Store> = Arc::new(store);
         let store = Arc::new(RacedStore::new(Arc::new(SealedStore::new(raw.clone(), keys.clone(), scope))));
         let failures = Arc::new(Mutex::new(0));
-        let graph = Graph::builder("chat", "listen").node(Listen { failures: failures.clone() }).node(Report).build();
+        let graph =
+            Graph::builder("chat", "listen", Hears).node(Listen { failures: failures.clone() }).node(Report).build();
         let settings = Settings { settle_within, ..Settings::default() };
         let engine = engine_of(graph.unwrap(), kind, store.clone(), keys, &clock, settings);
         Self { store, raw, engine, change, failures, clock, _folder: folder }

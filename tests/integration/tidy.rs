@@ -13,7 +13,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("reply", &[]),
     ("status_line", &[]),
     ("exchanges", &[]),
-    ("glossary", &[]),
     ("permit", &[]),
     ("wire", &[]),
     ("this_machine", &[]),
@@ -32,19 +31,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("playground", &["config"]),
 ];
 
-const LEAVES: &[&str] = &[
-    "ids",
-    "clock",
-    "cause",
-    "reply",
-    "status_line",
-    "exchanges",
-    "glossary",
-    "permit",
-    "wire",
-    "this_machine",
-    "private_file",
-];
+const LEAVES: &[&str] =
+    &["ids", "clock", "cause", "reply", "status_line", "exchanges", "permit", "wire", "this_machine", "private_file"];
 
 /// Production files are to be held in mind; past this many lines there is a second idea in them.
 const LONGEST_FILE: usize = 500;
@@ -117,10 +105,6 @@ fn for_tests_alone() -> Vec<PathBuf> {
 /// Where a platform may be named: in the folder of its capability, in the stand-ins, and in the one file of the composition
 /// root that says which capabilities there are.
 const OF_A_PLATFORM: &[&str] = &["src/capabilities/experiments", "src/sandbox", "src/app/installed.rs"];
-
-/// What names a platform still: the phrases that were there before capabilities brought their own, and the glossary that they
-/// explain words from. Nothing is to be added here.
-const STILL_TO_MOVE: &[&str] = &["src/understanding", "src/glossary"];
 
 /// The words of the platforms.
 const PLATFORM_WORDS: &[&str] = &["experiment", "upgrade"];
@@ -197,7 +181,7 @@ fn only_its_capability_names_a_platform() {
     let files = String::from_utf8(listing.stdout).unwrap();
     let mut named = Vec::new();
     for path in files.lines().map(Path::new).filter(|path| path.exists()) {
-        let allowed = OF_A_PLATFORM.iter().chain(STILL_TO_MOVE).any(|place| path.starts_with(place));
+        let allowed = OF_A_PLATFORM.iter().any(|place| path.starts_with(place));
         if allowed || tests.iter().any(|test| path.starts_with(test)) {
             continue;
         }

@@ -20,7 +20,8 @@ use crate::{
     graph::node::{Context, Node, NodeError, Step},
     model::{Purpose, Response, ToolChoice},
     understanding::{
-        self, Hint,
+        Hint,
+        book::Book,
         situation::{Analysis, IntentType, Situation},
     },
 };
@@ -53,7 +54,7 @@ impl Analyze {
     /// Finds the names in the message, where they matter to what it means. They are read where they are old.
     async fn find_names(&self, state: &mut AgentState, context: &Context) {
         state.turn.names.clear();
-        if understanding::wants_names(&view::situation(state, context)) {
+        if self.registry.book.wants_names(&view::situation(state, context)) {
             self.registry.refresh_names().await;
             state.turn.names = self.registry.names_in(&state.turn.said);
         }
@@ -76,7 +77,7 @@ impl Analyze {
             match self.rounds.analysis(&response) {
                 Ok(analysis) if !calls.is_empty() => return Ok(Heard { response, analysis }),
                 // It was told to call and did not. Words alone are an answer only to what asks for nothing.
-                Ok(_) => match talk(&response, situation) {
+                Ok(_) => match talk(&self.registry.book, &response, situation) {
                     Some(analysis) => return Ok(Heard { response, analysis: Some(analysis) }),
                     None => break,
                 },
@@ -107,9 +108,9 @@ impl Analyze {
 }
 
 /// A model's words alone, where the person's words ask for nothing that is known.
-fn talk(response: &Response, situation: &Situation) -> Option<Analysis> {
+fn talk(book: &Book, response: &Response, situation: &Situation) -> Option<Analysis> {
     let answer = response.text().trim().to_owned();
-    let is_talk = !answer.is_empty() && !matches!(understanding::hint(situation), Hint::Calls(_));
+    let is_talk = !answer.is_empty() && !matches!(book.hint(situation), Hint::Calls(_));
     is_talk.then(|| Analysis {
         intent_type: IntentType::DirectAnswer,
         confidence: 1.0,
@@ -141,10 +142,10 @@ impl Node<AgentState> for Analyze {
         }
         self.find_names(&mut state, context).await;
         let situation = view::situation(&state, context);
-        if understanding::without_a_wish(&situation).is_some() {
+        if self.registry.book.without_a_wish(&situation).is_some() {
             state.turn.analysis = Some(Analysis {
                 confidence: 1.0,
-                capability: understanding::capability(&situation),
+                capability: self.registry.book.capability(&situation),
                 user_request_summary: state.turn.said.clone(),
                 ..Analysis::default()
             });

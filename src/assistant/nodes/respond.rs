@@ -28,7 +28,7 @@ use crate::{
     },
     model::{Purpose, ToolChoice, ToolSpec},
     reply::{Choice, Reply},
-    understanding::{self, situation::Situation},
+    understanding::{book::Book, situation::Situation},
 };
 
 /// How many times the model is asked in one turn.
@@ -122,9 +122,9 @@ pub(super) fn next_steps(call: &Call) -> Vec<Choice> {
 }
 
 /// Whether what was read is the documented answer to a documented question: then nobody has to find words.
-pub(super) fn is_documented(state: &AgentState, situation: &Situation) -> bool {
+pub(super) fn is_documented(book: &Book, state: &AgentState, situation: &Situation) -> bool {
     let [read] = state.turn.reads.as_slice() else { return false };
-    read.failed.is_none() && understanding::documented_read(situation).is_some_and(|(tool, _)| read.tool == tool)
+    read.failed.is_none() && book.documented_read(situation).is_some_and(|(tool, _)| read.tool == tool)
 }
 
 /// Remembers how an action ended and says so.
@@ -160,12 +160,12 @@ fn settled(registry: &Registry, state: &AgentState, finds_words: bool, context: 
         return turn.reads.iter().find_map(|read| read.failed.clone());
     }
     let situation = view::situation(state, context);
-    match (turn.reads.as_slice(), understanding::documented_read(&situation)) {
-        ([], _) => understanding::without_a_wish(&situation).map(Reply::markdown),
+    match (turn.reads.as_slice(), registry.book.documented_read(&situation)) {
+        ([], _) => registry.book.without_a_wish(&situation).map(Reply::markdown),
         // The words say which part was asked for, even where the model's call asked for everything.
         ([read], Some((tool, arguments))) if read.tool == tool => {
             let reply = replies::of_tool(registry, state, &Read { arguments, ..read.clone() })?;
-            Some(match understanding::considered_request(&situation).filter(|_| read.failed.is_none()) {
+            Some(match registry.book.considered_request(&situation).filter(|_| read.failed.is_none()) {
                 Some(request) => replies::for_you_to_decide(reply, &request),
                 None => reply,
             })

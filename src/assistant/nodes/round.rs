@@ -102,7 +102,7 @@ impl Rounds {
 
     /// What a model is offered in this turn.
     pub(super) fn offered(&self, state: &AgentState, situation: &Situation) -> Arc<[ToolSpec]> {
-        let hint = match understanding::hint(situation) {
+        let hint = match self.registry.book.hint(situation) {
             Hint::Calls(calls) => calls,
             Hint::Talk | Hint::Nothing => Vec::new(),
         };
@@ -114,7 +114,7 @@ impl Rounds {
         if families.is_empty() {
             families.extend(named_before);
         }
-        if families.is_empty() && understanding::hint(situation) != Hint::Talk {
+        if families.is_empty() && self.registry.book.hint(situation) != Hint::Talk {
             families.extend(self.kit.often());
         }
         self.kit.offered(families, &first, situation.in_hand().is_some())
@@ -207,7 +207,7 @@ impl Rounds {
             analysis.capability = Some(self.kit.wide_name(name).to_owned());
         }
         analysis.capability =
-            analysis.capability.or_else(|| understanding::capability(&view::situation(state, round.context)));
+            analysis.capability.or_else(|| self.registry.book.capability(&view::situation(state, round.context)));
         state.turn.analysis = Some(analysis);
     }
 
@@ -216,7 +216,7 @@ impl Rounds {
         let state = &round.state;
         let situation = view::situation(state, round.context);
         let by_call = calls.iter().find_map(|call| self.kit.capability_of(&call.name)).map(str::to_owned);
-        let capability = by_call.or_else(|| understanding::capability(&situation));
+        let capability = by_call.or_else(|| self.registry.book.capability(&situation));
         Analysis { capability, ..Analysis::of_step(&state.turn.said) }
     }
 
@@ -303,7 +303,9 @@ impl Rounds {
             state.draft_turn = state.turn.number;
             return ask(state, replies::needs_a_number(question.as_deref()), bill);
         }
-        let answered = !heard.mistaken && state.turn.change.is_none() && respond::is_documented(&state, &situation);
+        let answered = !heard.mistaken
+            && state.turn.change.is_none()
+            && respond::is_documented(&self.registry.book, &state, &situation);
         shelf::put_away(&*self.shelf, &mut state).await;
         let complete = heard.parameters && !heard.mistaken && !heard.read;
         match state.turn.change.clone() {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     assistant::{graph::chat_graph, shelf::Shelf, state::AgentState},
+    capabilities::experiments::phrases,
     capabilities::{Capability, Registry, Tool, ToolError},
     clock::Timestamp,
     graph::{
@@ -221,7 +222,14 @@ fn registry() -> Registry {
         tools: tools.into_iter().map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect(),
         actions: actions.into_iter().map(|action| Arc::new(action) as Arc<dyn ActionKind>).collect(),
     };
-    Registry::build(vec![Arc::new(fakes)]).unwrap()
+    with_phrases(fakes)
+}
+
+/// These fakes, and the phrases about experiments, most of which lead to none of them.
+pub(super) fn with_phrases(fakes: Fakes) -> Registry {
+    let mut registry = Registry::build(vec![Arc::new(fakes)]).unwrap();
+    registry.book = Arc::new(phrases::book());
+    registry
 }
 
 /// A capability of fakes.
@@ -328,14 +336,16 @@ impl Stage {
 
     /// With other tools and actions.
     pub(super) fn on(model: Arc<dyn Model>, registry: Registry) -> Self {
-        let graph = chat_graph(model, Arc::new(RulesModel), registry, Arc::new(Drawer::default())).unwrap();
+        let graph =
+            chat_graph(model, Arc::new(RulesModel(registry.book.clone())), registry, Arc::new(Drawer::default()))
+                .unwrap();
         let now = Timestamp(1_700_000_000_000);
         Self { graph, state: AgentState::default(), open: Vec::new(), suspended: Value::Null, now }
     }
 
     /// Without a language model.
     pub(super) fn with_rules() -> Self {
-        Self::with(Arc::new(RulesModel))
+        Self::with(Arc::new(RulesModel(registry().book)))
     }
 
     pub(super) async fn says(&mut self, text: &str) -> Told {

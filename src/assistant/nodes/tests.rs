@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Script, Stage, Told, calls, finds, is_away, says};
 use crate::{
+    capabilities::experiments::phrases,
     capabilities::experiments::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
     capabilities::{
         Registry,
@@ -19,7 +20,7 @@ use crate::{
     },
     model::{Block, KnownBlock, Model, Purpose, Request, ToolChoice},
     reply::Text,
-    understanding::{RulesModel, documented_read, situation::Situation},
+    understanding::{RulesModel, situation::Situation},
 };
 
 fn by_bo(verdict: Verdict) -> Vec<Decision> {
@@ -277,7 +278,7 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
             tool_choice: ToolChoice::Auto,
             max_tokens: 1,
         };
-        let response = RulesModel.respond(&request).await.unwrap();
+        let response = RulesModel(registry.book.clone()).respond(&request).await.unwrap();
         for (_, name, input) in response.tool_calls() {
             let given = input.as_object().unwrap();
             match name {
@@ -309,7 +310,7 @@ fn the_button_for_the_next_page_is_understood() {
     ] {
         let mut which: Which = serde_json::from_value(which).unwrap();
         let situation = Situation { said: which.request(2), ..Situation::default() };
-        let (tool, arguments) = documented_read(&situation).expect("a documented question");
+        let (tool, arguments) = phrases::book().documented_read(&situation).expect("a documented question");
         assert_eq!(tool, "get_all_experiments");
         let mut read: Which = serde_json::from_value(arguments).unwrap();
         assert_eq!(read.page.take(), Some(2), "{}", situation.said);

@@ -2,11 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{replies::answers, rules, summary};
-use crate::{
-    capabilities::experiments::upgrade::{client::UpgradeClient, experiment::View, status::Status},
-    glossary::Example,
-};
+use super::{glossary::Example, replies::answers, rules, summary};
+use crate::capabilities::experiments::upgrade::{client::UpgradeClient, experiment::View, status::Status};
 
 /// How many things are named.
 const NAMED: usize = 5;

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::{
     access::schema,
     examples,
+    glossary::{self, Term},
     replies::{knowledge as words, refusals},
     tools::arguments_as,
 };
 use crate::{
     capabilities::experiments::upgrade::client::UpgradeClient,
     capabilities::{Tool, ToolError},
-    glossary::{self, Term},
     graph::action::{ActionKind, ErrorKind},
     reply::Reply,
 };

@@ -21,11 +21,13 @@ pub mod examples;
 mod families;
 mod forms;
 pub mod given;
+pub mod glossary;
 pub mod knowledge;
 pub mod listing;
 pub mod lookup;
 mod names;
 pub mod period;
+pub mod phrases;
 pub mod points;
 pub mod replies;
 pub mod rules;
@@ -50,7 +52,7 @@ use crate::{
     config::Measure,
     graph::action::{ActionKind, ActionRecord, PrepareError},
     reply::{Choice, Reply},
-    understanding::lexicon::Names,
+    understanding::{lexicon::Names, phrases::Phrases},
 };
 
 /// Everything that can be read and done, on one platform.
@@ -94,6 +96,10 @@ const SERVICE: Service = Service {
 impl Capability for Experiments {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn phrases(&self) -> Option<&'static dyn Phrases> {
+        Some(&phrases::OfExperiments)
     }
 
     fn names(&self) -> Arc<Names> {

@@ -11,6 +11,7 @@ pub mod allow;
 pub mod book;
 pub mod grant;
 pub mod list;
+mod phrases;
 pub mod replies;
 pub mod revoke;
 
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use self::book::Book;
 use super::{Capability, Family, Tool};
-use crate::{clock::Clock, graph::action::ActionKind};
+use crate::{clock::Clock, graph::action::ActionKind, understanding::phrases::Phrases};
 
 /// The names of the changes, for settings.
 pub const ACTIONS: [&str; 2] = [allow::NAME, revoke::NAME];
@@ -44,6 +45,10 @@ impl Capability for StandingApprovals {
 
     fn purpose(&self) -> &'static str {
         "Standing approvals: a bounded number of changes of one kind that need no card each."
+    }
+
+    fn phrases(&self) -> Option<&'static dyn Phrases> {
+        Some(&phrases::OfStandingApprovals)
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {

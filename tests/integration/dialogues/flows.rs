@@ -98,7 +98,7 @@ async fn played(flow: &Flow, bot: &TestBot, who: &str) -> Vec<String> {
 /// A model that answers as the grammar does.
 async fn model() -> SandboxModel {
     let model = SandboxModel::start(0).await.unwrap();
-    model.answers_by(stand_in::answer);
+    model.answers_by(stand_in::answers().unwrap());
     model
 }
 

@@ -27,8 +27,13 @@ impl State for Inbox {
     }
 
     fn superseded(&mut self, _: &ActionRecord, _: Timestamp) {}
+}
 
-    fn heard(&mut self, _: &ActionRecord, _: News, _: &UserId, _: Timestamp) -> Reply {
+/// What is heard without running a node.
+struct Hears;
+
+impl Listener<Inbox> for Hears {
+    fn heard(&self, _: &mut Inbox, _: &ActionRecord, _: News, _: &UserId, _: Timestamp) -> Reply {
         Reply::text("Noted.")
     }
 }
@@ -65,7 +70,7 @@ impl Bench {
     /// The engine of the other graph, on the same store.
     fn other(&self) -> Engine<Inbox> {
         let keys = Arc::new(Keyring::new(vec![vec![7; 32]]).unwrap());
-        let graph = Graph::builder("letters", "read").node(Read).build().unwrap();
+        let graph = Graph::builder("letters", "read", Hears).node(Read).build().unwrap();
         engine_of(graph, self.change.clone(), self.store.clone(), keys, &self.clock, Settings::default())
     }
 

@@ -40,10 +40,6 @@ impl State for Anything {
     }
 
     fn superseded(&mut self, _: &ActionRecord, _: Timestamp) {}
-
-    fn heard(&mut self, _: &ActionRecord, _: News, _: &UserId, _: Timestamp) -> Reply {
-        Reply::text("Noted.")
-    }
 }
 
 /// Reads a file, and writes it again as it was: what is sealed has to come out as it went in.

@@ -1,12 +1,14 @@
 //! Why something is not done, and what can be done instead.
 
-use super::{super::rules, outcomes};
+use super::{
+    super::{glossary::Term, rules},
+    outcomes,
+};
 use crate::{
     capabilities::experiments::upgrade::{
         experiment::{Named, View},
         status::Status,
     },
-    glossary::Term,
     reply::{Fact, Part, Reply, Text},
     services::google,
 };

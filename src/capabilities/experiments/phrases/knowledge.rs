@@ -6,7 +6,7 @@ use super::{
     wish::Wish,
     words::{Word, after, lower, skip, text, without_last},
 };
-use crate::glossary;
+use crate::capabilities::experiments::glossary;
 
 const EXPLAIN: &str = "explain_upgrade_concept";
 
@@ -232,7 +232,7 @@ pub(super) fn concept(words: &[Word], situation: &Situation) -> Option<Wish> {
 pub(super) fn explain(term: &'static glossary::Term) -> Wish {
     match term.example {
         Some(_) => Wish::read(EXPLAIN, [("concept", Some(term.name().to_owned()))]),
-        None => Wish::Term(term),
+        None => Wish::Term { name: term.name(), meaning: term.meaning },
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    clauses, names,
+    clauses, names, slots,
     wish::{Understood, Wish},
     words::{Word, after, skip, text, without_last},
 };
@@ -116,7 +116,7 @@ fn mark(words: &[Word]) -> Option<Wish> {
         words,
         "mark the decision point|mark decision point|mark a visit to|mark a visit of|mark a visit at|mark|record a visit of|record a visit to|record a visit at|record",
     )?;
-    let at = rest.iter().position(|word| !word.quoted && clauses::point(&word.text).is_some())?;
+    let at = rest.iter().position(|word| !word.quoted && slots::point(&word.text).is_some())?;
     let (site, target) = rest[at].text.split_once('/')?;
     let mut params =
         Map::from_iter([("site".to_owned(), Value::from(site)), ("target".to_owned(), Value::from(target))]);

@@ -9,7 +9,7 @@ use super::{
     words::{Word, after, lower, skip, text, without_last},
 };
 
-const DETAILS: &str = "get_experiment_details";
+pub(super) const DETAILS: &str = "get_experiment_details";
 
 /// What a context has to offer, or what an experiment has.
 fn vocabulary(words: &[Word], situation: &Situation, form: Option<&str>) -> Option<Wish> {

@@ -3,7 +3,7 @@
 mod design;
 mod status;
 
-use super::intents::Intent;
+use crate::understanding::intents::Intent;
 
 /// All rows.
-pub(super) const TABLE: &[&[Intent]] = &[status::ROWS, design::ROWS];
+pub(super) const ALL: &[&[Intent]] = &[status::ROWS, design::ROWS];

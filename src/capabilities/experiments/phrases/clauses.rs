@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     design::{self, rare},
+    slots::{point, ratio},
     words::{Word, after, sentence, skip, text, without_last},
 };
 
@@ -212,31 +213,6 @@ fn weights(words: &[Word]) -> Taken<'_> {
     }
 }
 
-/// The text if it is a ratio of numbers, without its signs.
-pub(super) fn ratio(text: &str) -> Option<String> {
-    let mark = ['/', ':', '-'].into_iter().find(|mark| text.contains(*mark))?;
-    let parts: Vec<&str> = text.split(mark).map(|part| part.trim_end_matches('%')).collect();
-    if parts.len() == 3 && parts[0].len() == 4 {
-        return None; // a date
-    }
-    if mark == ':' && is_time(&parts) {
-        return None;
-    }
-    let numbers = parts.iter().all(|part| part.parse::<f64>().is_ok_and(f64::is_finite));
-    (parts.len() > 1 && numbers).then(|| parts.join("/"))
-}
-
-/// Whether it is rather a time of day than shares: `9:00`, and not `20:80` or `1:2`.
-fn is_time(parts: &[&str]) -> bool {
-    let number = |part: &str| part.parse::<u8>().ok().filter(|_| part.len() <= 2);
-    match parts {
-        [hour, minute] => {
-            number(hour).zip(number(minute)).is_some_and(|(h, m)| minute.len() == 2 && h < 24 && m < 60 && h + m != 100)
-        }
-        _ => false,
-    }
-}
-
 fn number(word: &Word) -> Option<f64> {
     if word.quoted {
         None
@@ -264,13 +240,6 @@ fn points(words: &[Word]) -> Taken<'_> {
         rest = others;
     }
     (!points.is_empty()).then(|| (vec![("decision_points".to_owned(), points.into())], rest))
-}
-
-/// `Site/target` as it is stored.
-pub(super) fn point(text: &str) -> Option<String> {
-    let (site, target) = text.split_once('/')?;
-    let plain = |part: &str| !part.is_empty() && !part.contains(['/', ':']);
-    (plain(site) && plain(target)).then(|| format!("{site} / {target}"))
 }
 
 /// `in assign-prog`, `for the mathstream context`.

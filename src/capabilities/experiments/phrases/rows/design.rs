@@ -12,6 +12,7 @@ use super::super::{
 /// The rows.
 pub(super) const ROWS: &[Intent] = &[
     Intent {
+        action: UPDATE,
         verbs: "set/setting/set|change/changing/changed|update/updating/updated|adjust/adjusting/adjusted|make/making/made|switch|put|\
                 edit|modify|give|use|move|split|weight|rebalance|let have|should be|should have",
         nouns: &[
@@ -30,6 +31,7 @@ pub(super) const ROWS: &[Intent] = &[
         with: "",
     },
     Intent {
+        action: UPDATE,
         verbs: "let end after|end after|ends after|should end after|stop after|should stop after|finish after|close after|\
                 end enrollment after|stop enrollment after|let stop after|limit|cap|end once has|stop enrolling after",
         nouns: &["enrollment", "enrolment"],
@@ -38,6 +40,7 @@ pub(super) const ROWS: &[Intent] = &[
         with: "",
     },
     Intent {
+        action: UPDATE,
         verbs: "end/ending/ended|let end|should end|finish/finishing/finished|set end date|change end date|move end date|set end|\
                 move end|change end",
         nouns: &["enrollment", "enrolment"],
@@ -46,6 +49,7 @@ pub(super) const ROWS: &[Intent] = &[
         with: "",
     },
     Intent {
+        action: UPDATE,
         verbs: "keep out|leave out|exclude/excluding/excluded|take out|shut out",
         nouns: &[],
         takes: &[Takes::Subjects, Takes::Members],
@@ -53,6 +57,7 @@ pub(super) const ROWS: &[Intent] = &[
         with: "add_to_exclusion",
     },
     Intent {
+        action: UPDATE,
         verbs: "include/including/included|let in|bring in",
         nouns: &[],
         takes: &[Takes::Subjects, Takes::Members],
@@ -60,6 +65,7 @@ pub(super) const ROWS: &[Intent] = &[
         with: "add_to_inclusion",
     },
     Intent {
+        action: UPDATE,
         verbs: "assign/assigning/assigned|randomize/randomizing/randomized|draw|set assign|make assign|use|set|switch",
         nouns: &["instead", "individually", "rather", "than", "individual", "users", "students"],
         takes: &[Takes::Subjects, Takes::GroupType],
@@ -67,6 +73,7 @@ pub(super) const ROWS: &[Intent] = &[
         with: "",
     },
     Intent {
+        action: "test_condition_balance",
         verbs: "test balance|check balance|test condition balance|try balance|simulate|simulate enrolling|enroll|run balance test",
         nouns: &["conditions"],
         takes: &[Takes::Subjects, Takes::Count],

@@ -5,8 +5,10 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::understanding::phrases::Phrases as _;
+
 use super::{
-    intents::told,
+    intents::{declined, told},
     lexicon::fold,
     situation::Situation,
     slots::{Part, SMALL, cut},
@@ -77,14 +79,14 @@ pub(super) fn unaccounted(
     params: &Map<String, Value>,
     situation: &Situation,
 ) -> Option<Understood> {
-    let parts = cut(words, situation);
+    let parts = cut(words, situation, &super::OfExperiments);
     let mut values = HashSet::new();
     let mut whole = Vec::new();
     params.iter().for_each(|(key, value)| {
         collect(value, &mut values, &mut whole);
         values.extend(fold(&key.replace('_', " ")).split(' ').map(str::to_owned));
     });
-    let stands = matches!(action, "update_experiment_status" | "delete_experiment");
+    let stands = matches!(action, "" | "update_experiment_status" | "delete_experiment");
     let asking: HashSet<&str> = if stands { STANDS } else { ASKING }.split_whitespace().collect();
     // “The condition balance” names the test; elsewhere a condition is a part of it that the test does not take.
     const WHOLE_TEST: &[&str] =
@@ -118,6 +120,7 @@ pub(super) fn unaccounted(
             word => {
                 let owned = word.trim_end_matches("'s");
                 SMALL.contains(&word)
+                    || super::OfExperiments.things().contains(&word)
                     || asking.contains(word)
                     || holds(owned)
                     || held(owned)
@@ -184,29 +187,12 @@ const NUMBERS: &[&str] = &["users", "limit", "ends_", "count", "start_on", "end_
 /// Whether it is a number that is written out.
 fn counts(word: &str) -> bool {
     const TENS: [&str; 8] = ["thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred"];
-    super::dates::number_word(word).is_some() || TENS.contains(&word)
+    crate::understanding::dates::number_word(word).is_some() || TENS.contains(&word)
 }
 
 /// Whether something that the request is about stands before this part.
 fn names_before(parts: &[Part], at: usize) -> bool {
     parts[..at].iter().any(|part| part.slot.is_some() || part.words[0].quoted)
-}
-
-/// That a request is not carried out without its restriction.
-pub(super) fn declined(left: &str, used: &str, follows: bool) -> Understood {
-    let left = left.strip_prefix("but ").unwrap_or(left);
-    match follows && used.split_whitespace().count() > 1 {
-        true => Understood::unclear(
-            format!(
-                "I can {used}, but not “{left}”. Nothing was changed. Ask again without it, or put it another way."
-            ),
-            Vec::new(),
-        ),
-        false => Understood::unclear(
-            format!("I couldn't make sense of “{left}” in that. Nothing was changed. Please put it another way."),
-            Vec::new(),
-        ),
-    }
 }
 
 /// The words in a value.

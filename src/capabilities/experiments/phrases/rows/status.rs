@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::{
-    changes::STATUS,
+    changes::{DELETE, STATUS},
     intents::{Intent, Taken, Takes},
     slots::Slot,
     wish::Wish,
@@ -16,7 +16,7 @@ const ANY_TIME: &[Takes] = &[Takes::Subjects, Takes::Moment, Takes::Until];
 
 /// A change of status: `with` is the status.
 const fn row(verbs: &'static str, with: &'static str) -> Intent {
-    Intent { verbs, nouns: NOUNS, takes: NOW, make: become_now, with }
+    Intent { action: STATUS, verbs, nouns: NOUNS, takes: NOW, make: become_now, with }
 }
 
 /// What can be done with an experiment as it is.
@@ -48,6 +48,7 @@ pub(super) const ROWS: &[Intent] = &[
     row("unschedule/unscheduling/unscheduled", "unschedule"),
     row("deactivate/deactivating/deactivated", "inactive"),
     Intent {
+        action: STATUS,
         verbs: "start/starting/started|begin/beginning/begun|launch/launching/launched|run/running/run|activate/activating/activated|\
                 kick off/kicking off/kicked off|turn on/turning on/turned on|go live|enable/enabling/enabled|starts|begins",
         nouns: NOUNS,
@@ -56,6 +57,7 @@ pub(super) const ROWS: &[Intent] = &[
         with: "",
     },
     Intent {
+        action: STATUS,
         verbs: "schedule/scheduling/scheduled|schedule start|reschedule/rescheduling/rescheduled|postpone/postponing/postponed|\
                 delay/delaying/delayed|put off|bring forward|move start|move start date|change start|change start date|\
                 set start|set start date|shift start|postpone start|delay start|set start time|change start time|move start time",
@@ -65,6 +67,7 @@ pub(super) const ROWS: &[Intent] = &[
         with: "any",
     },
     Intent {
+        action: DELETE,
         verbs: "delete/deleting/deleted|remove/removing/removed|erase/erasing/erased|get rid|drop/dropping/dropped|\
                 destroy/destroying/destroyed|delete permanently|permanently delete",
         nouns: &["permanently", "completely"],
@@ -101,5 +104,5 @@ fn scheduled(taken: &Taken<'_>, which: &'static str) -> Option<Wish> {
 
 fn deleted(taken: &Taken<'_>, _: &'static str) -> Option<Wish> {
     let params = Map::from_iter([("experiment".to_owned(), Value::from(taken.subject()?))]);
-    Some(Wish::change("delete_experiment", params))
+    Some(Wish::change(DELETE, params))
 }

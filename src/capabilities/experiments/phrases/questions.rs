@@ -3,22 +3,19 @@
 use super::{
     details, knowledge, lists, names,
     situation::Situation,
-    wish::{Talk, Understood, Wish},
-    words::{Word, after, is_sign, lower, skip, text, without_last},
+    wish::{Understood, Wish},
+    words::{Word, after, lower, skip, text},
 };
 
 const HEALTH: &str = "check_upgrade_health";
 pub(super) const METADATA: &str = "get_context_metadata";
-const LOG: &str = "get_execution_log";
 
 pub(super) const SHOWING: &str = "show me|show us|show|list|get me|get|display|give me|see|view|find|tell me|fetch|search for|look up|open|pull up|sort|order|check|bring up";
 pub(super) const ASKING: &str = "what are|what is|which are|what|which|are there|how many|do we have|are any|is any";
 
 /// What is asked, if it is one of these questions. `words` are without politeness.
 pub(super) fn question(words: &[Word], situation: &Situation) -> Option<Understood> {
-    talk(words)
-        .or_else(|| log(words))
-        .or_else(|| health(words))
+    health(words)
         .or_else(|| is_it_up(words, situation))
         .or_else(|| contexts(words))
         .or_else(|| known_to(words))
@@ -27,209 +24,6 @@ pub(super) fn question(words: &[Word], situation: &Situation) -> Option<Understo
         .or_else(|| lists::list(words))
         .or_else(|| knowledge::concept(words, situation).map(Understood::from))
         .or_else(|| details::details(words, situation).map(Understood::from))
-}
-
-/// Greetings, thanks, and questions about the bot itself; `words` may be with politeness.
-pub(super) fn talk(words: &[Word]) -> Option<Wish> {
-    let said: Vec<Word> = words.iter().filter(|word| words.len() == 1 || !is_sign(word)).cloned().collect();
-    let talk = match lower(&said).as_str() {
-        "hi" | "hello" | "hey" | "hey there" | "hi there" | "hello there" | "good morning" | "good afternoon"
-        | "good evening" | "hiya" | "morning" | "howdy" | "hello bot" | "hi bot" | "hello countersign"
-        | "hi countersign" | "yo" | "greetings" => Talk::Greeting,
-        "thanks"
-        | "thank you"
-        | "thx"
-        | "thanks a lot"
-        | "thank you very much"
-        | "many thanks"
-        | "great"
-        | "perfect"
-        | "great thanks"
-        | "great thank you"
-        | "cool"
-        | "nice"
-        | "awesome"
-        | "ok thanks"
-        | "perfect thanks"
-        | "thx that is all for today"
-        | "thanks that is all for today"
-        | "thanks that is all"
-        | "that is all for today"
-        | "that is all"
-        | "thanks a bunch"
-        | "thanks so much"
-        | "thank you so much"
-        | "much appreciated"
-        | "nice work"
-        | "good job"
-        | "well done"
-        | "lol"
-        | "haha"
-        | "good night"
-        | "bye"
-        | "see you"
-        | "lol nice"
-        | "nice one"
-        | "ok cool"
-        | "cool thanks"
-        | "sorry wrong thread"
-        | "wrong thread" => Talk::Thanks,
-        "help"
-        | "help me"
-        | "?"
-        | "what can you do"
-        | "what can i do"
-        | "what do you do"
-        | "who are you"
-        | "what are you"
-        | "how do you work"
-        | "how does this work"
-        | "commands"
-        | "what can i ask"
-        | "what can i ask you"
-        | "usage"
-        | "what can you help with"
-        | "what can you help me with"
-        | "how can you help"
-        | "who are you and what do you do"
-        | "who made you"
-        | "what is this"
-        | "what can you help us with"
-        | "what can i say"
-        | "how do i use you"
-        | "what do you do and who are you"
-        | "what are you able to help me with"
-        | "what are you able to help with"
-        | "what are you good for"
-        | "what are you able to do" => Talk::Help,
-        "what is pending"
-        | "pending"
-        | "what is open"
-        | "what is waiting"
-        | "what are you waiting for"
-        | "what needs approval"
-        | "what is waiting for approval"
-        | "open cards"
-        | "show pending"
-        | "what is missing" => Talk::Pending,
-        "how does approval work" | "how do approvals work" | "who can approve" | "what happens when i approve" => {
-            Talk::Approval
-        }
-        plain if agrees_or_not(plain) || not_yet(plain) => Talk::NothingAsked,
-        _ => return None,
-    };
-    Some(Wish::Talk(talk))
-}
-
-/// Whether it says no more than yes or no. Only few of these decide about a card: that is for approvals to know.
-fn agrees_or_not(plain: &str) -> bool {
-    const THUMBS: &[&str] = &["👍", ":+1", ":thumbsup", "✅", ":white_check_mark", ":ok_hand", "👌"];
-    const YES: &[&str] = &[
-        "yes",
-        "y",
-        "yep",
-        "yeah",
-        "yes please",
-        "ok",
-        "okay",
-        "k",
-        "sure",
-        "fine",
-        "alright",
-        "all right",
-        "agreed",
-        "+1",
-        "go",
-        "go ahead",
-        "go for it",
-        "do it",
-        "please do",
-        "proceed",
-        "approve",
-        "approved",
-        "approve it",
-        "confirm",
-        "confirmed",
-        "sounds good",
-        "looks good",
-        "looks good to me",
-        "lgtm",
-    ];
-    const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "reject it", "don't", "dont", "do not", "👎", ":-1"];
-    YES.contains(&plain) || NO.contains(&plain) || THUMBS.iter().any(|thumb| plain.starts_with(thumb))
-}
-
-/// Whether it puts off a decision.
-pub(super) fn not_yet(plain: &str) -> bool {
-    const ALONE: &[&str] = &[
-        "not yet",
-        "later",
-        "maybe later",
-        "wait",
-        "hold on",
-        "one moment",
-        "let me think",
-        "i will think about it",
-        "tomorrow",
-    ];
-    const LATER: &[&str] = &["not now", "not", "not yet", "later", "tomorrow", "wait", "not today"];
-    let but = ["yes but ", "ok but ", "okay but ", "sure but ", "no but ", "fine but "].into_iter();
-    let qualified = but.into_iter().filter_map(|start| plain.strip_prefix(start)).any(|rest| LATER.contains(&rest));
-    ALONE.contains(&plain) || qualified
-}
-
-fn log(words: &[Word]) -> Option<Wish> {
-    let asked = lower(without_last(words, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]));
-    let asked = asked.trim_end_matches(" so far");
-    const WHO: &str = "who approved|who rejected|who turned down|who started|who stopped|who changed|who created|who deleted|who did|who asked for";
-    let fits = after(words, WHO).is_some()
-        || strsim::damerau_levenshtein(asked, "what have we accomplished") <= 2
-        || matches!(
-            asked,
-            "what have we achieved"
-                | "what did we achieve"
-                | "what did we get done"
-                | "what have we got done"
-                | "what we did"
-                | "show me what we did"
-                | "tell me what we did"
-                | "summarize this thread"
-                | "summarise this thread"
-                | "summarize the thread"
-                | "what happened here"
-                | "what have we done"
-                | "what did we do"
-                | "what did we accomplish"
-                | "what did you do"
-                | "what have you done"
-                | "what did you change"
-                | "what have you changed"
-                | "what was changed"
-                | "what was done"
-                | "what has been done"
-                | "what changed"
-                | "what has changed"
-                | "what happened"
-                | "what has happened"
-                | "show the log"
-                | "show log"
-                | "show history"
-                | "show the history"
-                | "history"
-                | "execution log"
-                | "show the execution log"
-                | "log"
-                | "what have we changed"
-                | "what did we change"
-                | "recap"
-                | "summarize what we did"
-                | "summarise what we did"
-                | "summary of changes"
-                | "show changes"
-                | "show the changes"
-                | "who approved what"
-        );
-    fits.then(|| Wish::read(LOG, []))
 }
 
 fn health(words: &[Word]) -> Option<Wish> {

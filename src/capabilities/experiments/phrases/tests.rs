@@ -3,37 +3,21 @@
 use serde_json::{Value, json};
 
 use super::{
-    grammar::understand,
+    book,
     situation::{Asked, Draft, OpenCard, RecentChange, Situation},
-    wish::{Understood, Wish},
+    wish::Understood,
 };
 
-/// What is understood, in one line.
-fn line(understood: &Understood) -> String {
-    match &understood.wish {
-        Wish::Talk(talk) => format!("talk {talk:?}").to_lowercase(),
-        Wish::Term(term) => format!("term {}", term.name()),
-        Wish::Read { tool, arguments } if arguments.is_empty() => format!("read {tool}"),
-        Wish::Read { tool, arguments } => format!("read {tool} {}", json!(arguments)),
-        Wish::Change { action, params } => format!("{action} {}", json!(params)),
-        Wish::Update(params) => format!("update {}", json!(params)),
-        Wish::Drop => "drop".to_owned(),
-        Wish::Unsupported => "unsupported".to_owned(),
-        Wish::Unclear { options, .. } if options.is_empty() => "unclear".to_owned(),
-        Wish::Unclear { options, .. } => format!("unclear: {}", options.join(" | ")),
-    }
+use crate::understanding::checking;
+
+/// What is understood with the phrases about experiments.
+pub(super) fn understand(situation: &Situation) -> Understood {
+    book().understand(situation)
 }
 
 #[track_caller]
 pub(super) fn check(situation: &Situation, table: &[(&str, &str)]) {
-    let mut wrong = Vec::new();
-    for (said, expected) in table {
-        let found = line(&understand(&Situation { said: (*said).to_owned(), ..situation.clone() }));
-        if found != *expected {
-            wrong.push(format!("{said:?}\n  is       {found}\n  should be {expected}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), table.len(), wrong.join("\n"));
+    checking::check(&book(), situation, table);
 }
 
 pub(super) fn open_card(title: &str) -> OpenCard {

@@ -86,7 +86,7 @@ fn generate(words: &[Word], situation: &Situation) -> Option<Wish> {
     if let [_, whose @ ..] = whose {
         named(&mut arguments, whose, situation);
     }
-    Some(Wish::Read { tool: USERS, arguments })
+    Some(Wish::Read { tool: USERS.to_owned(), arguments })
 }
 
 /// `enrol N users in X`.

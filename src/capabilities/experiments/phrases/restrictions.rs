@@ -4,9 +4,10 @@
 use proptest::prelude::*;
 
 use super::{
-    grammar::understand,
+    book,
     lexicon::{Mention, Name, Names, fold},
     situation::Situation,
+    tests::understand,
     wish::Wish,
 };
 
@@ -122,7 +123,7 @@ proptest! {
             false => format!("{verb} {name}{comma} {said}{ending}"),
         };
         let situation = situation(&words);
-        let told = match (understand(&situation).wish, super::steps::steps(&situation)) {
+        let told = match (understand(&situation).wish, book().steps(&situation)) {
             (_, steps) if steps.len() > 1 => steps.join(" "), // each of them is a request of its own
             (Wish::Change { params, .. }, _) => serde_json::Value::Object(params).to_string(),
             (Wish::Unclear { question, options }, _) if question.is_empty() && options.is_empty() => return Ok(()),
@@ -134,7 +135,7 @@ proptest! {
                 }
                 question
             }
-            (Wish::Read { .. } | Wish::Term(_) | Wish::Talk(_) | Wish::Unsupported | Wish::Drop, _) => return Ok(()),
+            (Wish::Read { .. } | Wish::Term { .. } | Wish::Talk(_) | Wish::Unsupported | Wish::Drop, _) => return Ok(()),
             (Wish::Update(params), _) => serde_json::Value::Object(params).to_string(),
         };
         let (plain, folded) = (told.to_lowercase(), fold(&told));

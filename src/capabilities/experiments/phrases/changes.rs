@@ -7,15 +7,16 @@ use super::{
     clauses::{self, clauses},
     design, factors, membership,
     names::{self, Named},
-    situation::{Draft, RecentChange, Situation},
-    wish::{Talk, Understood, Wish},
+    situation::Situation,
+    slots,
+    wish::{Understood, Wish},
     words::{Word, after, lower, sentence, skip, text, without_last},
 };
 
 pub(super) const CREATE: &str = "create_experiment";
 pub(super) const UPDATE: &str = "update_experiment";
 pub(super) const STATUS: &str = "update_experiment_status";
-const DELETE: &str = "delete_experiment";
+pub(super) const DELETE: &str = "delete_experiment";
 
 /// Verbs, and the status they lead to; the capability knows the same words.
 pub(super) const VERBS: &[(&str, &str)] = &[
@@ -51,8 +52,7 @@ pub(super) const VERBS: &[(&str, &str)] = &[
 
 /// What is to be changed, if it is a change. `words` are without politeness.
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood> {
-    undo(words, situation)
-        .or_else(|| membership::membership(words, situation))
+    membership::membership(words, situation)
         .or_else(|| membership::tags(words, situation))
         .or_else(|| create(words, situation))
         .or_else(|| bulk::schedule(words, situation))
@@ -63,38 +63,6 @@ pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood
         .or_else(|| ending(words, situation))
         .or_else(|| bulk::several(words))
         .or_else(|| status(words, situation))
-}
-
-/// “Undo” and “try again”, perhaps with the change that is meant.
-fn undo(words: &[Word], situation: &Situation) -> Option<Understood> {
-    if let Some(which) = after(words, "undo|revert|take back|put back|roll back|rollback") {
-        return Some(recent(which, situation, |change| change.undo.as_ref(), Talk::NothingToUndo));
-    }
-    let which = match words {
-        [word] if word.any(&["try", "retry", "repeat", "ask"]) => &[], // “again” at the end is gone already
-        _ => after(words, "try again|ask again|try it again|try that again|retry|repeat|try it|try that")?,
-    };
-    Some(recent(which, situation, |change| change.again.as_ref(), Talk::NothingToRepeat))
-}
-
-/// The newest recent change that has such a follow-up, or the one that is named.
-fn recent(
-    which: &[Word],
-    situation: &Situation,
-    follow_up: impl Fn(&RecentChange) -> Option<&Draft>,
-    nothing: Talk,
-) -> Understood {
-    const POINTING: &[&str] =
-        &["", "that", "it", "this", "the last change", "the change", "last", "that change", "the last one"];
-    let wanted = lower(which);
-    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-    let fits =
-        |change: &RecentChange| POINTING.contains(&wanted.as_str()) || plain(&change.what).contains(&plain(&wanted));
-    let found = situation.recent_changes.iter().rev().filter(|change| fits(change)).find_map(follow_up);
-    match found {
-        Some(draft) => Wish::change(&draft.action, draft.params.clone()).into(),
-        None => Wish::Talk(nothing).into(),
-    }
 }
 
 pub(super) fn named(params: &mut Map<String, Value>, words: &[Word], situation: &Situation) {
@@ -334,7 +302,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
     let items = || clauses::list(words).0;
     match key {
         "weights" => match words {
-            [one] => clauses::ratio(&one.text).unwrap_or_else(|| one.text.clone()).into(),
+            [one] => slots::ratio(&one.text).unwrap_or_else(|| one.text.clone()).into(),
             many => {
                 let numbers: Vec<String> = many
                     .iter()
@@ -348,7 +316,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
         "decision_points" => {
             let points = words.iter().filter(|word| !word.is(",") && !word.is("and"));
             let points: Vec<String> =
-                points.map(|word| clauses::point(&word.text).unwrap_or_else(|| word.text.clone())).collect();
+                points.map(|word| slots::point(&word.text).unwrap_or_else(|| word.text.clone())).collect();
             points.into()
         }
         "start_on" | "end_on" => design::date(words).map_or_else(|| text(words), |(moment, _)| moment).into(),

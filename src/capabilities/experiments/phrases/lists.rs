@@ -151,7 +151,7 @@ pub(super) fn list(words: &[Word]) -> Option<Understood> {
     }
     Some(match clauses(words, place) {
         Ok(limits) if names && limits.is_empty() => Wish::read(NAMES, []).into(),
-        Ok(arguments) => Wish::Read { tool: LIST, arguments }.into(),
+        Ok(arguments) => Wish::Read { tool: LIST.to_owned(), arguments }.into(),
         Err(question) => question,
     })
 }
@@ -457,7 +457,11 @@ fn plain_period(words: &[Word]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{grammar::understand, situation::Situation, tests::check, wish::Wish};
+    use super::super::{
+        situation::Situation,
+        tests::{check, understand},
+        wish::Wish,
+    };
 
     #[test]
     fn a_list_is_limited_ordered_and_paged() {

@@ -6,9 +6,9 @@ use super::{
     situation::Situation,
     slots::{Slot, cut},
     wish::Wish,
-    words::{Word, lower, skip, text},
+    words::{Word, lower},
 };
-use crate::glossary;
+use crate::capabilities::experiments::glossary;
 
 /// Words that ask, or point at a part of something.
 const ASKING: &[&str] = &[
@@ -65,7 +65,7 @@ const POINTING: &[&str] = &["it", "its", "that", "this", "them", "they"];
 
 /// What is asked, as far as it is plain from what is mentioned.
 pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<Wish> {
-    let parts = cut(words, situation);
+    let parts = cut(words, situation, &super::OfExperiments);
     let subjects: Vec<&Slot> = parts
         .iter()
         .filter_map(|part| part.slot.as_ref())
@@ -132,21 +132,6 @@ fn term(words: &[Word]) -> Option<Wish> {
         [one, other] => {
             let concept = Some(one.name().to_owned());
             Some(Wish::read("explain_upgrade_concept", [("concept", concept), ("with", Some(other.name().to_owned()))]))
-        }
-        _ => None,
-    }
-}
-
-/// `show A and B`: what is shown, each by itself.
-pub(super) fn several(words: &[Word], situation: &Situation) -> Option<Vec<String>> {
-    let parts = cut(skip(words, "show me|show us|show|tell me about|display|describe|details of|compare"), situation);
-    let verb = text(&words[..1]).to_lowercase();
-    let [only] = parts.as_slice() else { return None };
-    match &only.slot {
-        Some(Slot::Subjects(names))
-            if names.len() > 1 && ["show", "tell", "display", "describe", "details"].contains(&verb.as_str()) =>
-        {
-            Some(names.iter().map(|name| format!("show “{name}”")).collect())
         }
         _ => None,
     }

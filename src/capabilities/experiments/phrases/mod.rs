@@ -1,0 +1,213 @@
+//! What people say about experiments, and what it means.
+
+mod accounting;
+mod answers;
+mod bulk;
+mod changes;
+mod clauses;
+mod design;
+mod details;
+#[cfg(test)]
+mod doubts_tests;
+mod factors;
+mod knowledge;
+mod lists;
+mod membership;
+mod moments;
+mod names;
+mod participants;
+#[cfg(test)]
+mod phrasings;
+mod questions;
+mod reads;
+#[cfg(test)]
+mod restrictions;
+mod rows;
+#[cfg(test)]
+mod steps_tests;
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value};
+
+use crate::understanding::{
+    intents::{self, Intent},
+    lexicon,
+    phrases::{Heard, Phrases},
+    situation, slots,
+    wish::{self, Understood, Wish},
+    words::{self, Word},
+};
+
+/// The phrases about experiments.
+pub struct OfExperiments;
+
+impl Phrases for OfExperiments {
+    fn things(&self) -> &'static [&'static str] {
+        &["experiment", "experiments", "study", "studies"]
+    }
+
+    fn groups(&self) -> &'static [&'static str] {
+        &[
+            "class",
+            "school",
+            "teacher",
+            "district",
+            "group",
+            "classid",
+            "schoolid",
+            "classes",
+            "schools",
+            "instructorid",
+        ]
+    }
+
+    fn lists(&self) -> &'static [&'static str] {
+        &["conditions", "arms", "variants", "tags"]
+    }
+
+    fn rows(&self) -> &'static [&'static [Intent]] {
+        rows::ALL
+    }
+
+    fn lines(&self) -> &'static str {
+        include_str!("lines.txt")
+    }
+
+    fn first(&self, heard: Heard<'_>) -> Option<Understood> {
+        let Heard { words, situation, .. } = heard;
+        testing::test(words, situation).or_else(|| participants::participant(words)).or_else(|| bulk::several(words))
+    }
+
+    fn change(&self, heard: Heard<'_>) -> Option<Understood> {
+        participants::participant(heard.words).or_else(|| changes::change(heard.words, heard.situation))
+    }
+
+    fn question(&self, heard: Heard<'_>) -> Option<Understood> {
+        questions::question(heard.words, heard.situation)
+    }
+
+    fn mentioned(&self, heard: Heard<'_>) -> Option<Wish> {
+        reads::read(heard.words, heard.situation, heard.asks)
+    }
+
+    fn correction(&self, heard: Heard<'_>) -> Option<Understood> {
+        answers::correction(heard.words, heard.situation)
+    }
+
+    fn answer(&self, heard: Heard<'_>) -> Option<Understood> {
+        answers::answer(heard.words, heard.situation, heard.asks)
+    }
+
+    fn left_over(&self, heard: Heard<'_>, action: &str, params: &Map<String, Value>) -> Option<Understood> {
+        accounting::unaccounted(heard.words, action, params, heard.situation)
+    }
+
+    fn value(&self, parameter: &str, words: &[Word]) -> Value {
+        changes::field(parameter, words)
+    }
+
+    fn only_parts(&self, words: &[Word]) -> bool {
+        let parts = clauses::clauses(words);
+        parts.rest.is_empty() && !parts.params.is_empty()
+    }
+
+    fn about(&self, params: &Map<String, Value>) -> Option<String> {
+        params.get("experiment").and_then(Value::as_str).map(str::to_owned)
+    }
+
+    fn shown(&self, name: Option<String>) -> Option<Wish> {
+        Some(details::standing(name))
+    }
+
+    fn only_shows(&self, wish: &Wish) -> bool {
+        matches!(wish, Wish::Read { tool, .. } if tool == details::DETAILS)
+    }
+
+    fn makes_new(&self, action: &str) -> bool {
+        action == changes::CREATE
+    }
+
+    fn not_done(&self, action: &str, params: &Map<String, Value>) -> &'static str {
+        match (action, params.get("status").and_then(Value::as_str)) {
+            (changes::CREATE, _) => "created",
+            (changes::DELETE, _) => "deleted",
+            ("init_experiment_user", _) => "initialised",
+            ("mark_decision_point", _) => "marked",
+            ("get_decision_point_assignments", _) => "asked",
+            (_, Some("start")) => "started",
+            (_, Some("resume")) => "resumed",
+            (_, Some("stop")) => "stopped",
+            (_, Some("pause")) => "paused",
+            (_, Some("cancel")) => "cancelled",
+            (_, Some("archived")) => "archived",
+            _ => "changed",
+        }
+    }
+
+    fn request(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
+        let experiment = self.about(params)?;
+        let verb = match (action, params.get("status").and_then(Value::as_str)) {
+            (changes::DELETE, _) => "delete",
+            (_, Some("archived")) => "archive",
+            (_, status) => status?,
+        };
+        Some(format!("{verb} {experiment}"))
+    }
+
+    fn never(&self) -> &'static str {
+        "create a segment|delete the segment|create a feature flag|delete the feature flag|turn on the feature flag|\
+         create a context|delete the context|add a context|create a user account|delete the user|delete user|delete all users|\
+         restart upgrade|stop upgrade|upgrade the server|update upgrade|which condition is better|which condition wins|\
+         which condition won|which variant is better|which variant won|is the difference significant|analyze the results|\
+         analyse the results|show the results of|calculate the significance"
+    }
+
+    fn help(&self) -> &'static str {
+        HELP
+    }
+
+    fn simple(&self) -> &'static str {
+        "*list experiments*, *show Math Hints*, *start Math Hints*"
+    }
+
+    fn first_steps(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("List experiments", "list experiments"),
+            ("Is UpGrade running?", "is UpGrade running?"),
+            ("Create an experiment", "create an experiment"),
+            ("What is A/B testing?", "what is A/B testing?"),
+        ]
+    }
+}
+
+/// All phrases there are, with the families of what they lead to.
+#[cfg(test)]
+pub(crate) fn book() -> crate::understanding::book::Book {
+    let mut book =
+        crate::understanding::book::Book::default().with("experiments", &OfExperiments).expect("they can be read");
+    for family in super::families::all() {
+        family.names().for_each(|name| book.note_family(name, family.within));
+    }
+    book.note_service("UpGrade");
+    book
+}
+
+/// What can be asked and what can be changed.
+const HELP: &str = "*Look up*\n\
+    • “list experiments”, “what is running?”, “find experiments in assign-prog created this week”\n\
+    • “show Math Hints”, “show it in detail”, “show it as JSON”\n\
+    • “what conditions does assign-prog have?”, “is UpGrade running?”\n\
+    • “what condition would u1 get in assign-prog?”\n\n\
+    *Change*\n\
+    • “create experiment Hint Timing in assign-prog with conditions control, variant at SelectSection/area_model”\n\
+    • “start Math Hints”, “stop it”, “cancel Math Hints”, “delete Math Hints”\n\
+    • “rename Math Hints to Hints 2”, “set the weights of Math Hints to 70/30”\n\
+    • “initialize user u1 with groups classId 5B in assign-prog”\n\n\
+    *Test*\n\
+    • “test the balance of Math Hints with 200 users”, “test consistency rules for Math Hints”\n\
+    • “simulate user u1 in Math Hints”, “generate 5 test users”\n\n\
+    *And*\n\
+    • “what have we done so far?”, “undo that”\n\
+    • “what is a decision point?”, “what concepts can you explain?”, “what parameters does create take?”";

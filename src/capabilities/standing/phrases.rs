@@ -1,0 +1,74 @@
+//! What people say about standing approvals: `allow up to 200 simulated users in Math Hints until Friday`,
+//! `list standing approvals`, `revoke standing approval sa-1a2b3c`.
+
+use serde_json::Value;
+
+use crate::understanding::phrases::{Heard, Phrases};
+
+/// The phrases about standing approvals.
+pub(super) struct OfStandingApprovals;
+
+impl Phrases for OfStandingApprovals {
+    fn things(&self) -> &'static [&'static str] {
+        &["standing approval", "standing approvals"]
+    }
+
+    fn greeting(&self) -> &'static str {
+        ""
+    }
+
+    fn lines(&self) -> &'static str {
+        include_str!("phrases.txt")
+    }
+
+    /// `grant`: the name of one, such as `sa-1a2b3c`.
+    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<(Value, usize)> {
+        let first = heard.words.first().filter(|word| kind == "grant" && word.lower.starts_with("sa-"));
+        first.map(|word| (word.text.clone().into(), 1)).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OfStandingApprovals;
+    use crate::understanding::{book::Book, checking::check, situation::Situation};
+
+    #[test]
+    fn standing_approvals_are_asked_for_listed_and_ended() {
+        let simulate =
+            r#"grant_standing_approval {"limit":200,"until":"Friday","what":"simulate","within":"Math Hints"}"#;
+        check(
+            &Book::default().with("standing approvals", &OfStandingApprovals).unwrap(),
+            &Situation::default(),
+            &[
+                ("allow up to 200 simulated users in Math Hints until Friday", simulate),
+                ("may simulate up to 200 users in Math Hints until Friday", simulate),
+                ("you may simulate up to 200 users in “Math Hints” until Friday", simulate),
+                ("please allow us to simulate 200 test users in Math Hints until Friday", simulate),
+                ("grant a standing approval to simulate up to 200 users in Math Hints until Friday", simulate),
+                ("standing approval for up to 200 simulated users in Math Hints until Friday", simulate),
+                (
+                    "allow at most 50 simulated users in assign-prog until 2027-01-15 09:00",
+                    r#"grant_standing_approval {"limit":50,"until":"2027-01-15 09:00","what":"simulate","within":"assign-prog"}"#,
+                ),
+                (
+                    "allow up to 5 starts and stops of Math Hints until Friday",
+                    r#"grant_standing_approval {"limit":5,"until":"Friday","what":"start_and_stop","within":"Math Hints"}"#,
+                ),
+                (
+                    "allow starting and stopping Math Hints until tomorrow",
+                    r#"grant_standing_approval {"until":"tomorrow","what":"start_and_stop","within":"Math Hints"}"#,
+                ),
+                ("grant a standing approval", "grant_standing_approval {}"),
+                ("list standing approvals", "read list_standing_approvals"),
+                ("show me the standing approvals", "read list_standing_approvals"),
+                ("which standing approvals are there?", "read list_standing_approvals"),
+                ("what may be done without asking?", "read list_standing_approvals"),
+                ("revoke standing approval sa-1a2b3c", r#"revoke_standing_approval {"id":"sa-1a2b3c"}"#),
+                ("revoke sa-1a2b3c", r#"revoke_standing_approval {"id":"sa-1a2b3c"}"#),
+                ("end the standing approval for Math Hints", r#"revoke_standing_approval {"id":"Math Hints"}"#),
+                ("revoke the standing approval", "revoke_standing_approval {}"),
+            ],
+        );
+    }
+}

@@ -1,0 +1,316 @@
+//! From words to a wish: the phrases of all capabilities, in the order in which they are tried.
+//!
+//! “Never mind” and offered answers come first, then whole requests, then what only makes sense as the answer to an open
+//! question. So a person may ask something else in between, and an answer is never taken for a request it contains.
+
+use std::{collections::HashMap, fmt};
+
+use serde_json::{Map, Value};
+
+use super::{
+    answers, doubts,
+    intents::{self, Reading, declined},
+    lines::{Asks, Lines},
+    phrases::{Heard, Phrases},
+    situation::Situation,
+    talk,
+    wish::{Talk, Understood, Wish},
+    words::{Word, after, lower, polite, respell, text, words, words_with},
+};
+
+/// How sure it is that something is asked about which is only mentioned.
+pub(super) const MENTIONED: f64 = 0.75;
+
+/// What brings back a change that was described before: its words are not all in this sentence.
+const BRINGS_BACK: &str = "undo|revert|take back|put back|roll back|rollback|try|retry|repeat|ask again|ask";
+
+/// The longest message that can be a phrase. Reading one costs more than its length.
+pub(super) const MOST_WORDS: usize = 250;
+
+/// The phrases of all capabilities.
+#[derive(Default)]
+pub struct Book {
+    chapters: Vec<Chapter>,
+    /// What is offered to language models together, by the tools and actions in it.
+    families: HashMap<String, String>,
+    /// The outside systems, as people call them.
+    services: Vec<&'static str>,
+}
+
+/// The phrases of one capability.
+struct Chapter {
+    /// Its name.
+    owner: &'static str,
+    phrases: &'static dyn Phrases,
+    lines: Lines,
+}
+
+impl fmt::Debug for Book {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.chapters.iter().map(|chapter| chapter.owner)).finish()
+    }
+}
+
+impl Book {
+    /// Adds the phrases of a capability.
+    ///
+    /// # Errors
+    ///
+    /// The line that cannot be read, and why.
+    pub fn with(mut self, owner: &'static str, phrases: &'static dyn Phrases) -> Result<Self, String> {
+        let lines = Lines::read(phrases.lines())?;
+        self.chapters.push(Chapter { owner, phrases, lines });
+        Ok(self)
+    }
+
+    /// Notes that a tool or action is of this family.
+    pub fn note_family(&mut self, name: &str, family: &str) {
+        self.families.entry(name.to_owned()).or_insert_with(|| family.to_owned());
+    }
+
+    /// Notes an outside system.
+    pub fn note_service(&mut self, service: &'static str) {
+        self.services.push(service);
+    }
+
+    /// The tools (`false`) and actions (`true`) that lines and rows lead to.
+    pub fn leads_to(&self) -> impl Iterator<Item = (&str, bool)> {
+        let lines = self.chapters.iter().flat_map(|chapter| chapter.lines.calls());
+        let rows = self.phrases().flat_map(|phrases| phrases.rows().iter().copied().flatten());
+        let of_lines =
+            lines.filter(|call| call.asks != Asks::Talk).map(|call| (call.name.as_str(), call.asks == Asks::Change));
+        of_lines.chain(rows.map(|row| (row.action, true)))
+    }
+
+    pub(super) fn phrases(&self) -> impl Iterator<Item = &'static dyn Phrases> {
+        self.chapters.iter().map(|chapter| chapter.phrases)
+    }
+
+    /// The outside systems.
+    pub(super) fn services(&self) -> &[&'static str] {
+        &self.services
+    }
+
+    /// The family of what a wish needs; talk needs none.
+    pub(super) fn family_of(&self, wish: &Wish, situation: &Situation) -> Option<&str> {
+        let of = |name: &str| self.families.get(name).map(String::as_str);
+        match wish {
+            Wish::Term { .. } => self.families.values().find(|family| *family == "terminology").map(String::as_str),
+            Wish::Read { tool, .. } => of(tool),
+            Wish::Change { action, .. } => of(action),
+            Wish::Update(_) | Wish::Drop => situation.in_hand().and_then(|draft| of(&draft.action)),
+            Wish::Unsupported => Some("unsupported"),
+            Wish::Talk(_) | Wish::Unclear { .. } => None,
+        }
+    }
+
+    /// The words of a message, with these names in it.
+    pub(super) fn words(&self, said: &str, situation: Option<&Situation>) -> Vec<Word> {
+        let mut found = match situation {
+            Some(situation) => words_with(said, &situation.names),
+            None => words(said),
+        };
+        self.phrases().for_each(|phrases| respell(&mut found, phrases.things()));
+        found
+    }
+
+    /// What a message is understood to be.
+    pub(crate) fn understand(&self, situation: &Situation) -> Understood {
+        let typed = self.words(&situation.said, None);
+        let plain = polite(&typed);
+        if plain.is_empty() || plain.len() > MOST_WORDS {
+            return Understood::nothing();
+        }
+        let asks = situation.said.trim_end().ends_with('?');
+        const NEW: &[&str] = &["create", "make", "set", "build", "add", "new", "design", "draft", "creat"];
+        let in_hand = situation.in_hand().is_some() || situation.draft.is_some();
+        if !situation.names.is_empty() && (in_hand || plain[0].any(NEW)) {
+            // A new name, an answer or a correction may hold a name that exists: these are read as they stand.
+            let heard = Heard { words: plain, situation, asks };
+            let found = self.positional(&typed, heard);
+            let makes_new = |action: &str| self.phrases().any(|phrases| phrases.makes_new(action));
+            let creates = matches!(&found.wish, Wish::Change { action, .. } if makes_new(action));
+            if creates || matches!(found.wish, Wish::Update(_) | Wish::Drop | Wish::Talk(_)) {
+                return self.whole(found, heard);
+            }
+        }
+        let all = self.words(&situation.said, Some(situation));
+        let heard = Heard { words: polite(&all), situation, asks };
+        let read = match self.leads(heard).is_some() {
+            true => Vec::new(),
+            false => self.by_rows(heard),
+        };
+        match read.as_slice() {
+            [(_, Reading::Whole(wish))] => return wish.clone().into(),
+            [(one, Reading::Whole(_)), (other, Reading::Whole(_)), ..] => return self.which(heard, &[one, other]),
+            _ => {}
+        }
+        let found = self.whole(self.positional(&all, heard), heard);
+        match read.into_iter().next() {
+            Some((_, Reading::Partly { left, used, follows, .. })) if self.gives_way(&found) => {
+                declined(&left, &used, follows)
+            }
+            _ if is_nothing(&found) && situation.draft.is_none() => {
+                let mentioned = self.phrases().find_map(|phrases| phrases.mentioned(heard));
+                mentioned.map_or(found, |wish| Understood { wish, confidence: MENTIONED })
+            }
+            _ => found,
+        }
+    }
+
+    /// How a sentence reads by the rows of each capability: whole readings, else the nearest one.
+    fn by_rows(&self, heard: Heard<'_>) -> Vec<(&'static dyn Phrases, Reading)> {
+        let mut whole = Vec::new();
+        let mut partly: Option<(usize, &'static dyn Phrases, Reading)> = None;
+        for Chapter { phrases, owner, .. } in &self.chapters {
+            for reading in intents::read(heard, *phrases, owner) {
+                match &reading {
+                    Reading::Whole(_) => whole.push((*phrases, reading)),
+                    Reading::Partly { left, .. } => {
+                        let length = left.split(' ').count();
+                        if partly.as_ref().is_none_or(|(least, ..)| length < *least) {
+                            partly = Some((length, *phrases, reading));
+                        }
+                    }
+                }
+            }
+        }
+        match whole.is_empty() {
+            true => partly.into_iter().map(|(_, phrases, reading)| (phrases, reading)).collect(),
+            false => whole,
+        }
+    }
+
+    /// Two capabilities know what this may mean: the person is asked, once, with whole requests.
+    fn which(&self, heard: Heard<'_>, between: &[&&'static dyn Phrases]) -> Understood {
+        let options = between.iter().map(|phrases| intents::told_with(heard.words, phrases.things()[0]));
+        Understood::unclear("Which of these do you mean?", options.collect())
+    }
+
+    /// What stands before requests: “never mind”, an offered answer, “don't”, “should I”, a correction.
+    fn leads(&self, heard: Heard<'_>) -> Option<Understood> {
+        let Heard { words, situation, .. } = heard;
+        answers::drop(words, situation)
+            .or_else(|| answers::offered(self, words, situation))
+            .or_else(|| doubts::refusal(self, heard))
+            .or_else(|| doubts::whether(self, heard))
+            .or_else(|| self.phrases().find_map(|phrases| phrases.correction(heard)))
+            .or_else(|| self.by_lines(heard))
+            .or_else(|| self.unsupported(words))
+    }
+
+    /// A change, if every word of it is accounted for; else what is left over is told.
+    fn whole(&self, found: Understood, heard: Heard<'_>) -> Understood {
+        let over = |action: &str, params: &Map<String, Value>| {
+            self.phrases().find_map(|phrases| phrases.left_over(heard, action, params))
+        };
+        match &found.wish {
+            Wish::Change { action, params } if after(heard.words, BRINGS_BACK).is_none() => {
+                over(action, params).unwrap_or(found)
+            }
+            // A button repeats all of the request, or there is none.
+            Wish::Unclear { options, .. } if options.iter().any(|option| !option.starts_with("list ")) => {
+                over("", &Map::from_iter([("options".to_owned(), Value::from(options.join(" ")))])).unwrap_or(found)
+            }
+            _ => found,
+        }
+    }
+
+    /// Whether a reading by position is rather none, beside a change with words left over.
+    fn gives_way(&self, found: &Understood) -> bool {
+        matches!(found.wish, Wish::Unclear { .. }) || self.phrases().any(|phrases| phrases.only_shows(&found.wish))
+    }
+
+    /// What words mean by their places.
+    fn positional(&self, all: &[Word], heard: Heard<'_>) -> Understood {
+        let Heard { words, situation, .. } = heard;
+        self.leads(heard)
+            .or_else(|| self.phrases().find_map(|phrases| phrases.first(heard)))
+            .or_else(|| self.request(all, heard))
+            .or_else(|| self.phrases().find_map(|phrases| phrases.answer(heard)))
+            .or_else(|| self.respelt(heard))
+            .or_else(|| answers::unclear_correction(words, situation))
+            .or_else(|| (situation.said.trim() == "?").then(|| Wish::Talk(Talk::Help).into()))
+            .unwrap_or_else(Understood::nothing)
+    }
+
+    /// What the words ask for by one of the lines.
+    fn by_lines(&self, heard: Heard<'_>) -> Option<Understood> {
+        let mut best = None;
+        for chapter in &self.chapters {
+            if let Some(fit) = chapter.lines.fit(heard, chapter.phrases)
+                && best.as_ref().is_none_or(|(values, _)| fit.values < *values)
+            {
+                best = Some((fit.values, fit.call));
+            }
+        }
+        best.map(|(_, call)| call.wish().into())
+    }
+
+    /// What people ask a bot for and this one cannot do.
+    fn unsupported(&self, words: &[Word]) -> Option<Understood> {
+        let rest =
+            after(words, talk::NEVER).or_else(|| self.phrases().find_map(|phrases| after(words, phrases.never())))?;
+        // “Play” alone may be the name of something.
+        let says_something = !rest.is_empty() || lower(words).contains(' ');
+        let about = after(words, "shut down").is_some() && rest.iter().any(|word| word.kind.is_some());
+        (says_something && !about).then_some(Understood { wish: Wish::Unsupported, confidence: 0.9 })
+    }
+
+    /// The same with its first word as it was meant, where that is one slip of the finger away.
+    fn respelt(&self, heard: Heard<'_>) -> Option<Understood> {
+        const FIRST: &str = "create delete update change rename remove list show explain describe simulate initialize find \
+            what which test enroll schedule archive cancel start stop";
+        let (first, rest) = heard.words.split_first()?;
+        if first.quoted || first.lower.len() < 4 || rest.is_empty() {
+            return None;
+        }
+        let meant = FIRST.split(' ').find(|meant| strsim::damerau_levenshtein(meant, &first.lower) == 1)?;
+        let mut respelt = heard.words.to_vec();
+        meant.clone_into(&mut respelt[0].lower);
+        let heard = Heard { words: &respelt, ..heard };
+        let found = self.by_lines(heard).or_else(|| self.phrases().find_map(|phrases| phrases.first(heard)));
+        let found = found.or_else(|| self.request(&respelt, heard))?;
+        Some(Understood { confidence: found.confidence.min(0.8), ..found })
+    }
+
+    /// The value of a parameter, as it is written in these words.
+    pub(super) fn value(&self, parameter: &str, words: &[Word]) -> Value {
+        self.phrases().map(|phrases| phrases.value(parameter, words)).next().unwrap_or_else(|| text(words).into())
+    }
+
+    /// A change that is read by its places.
+    pub(super) fn change(&self, heard: Heard<'_>) -> Option<Understood> {
+        self.by_lines(heard).or_else(|| self.phrases().find_map(|phrases| phrases.change(heard)))
+    }
+
+    /// A whole request. While a question is open, a bare name is more likely its answer than a wish to see something.
+    fn request(&self, all: &[Word], heard: Heard<'_>) -> Option<Understood> {
+        let Heard { words, situation, asks } = heard;
+        let found = talk::talk(all)
+            .or_else(|| talk::talk(words))
+            .map(Understood::from)
+            .or_else(|| self.phrases().find_map(|phrases| phrases.question(heard)))
+            .or_else(|| answers::undo(words, situation))
+            .or_else(|| self.phrases().find_map(|phrases| phrases.change(heard)))?;
+        let waiting = situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
+        match found.wish {
+            Wish::Talk(Talk::NothingAsked)
+                if waiting && situation.open_cards.is_empty() && talk::not_yet(&lower(words)) =>
+            {
+                Some(Understood::nothing()) // no answer either: the question stands
+            }
+            Wish::Talk(Talk::NothingAsked) if waiting => None,
+            Wish::Talk(Talk::NothingAsked) if !situation.open_cards.is_empty() => {
+                Some(Wish::Talk(Talk::CardWaits).into())
+            }
+            Wish::Term { .. } if waiting && !asks && words.len() == 1 => None,
+            _ => Some(found),
+        }
+    }
+}
+
+/// Whether nothing was understood, and nothing is to be asked about it.
+fn is_nothing(found: &Understood) -> bool {
+    matches!(&found.wish, Wish::Unclear { question, options } if options.is_empty() && question.is_empty())
+}

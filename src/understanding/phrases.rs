@@ -1,0 +1,172 @@
+//! What a capability knows of the words for its things: the phrases that are understood without a language model.
+
+use serde_json::{Map, Value};
+
+use super::{
+    intents::Intent,
+    situation::Situation,
+    wish::{Understood, Wish},
+    words::{Word, text},
+};
+
+/// A message that is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard<'a> {
+    /// Its words, without politeness.
+    pub words: &'a [Word],
+    /// What is known beside it.
+    pub situation: &'a Situation,
+    /// Whether it ends with a question mark.
+    pub asks: bool,
+}
+
+/// The phrases of a capability. Only the words for its things have to be there.
+///
+/// Most of what can be said is data: [`Phrases::rows`] for changes, whose parts may stand in any order, and
+/// [`Phrases::lines`] for what is said in one order. What is left is read by functions.
+pub trait Phrases: Send + Sync {
+    /// What its things are called, singular and plural, such as `document` and `documents`; the first names one of them.
+    fn things(&self) -> &'static [&'static str];
+
+    /// What its groups of people are called where an id follows, such as `class`.
+    fn groups(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Words after which a list follows, whose last item is no request of its own.
+    fn lists(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Changes, by verbs and by what they take.
+    fn rows(&self) -> &'static [&'static [Intent]] {
+        &[]
+    }
+
+    /// Requests by the order of their words; see [`super::lines`].
+    fn lines(&self) -> &'static str {
+        ""
+    }
+
+    /// The value of a slot of its own, at the beginning of these words: each value that can be meant, and how many words it
+    /// takes.
+    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<(Value, usize)> {
+        let _ = (kind, heard);
+        Vec::new()
+    }
+
+    /// What comes before all requests: something that only looks like one of them.
+    fn first(&self, heard: Heard<'_>) -> Option<Understood> {
+        let _ = heard;
+        None
+    }
+
+    /// A change that is read by its places.
+    fn change(&self, heard: Heard<'_>) -> Option<Understood> {
+        let _ = heard;
+        None
+    }
+
+    /// A question that is read by its places.
+    fn question(&self, heard: Heard<'_>) -> Option<Understood> {
+        let _ = heard;
+        None
+    }
+
+    /// A question by what it mentions, where nothing else fits.
+    fn mentioned(&self, heard: Heard<'_>) -> Option<Wish> {
+        let _ = heard;
+        None
+    }
+
+    /// A correction of what is worked out, or waits on a card.
+    fn correction(&self, heard: Heard<'_>) -> Option<Understood> {
+        let _ = heard;
+        None
+    }
+
+    /// The answer to an open question about one of its changes.
+    fn answer(&self, heard: Heard<'_>) -> Option<Understood> {
+        let _ = heard;
+        None
+    }
+
+    /// What is left over of a change that was read by places. `None`: nothing.
+    fn left_over(&self, heard: Heard<'_>, action: &str, params: &Map<String, Value>) -> Option<Understood> {
+        let _ = (heard, action, params);
+        None
+    }
+
+    /// The value of a parameter, as it is written in these words.
+    fn value(&self, parameter: &str, words: &[Word]) -> Value {
+        let _ = parameter;
+        text(words).into()
+    }
+
+    /// Whether words are parts of a description and nothing else.
+    fn only_parts(&self, words: &[Word]) -> bool {
+        let _ = words;
+        false
+    }
+
+    /// The name of the thing that a change is about.
+    fn about(&self, params: &Map<String, Value>) -> Option<String> {
+        let _ = params;
+        None
+    }
+
+    /// What shows the thing of this name, or all of them.
+    fn shown(&self, name: Option<String>) -> Option<Wish> {
+        let _ = name;
+        None
+    }
+
+    /// Whether this wish only shows something.
+    fn only_shows(&self, wish: &Wish) -> bool {
+        let _ = wish;
+        false
+    }
+
+    /// Whether this action makes something new, whose name may be any words.
+    fn makes_new(&self, action: &str) -> bool {
+        let _ = action;
+        false
+    }
+
+    /// What was not done, where this change is not wanted: “started”.
+    fn not_done(&self, action: &str, params: &Map<String, Value>) -> &'static str {
+        let _ = (action, params);
+        "changed"
+    }
+
+    /// How to ask for this change in words.
+    fn request(&self, action: &str, params: &Map<String, Value>) -> Option<String> {
+        let _ = (action, params);
+        None
+    }
+
+    /// What people ask for and nobody here can do; phrases, separated by `|`.
+    fn never(&self) -> &'static str {
+        ""
+    }
+
+    /// What can be asked and what can be changed, for “help”: a heading, and a line for each.
+    fn help(&self) -> &'static str {
+        ""
+    }
+
+    /// The simplest requests, in italics, where nothing was understood.
+    fn simple(&self) -> &'static str {
+        ""
+    }
+
+    /// Its things in a greeting: “Ask me about your …”.
+    fn greeting(&self) -> &'static str {
+        self.things().last().copied().unwrap_or_default()
+    }
+
+    /// What somebody can begin with, as buttons: label, and what is said when it is pressed. The last one explains something.
+    fn first_steps(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+}
