@@ -195,7 +195,7 @@ impl Book {
             .or_else(|| doubts::refusal(self, heard))
             .or_else(|| doubts::whether(self, heard))
             .or_else(|| self.phrases().find_map(|phrases| phrases.correction(heard)))
-            .or_else(|| self.by_lines(heard))
+            .or_else(|| self.by_lines(heard, true))
             .or_else(|| self.unsupported(words))
     }
 
@@ -234,17 +234,17 @@ impl Book {
             .unwrap_or_else(Understood::nothing)
     }
 
-    /// What the words ask for by one of the lines.
-    fn by_lines(&self, heard: Heard<'_>) -> Option<Understood> {
-        let mut best = None;
+    /// What the words ask for by one of the lines. `names_only`: about something whose name is known.
+    fn by_lines(&self, heard: Heard<'_>, names_only: bool) -> Option<Understood> {
+        let mut best: Option<(usize, super::lines::Call, &dyn Phrases)> = None;
         for chapter in &self.chapters {
-            if let Some(fit) = chapter.lines.fit(heard, chapter.phrases)
-                && best.as_ref().is_none_or(|(values, _)| fit.values < *values)
+            if let Some(fit) = chapter.lines.fit(heard, chapter.phrases, names_only)
+                && best.as_ref().is_none_or(|(cost, ..)| fit.cost < *cost)
             {
-                best = Some((fit.values, fit.call));
+                best = Some((fit.cost, fit.call, chapter.phrases));
             }
         }
-        best.map(|(_, call)| call.wish().into())
+        best.map(|(_, call, phrases)| phrases.settled(call.wish()).into())
     }
 
     /// What people ask a bot for and this one cannot do.
@@ -269,7 +269,7 @@ impl Book {
         let mut respelt = heard.words.to_vec();
         meant.clone_into(&mut respelt[0].lower);
         let heard = Heard { words: &respelt, ..heard };
-        let found = self.by_lines(heard).or_else(|| self.phrases().find_map(|phrases| phrases.first(heard)));
+        let found = self.by_lines(heard, true).or_else(|| self.phrases().find_map(|phrases| phrases.first(heard)));
         let found = found.or_else(|| self.request(&respelt, heard))?;
         Some(Understood { confidence: found.confidence.min(0.8), ..found })
     }
@@ -281,7 +281,7 @@ impl Book {
 
     /// A change that is read by its places.
     pub(super) fn change(&self, heard: Heard<'_>) -> Option<Understood> {
-        self.by_lines(heard).or_else(|| self.phrases().find_map(|phrases| phrases.change(heard)))
+        self.by_lines(heard, false).or_else(|| self.phrases().find_map(|phrases| phrases.change(heard)))
     }
 
     /// A whole request. While a question is open, a bare name is more likely its answer than a wish to see something.
@@ -292,6 +292,7 @@ impl Book {
             .map(Understood::from)
             .or_else(|| self.phrases().find_map(|phrases| phrases.question(heard)))
             .or_else(|| answers::undo(words, situation))
+            .or_else(|| self.by_lines(heard, false))
             .or_else(|| self.phrases().find_map(|phrases| phrases.change(heard)))?;
         let waiting = situation.draft.as_ref().is_some_and(|draft| draft.asked.is_some());
         match found.wish {

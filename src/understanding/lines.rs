@@ -7,11 +7,14 @@
 //!
 //! A line without indentation names a tool (`read`) or an action (`change`), and what is given to it; each indented line below is one way to
 //! say it. `(a|b)` is one of several, `[a]` may be left out, `<name:kind>` is a value, by the name of the parameter that it
-//! fills: `thing` (what it is about, or “it”), `word`, `text` (up to what follows), `number`, `when`, `users`, or a kind of
+//! fills: `thing` (what it is about, or “it”; `thing?` where it may go without saying, `subject` where that needs something that was talked about), `word`, `text` (up to what follows), `number`, `when`, `users`, or a kind of
 //! the capability's own ([`super::phrases::Phrases::slot`]). `$name = …` names something that several lines hold. A line fits where it uses every word of a request; articles
 //! and the like may stand anywhere. Of several that fit, the one counts that says most of it in words of its own.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use serde_json::{Map, Value};
 
@@ -91,8 +94,31 @@ pub struct Lines {
 pub(crate) struct Fit {
     /// The tool or action, and with what.
     pub(crate) call: Call,
-    /// How many words of the request are values.
-    pub(crate) values: usize,
+    /// How many words of the request are only taken for a value, since they may be one.
+    pub(crate) cost: usize,
+}
+
+/// A value that can stand at the beginning of some words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The value; null fills nothing, and an object in the place of `*` fills all that it names.
+    pub value: Value,
+    /// How many words it takes.
+    pub taken: usize,
+    /// How many of them are only taken for it, since they may be one.
+    pub cost: usize,
+}
+
+impl Candidate {
+    /// A value that is recognised.
+    pub fn known(value: impl Into<Value>, taken: usize) -> Self {
+        Self { value: value.into(), taken, cost: 0 }
+    }
+
+    /// Words that may be the value.
+    pub fn taken(value: impl Into<Value>, taken: usize) -> Self {
+        Self { value: value.into(), taken, cost: taken }
+    }
 }
 
 /// Words that may stand anywhere.
@@ -133,7 +159,9 @@ impl Lines {
                 named.iter().fold(line.to_owned(), |line, (name, stands_for)| line.replace(name, stands_for))
             };
             if let Some((name, written)) = line.split_once(" = ").filter(|_| line.starts_with('$')) {
-                named.push((name, stands_for(written)));
+                let written = stands_for(written);
+                let longer = named.partition_point(|(other, _): &(&str, String)| other.len() >= name.len());
+                named.insert(longer, (name, written));
                 continue;
             }
             let line = &*stands_for(line);
@@ -168,89 +196,239 @@ impl Lines {
         &self.calls
     }
 
-    /// What a request fits best.
-    pub(crate) fn fit(&self, heard: Heard<'_>, phrases: &dyn Phrases) -> Option<Fit> {
+    /// What a request fits best. `names_only`: what it is about has to be a name that is known or stands in quotes, or “it”.
+    pub(crate) fn fit<'a>(&'a self, heard: Heard<'a>, phrases: &'a dyn Phrases, names_only: bool) -> Option<Fit> {
         let words = heard.words;
-        let mut best: Option<Fit> = None;
-        let first = words.iter().find(|word| !word.any(ANYWHERE)).into_iter().chain(words.first());
-        let known = first.filter(|word| !word.quoted).filter_map(|word| self.by_first.get(&word.lower)).flatten();
+        let small: Vec<bool> = words.iter().map(|word| word.any(ANYWHERE)).collect();
+        let first = (0..words.len()).find(|at| !small[*at]).into_iter().chain([0]);
+        let known =
+            first.filter_map(|at| self.by_first.get(&words.get(at).filter(|word| !word.quoted)?.lower)).flatten();
         let mut tried: Vec<usize> = known.chain(&self.open).copied().collect();
         tried.sort_unstable();
         tried.dedup();
+        let said: HashSet<&str> = words.iter().filter(|word| !word.quoted).map(|word| word.lower.as_str()).collect();
+        let mut reading =
+            Reading { heard, phrases, names_only, small, seen: HashMap::new(), given: Vec::new(), cost: 0, best: None };
+        let mut best: Option<Fit> = None;
         for line in tried.into_iter().map(|at| &self.lines[at]) {
-            let mut reading = Reading { heard, phrases, given: Vec::new(), values: 0, best: None };
-            reading.go(words, &mut vec![&line.parts[..]]);
-            let Some((given, values)) = reading.best else { continue };
-            if best.as_ref().is_none_or(|best| values < best.values) {
+            if !line.parts.iter().all(|part| part.may_be_in(&said)) {
+                continue;
+            }
+            reading.best = None;
+            reading.go(0, &Rest { parts: &line.parts, then: None });
+            let Some((given, cost)) = reading.best.take() else { continue };
+            if best.as_ref().is_none_or(|best| cost < best.cost) {
                 let call = &self.calls[line.asks_for];
                 let mut all = call.given.clone();
                 for (name, value) in given {
-                    match (name.as_str(), value) {
+                    match (name, value) {
                         ("*", Value::Object(several)) => all.extend(several),
-                        ("_", _) => {}
+                        ("_", _) | (_, Value::Null) => {}
                         (name, value) => drop(all.insert(name.to_owned(), value)),
                     }
                 }
-                best = Some(Fit { call: Call { given: all, ..call.clone() }, values });
+                best = Some(Fit { call: Call { given: all, ..call.clone() }, cost });
             }
         }
         best
     }
 }
 
-/// A request that is compared with a line.
+impl Part {
+    /// Whether a request that holds these words can hold this part: a word that has to be there is.
+    fn may_be_in(&self, said: &HashSet<&str>) -> bool {
+        match self {
+            Self::Word(word) => word.len() > 7 || said.contains(word.as_str()),
+            Self::OneOf(several) => several.iter().any(|one| one.iter().all(|part| part.may_be_in(said))),
+            Self::Slot { .. } => true,
+        }
+    }
+}
+
+/// What is still to come of a line.
+#[derive(Clone, Copy)]
+struct Rest<'r, 'a> {
+    parts: &'a [Part],
+    then: Option<&'r Rest<'r, 'a>>,
+}
+
+/// A request that is compared with lines.
 struct Reading<'a> {
     heard: Heard<'a>,
     phrases: &'a dyn Phrases,
-    given: Vec<(String, Value)>,
-    values: usize,
-    best: Option<(Vec<(String, Value)>, usize)>,
+    names_only: bool,
+    /// Which words may stand anywhere.
+    small: Vec<bool>,
+    /// The values that were found, by kind and place.
+    seen: HashMap<(&'a str, usize), Rc<[Candidate]>>,
+    given: Vec<(&'a str, Value)>,
+    cost: usize,
+    best: Option<(Vec<(&'a str, Value)>, usize)>,
 }
 
 impl<'a> Reading<'a> {
-    /// Goes on with these parts, the innermost at the end, and keeps the best way to the end of the words.
-    fn go(&mut self, words: &'a [Word], parts: &mut Vec<&[Part]>) {
-        while parts.last().is_some_and(|inner| inner.is_empty()) {
-            parts.pop();
-        }
-        if words.first().is_some_and(|word| word.any(ANYWHERE)) {
-            self.go(&words[1..], &mut parts.clone());
-        }
-        let Some(inner) = parts.pop() else {
-            if words.is_empty() && self.best.as_ref().is_none_or(|(_, values)| self.values < *values) {
-                self.best = Some((self.given.clone(), self.values));
-            }
-            return;
+    /// Goes on from this word with the rest of a line, and keeps the best way to the end of the words.
+    fn go(&mut self, at: usize, rest: &Rest<'_, 'a>) {
+        let Rest { parts, then } = *rest;
+        let words = self.heard.words;
+        let Some((part, parts)) = parts.split_first() else {
+            return match then {
+                Some(then) => self.go(at, then),
+                None => self.ends(at),
+            };
         };
-        let (part, rest) = (&inner[0], &inner[1..]);
+        if self.small.get(at) == Some(&true) {
+            self.go(at + 1, rest);
+        }
         match part {
             Part::Word(word) => {
-                if words.first().is_some_and(|first| is_word(first, word)) {
-                    let mut parts = parts.clone();
-                    parts.push(rest);
-                    self.go(&words[1..], &mut parts);
+                if words.get(at).is_some_and(|first| is_word(first, word)) {
+                    self.go(at + 1, &Rest { parts, then });
                 }
             }
             Part::OneOf(several) => {
+                let after = Rest { parts, then };
                 for one in several {
-                    let mut parts = parts.clone();
-                    parts.push(rest);
-                    parts.push(one);
-                    self.go(words, &mut parts);
+                    self.go(at, &Rest { parts: one, then: Some(&after) });
                 }
             }
             Part::Slot { name, kind } => {
-                let (heard, phrases) = (self.heard, self.phrases);
-                for (value, taken) in values(kind, Heard { words, ..heard }, phrases) {
-                    self.given.push((name.clone(), value));
-                    self.values += taken;
-                    let mut parts = parts.clone();
-                    parts.push(rest);
-                    self.go(&words[taken..], &mut parts);
-                    self.values -= taken;
+                let found = match self.seen.get(&(kind.as_str(), at)) {
+                    Some(found) => found.clone(),
+                    None => {
+                        let found: Rc<[Candidate]> = self.values(kind, &words[at..]).into();
+                        self.seen.insert((kind, at), found.clone());
+                        found
+                    }
+                };
+                for Candidate { value, taken, cost } in found.iter() {
+                    let worse = self.best.as_ref().is_some_and(|(_, best)| self.cost + cost >= *best);
+                    if worse {
+                        continue;
+                    }
+                    self.given.push((name, value.clone()));
+                    self.cost += cost;
+                    self.go(at + taken, &Rest { parts, then });
+                    self.cost -= cost;
                     self.given.pop();
                 }
             }
+        }
+    }
+
+    /// Only words that may stand anywhere are left.
+    fn ends(&mut self, at: usize) {
+        let is_end = self.small[at..].iter().all(|small| *small);
+        if is_end && self.best.as_ref().is_none_or(|(_, cost)| self.cost < *cost) {
+            self.best = Some((self.given.clone(), self.cost));
+        }
+    }
+
+    /// The values that can stand at the beginning of these words.
+    fn values(&self, kind: &str, words: &[Word]) -> Vec<Candidate> {
+        let heard = Heard { words, ..self.heard };
+        let first = words.first();
+        match kind {
+            "thing" => self.things(words),
+            "subject" => {
+                let back = heard.situation.last_subject.clone().map(|name| Candidate::known(name, 0));
+                self.things(words).into_iter().filter(|found| !found.value.is_null()).chain(back).collect()
+            }
+            // What is not named is what was talked about.
+            "thing?" => {
+                let back = heard.situation.last_subject.clone().map_or(Value::Null, Value::from);
+                self.things(words).into_iter().chain([Candidate::known(back, 0)]).collect()
+            }
+            "word" => {
+                let fits = first.filter(|first| !first.any(LIMITING) && !first.is(","));
+                fits.map(|first| Candidate::taken(first.text.clone(), 1)).into_iter().collect()
+            }
+            "text" => {
+                let most = words.len().min(LONGEST);
+                (1..=most).map(|length| Candidate::taken(text(&words[..length]), length)).collect()
+            }
+            "rest" if !words.is_empty() => vec![Candidate::taken(sentence(words), words.len())],
+            "number" => {
+                let number = |first: &Word| match first.quoted {
+                    true => None,
+                    false => first.lower.replace(',', "").parse().ok().or_else(|| dates::number_word(&first.lower)),
+                };
+                first.and_then(number).map(|number| Candidate::known(number, 1)).into_iter().collect()
+            }
+            "when" => {
+                let found = dates::moment(words, &heard.situation.today);
+                found.map(|(when, _, rest)| Candidate::known(when, words.len() - rest.len())).into_iter().collect()
+            }
+            kind => self.phrases.slot(kind, heard),
+        }
+    }
+
+    /// What a request can be about: a name that is known or stands in quotes, “it”, or words that may be a name.
+    fn things(&self, words: &[Word]) -> Vec<Candidate> {
+        let quoted = words.iter().position(|word| word.quoted);
+        let most = quoted.map_or(words.len().min(LONGEST), |at| (at + 2).min(words.len()));
+        let situation = self.heard.situation;
+        let longest = longest_name(&words[..quoted.unwrap_or(most)], &situation.today);
+        let mut found = Vec::new();
+        for length in 1..=most {
+            let span = &words[..length];
+            let named = span.iter().any(|word| word.quoted);
+            let leads = &span[..quoted.unwrap_or(length).min(length)];
+            if named && !leads.iter().all(|word| word.any(LEADING) || word.any(self.phrases.things())) {
+                continue;
+            }
+            let ends = named && quoted != Some(length - 1);
+            if ends && !span[length - 1].any(self.phrases.things())
+                || !named && self.names_only && !points_back(span, self.phrases)
+            {
+                continue;
+            }
+            match thing(span, situation, self.phrases) {
+                Named::Name(name) if named => found.push(Candidate::known(name, length)),
+                Named::Back(name) => found.push(Candidate::known(name.map_or(Value::Null, Value::from), length)),
+                Named::Name(name) if length <= longest => found.push(Candidate::taken(name, length)),
+                Named::Name(_) | Named::Nothing => {}
+            }
+        }
+        found
+    }
+}
+
+/// What may stand before a name in quotes and belongs to it.
+const LEADING: &[&str] = &["the", "our", "my", "an", "a", "called", "named"];
+
+/// How many of these words can be a name, before something else is said.
+fn longest_name(words: &[Word], today: &str) -> usize {
+    const ELSE: &[&str] = &[
+        "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
+        "once", "keep", ",",
+    ];
+    let plain = |word: &Word| word.text == word.lower;
+    let more = |at: &usize| plain(&words[*at]) && words[*at].any(ELSE) || dates::moment(&words[*at..], today).is_some();
+    match words.first() {
+        Some(first) if first.any(LIMITING) && plain(first) => 0,
+        _ => (1..words.len()).find(more).unwrap_or(words.len()),
+    }
+}
+
+/// What words name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Named {
+    /// Something of this name, as typed.
+    Name(String),
+    /// “It”: what was talked about, if anything was.
+    Back(Option<String>),
+    /// Nothing.
+    Nothing,
+}
+
+impl Named {
+    /// The name, or what was talked about.
+    pub(crate) fn name(self) -> Option<String> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Back(name) => name,
+            Self::Nothing => None,
         }
     }
 }
@@ -263,69 +441,23 @@ fn is_word(said: &Word, word: &str) -> bool {
 /// The longest value without quotes, in words.
 const LONGEST: usize = 12;
 
-/// The values that can stand at the beginning of these words, and how many words each takes.
-fn values(kind: &str, heard: Heard<'_>, phrases: &dyn Phrases) -> Vec<(Value, usize)> {
-    let words = heard.words;
-    let Some(first) = words.first() else { return Vec::new() };
-    match kind {
-        "thing" => things(words, heard.situation, phrases),
-        "word" => {
-            let fits = !first.any(LIMITING) && !first.is(",");
-            if fits { vec![(first.text.clone().into(), 1)] } else { Vec::new() }
-        }
-        "text" => {
-            let most = words.len().min(LONGEST);
-            (1..=most).map(|length| (text(&words[..length]).into(), length)).collect()
-        }
-        "rest" => vec![(sentence(words).into(), words.len())],
-        "number" => {
-            let number = first.lower.replace(',', "").parse::<u64>().ok().or_else(|| dates::number_word(&first.lower));
-            number.filter(|_| !first.quoted).map(|number| (number.into(), 1)).into_iter().collect()
-        }
-        "when" => {
-            let found = dates::moment(words, &heard.situation.today);
-            found.map(|(when, _, rest)| (when.into(), words.len() - rest.len())).into_iter().collect()
-        }
-        kind => phrases.slot(kind, heard),
-    }
-}
-
-/// What a request can be about: a name that is known or stands in quotes, “it”, or words that may be a name.
-fn things(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Vec<(Value, usize)> {
-    let mut found = Vec::new();
-    let quoted = words.iter().position(|word| word.quoted);
-    let most = quoted.map_or(words.len().min(LONGEST), |at| at + 1);
-    for length in 1..=most {
-        let span = &words[..length];
-        let name = match thing(span, situation, phrases) {
-            Some(name) => name,
-            None => continue,
-        };
-        if name.is_empty() || (span[length - 1].quoted != quoted.is_some_and(|at| at < length)) {
-            continue;
-        }
-        found.push((name.into(), length));
-    }
-    found
-}
-
-/// The name of a thing: as typed, or what “it” means. `None`: these words are none.
-pub(crate) fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Option<String> {
+/// What these words name. Words around the name are dropped; in quotes it is taken as it is.
+pub(crate) fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Named {
     let words = without_last(words, &[",", "please", "now", "again"]);
     if points_back(words, phrases) {
-        return situation.last_subject.clone();
+        return Named::Back(situation.last_subject.clone());
     }
     if let Some(quoted) = words.iter().find(|word| word.quoted) {
-        return Some(quoted.text.clone());
+        return Named::Name(quoted.text.clone());
     }
     let name = skip(words, "the|our|my|an|a");
     let name = match name.split_first() {
         Some((first, rest)) if first.any(phrases.things()) => skip(rest, "called|named"),
         _ => name,
     };
-    let name = if name.len() > 1 { without_last(name, phrases.things()) } else { name };
-    let name = text(name);
-    (!name.is_empty()).then_some(name)
+    let name = text(if name.len() > 1 { without_last(name, phrases.things()) } else { name });
+    let name = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).unwrap_or(&name).to_owned();
+    if name.is_empty() { Named::Nothing } else { Named::Name(name) }
 }
 
 /// Whether these words are “it” in some form.
@@ -347,6 +479,9 @@ pub(crate) fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
     ];
     if words.iter().any(|word| word.quoted) {
         return false;
+    }
+    if matches!(words, [one] if one.any(&["the", "our", "my", "same", "last", "new", "latest", "previous"])) {
+        return false; // of something that follows
     }
     let words = skip(words, "the|our|my|that|this|same|last|new|latest|previous");
     let made = |rest: &[Word]| {

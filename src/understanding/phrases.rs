@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     intents::Intent,
+    lines::Candidate,
     situation::Situation,
     wish::{Understood, Wish},
     words::{Word, text},
@@ -48,11 +49,15 @@ pub trait Phrases: Send + Sync {
         ""
     }
 
-    /// The value of a slot of its own, at the beginning of these words: each value that can be meant, and how many words it
-    /// takes.
-    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<(Value, usize)> {
+    /// The values that a slot of its own can have at the beginning of these words.
+    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         let _ = (kind, heard);
         Vec::new()
+    }
+
+    /// What a line asks for, where that depends on its values.
+    fn settled(&self, wish: Wish) -> Wish {
+        wish
     }
 
     /// What comes before all requests: something that only looks like one of them.
@@ -162,7 +167,7 @@ pub trait Phrases: Send + Sync {
 
     /// Its things in a greeting: “Ask me about your …”.
     fn greeting(&self) -> &'static str {
-        self.things().last().copied().unwrap_or_default()
+        self.things().get(1).copied().unwrap_or_default()
     }
 
     /// What somebody can begin with, as buttons: label, and what is said when it is pressed. The last one explains something.

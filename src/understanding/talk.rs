@@ -20,7 +20,7 @@ pub(super) type Steps = Vec<(&'static str, &'static str)>;
 pub(super) const NEVER: &str = "send an email|send a mail|send an e-mail|send a message|send me an email|email|e-mail|mail|\
     remind me|set a reminder|book|order|translate|tell me a joke|tell a joke|sing|play|write me|write a|write an|write some|\
     write code|what is the weather|what will the weather|how is the weather|what time is it|what day is it|what is the time|\
-    restart the server|stop the server|shut down|deploy|post in|post to|invite|give access to|grant|order pizza|google|\
+    restart the server|stop the server|shut down|deploy|post in|post to|invite|give access to|grant access|grant permission|order pizza|google|\
     search the web|browse";
 
 /// The lines, in the form of [`super::lines`].
@@ -46,7 +46,7 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
     }
     let log = without_last(&said, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]);
     let situation = Situation::default();
-    let fit = |words: &[Word]| TALK.fit(Heard { words, situation: &situation, asks: false }, &Nothing);
+    let fit = |words: &[Word]| TALK.fit(Heard { words, situation: &situation, asks: false }, &Nothing, true);
     let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == LOG))?;
     Some(match fit.call.name.as_str() {
         "greeting" => Wish::Talk(Talk::Greeting),

@@ -1,16 +1,17 @@
 //! What people say about standing approvals: `allow up to 200 simulated users in Math Hints until Friday`,
 //! `list standing approvals`, `revoke standing approval sa-1a2b3c`.
 
-use serde_json::Value;
-
-use crate::understanding::phrases::{Heard, Phrases};
+use crate::understanding::{
+    lines::Candidate,
+    phrases::{Heard, Phrases},
+};
 
 /// The phrases about standing approvals.
 pub(super) struct OfStandingApprovals;
 
 impl Phrases for OfStandingApprovals {
     fn things(&self) -> &'static [&'static str] {
-        &["standing approval", "standing approvals"]
+        &["approval", "approvals"]
     }
 
     fn greeting(&self) -> &'static str {
@@ -22,9 +23,9 @@ impl Phrases for OfStandingApprovals {
     }
 
     /// `grant`: the name of one, such as `sa-1a2b3c`.
-    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<(Value, usize)> {
+    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         let first = heard.words.first().filter(|word| kind == "grant" && word.lower.starts_with("sa-"));
-        first.map(|word| (word.text.clone().into(), 1)).into_iter().collect()
+        first.map(|word| Candidate::known(word.text.clone(), 1)).into_iter().collect()
     }
 }
 

@@ -14,10 +14,8 @@ use countersign::{
         action::ActionRecord,
         checkpoint::Checkpoint,
         node::{Said, State},
-        store::{AuditEntry, Delivery, News, Outbound, Outgoing, StepRecord},
+        store::{AuditEntry, Delivery, Outbound, Outgoing, StepRecord},
     },
-    ids::UserId,
-    reply::Reply,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;

@@ -66,10 +66,15 @@ impl Term {
 pub fn find(asked: &str) -> Option<&'static Term> {
     let asked = asked.trim().to_lowercase();
     let asked = ["a ", "an ", "the "].iter().find_map(|article| asked.strip_prefix(article)).unwrap_or(&asked);
-    let near = |name: &str| asked.len() >= 6 && strsim::damerau_levenshtein(name, asked) <= 1 + asked.len() / 12;
+    let most = 1 + asked.len() / 12;
+    let alike = |name: &str| {
+        name.len().abs_diff(asked.len()) <= most
+            && (name.as_bytes()[0] == asked.as_bytes()[0] || name.ends_with(&asked[asked.len() - 1..]))
+    };
+    let near = |name: &str| alike(name) && strsim::damerau_levenshtein(name, asked) <= most;
     all()
         .find(|term| term.names.contains(&asked))
-        .or_else(|| all().find(|term| term.names.iter().any(|name| near(name))))
+        .or_else(|| all().find(|term| asked.is_ascii() && asked.len() >= 6 && term.names.iter().any(|name| near(name))))
 }
 
 /// The term of which this is a name, in the singular or the plural.

@@ -3,42 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    changes::{STATUS, VERBS, named},
-    design::date,
+    changes::{STATUS, VERBS},
     lists,
-    situation::Situation,
     wish::{Understood, Wish},
-    words::{Word, after, skip, text},
+    words::{Word, after, skip},
 };
-
-/// `schedule Math Hints for 2027-01-15 09:00`, `move the start of Math Hints to Friday 9:00`, `start it tomorrow`.
-pub(super) fn schedule(words: &[Word], situation: &Situation) -> Option<Understood> {
-    const VERBS: &str = "schedule|reschedule|postpone|delay|put off|bring forward|move the start of|move the start date of|\
-        change the start of|change the start date of|set the start of|set the start date of|shift the start of";
-    let place = |rest: &[Word]| {
-        (1..rest.len()).find(|&i| match after(&rest[i..], TO) {
-            Some(moment) => date(moment).is_some(),
-            None => date(&rest[i..]).is_some_and(|(_, more)| more.is_empty()), // in the middle it is part of a name
-        })
-    };
-    let rest = after(words, VERBS)
-        .or_else(|| after(words, "start|launch").filter(|rest| place(rest).is_some() && all_of(rest).is_none()))?;
-    let place = place(rest);
-    let mut params = Map::new();
-    let about = &rest[..place.unwrap_or(rest.len())];
-    named(&mut params, skip(about, "the start of"), situation);
-    params.insert("status".to_owned(), "scheduled".into());
-    if let Some((moment, beyond)) = place.and_then(|place| date(skip(&rest[place..], TO))) {
-        if !beyond.is_empty() {
-            return Some(Understood::all_but(&text(beyond))); // another moment than the one that was said
-        }
-        params.insert("start_on".to_owned(), moment.into());
-    }
-    Some(Wish::change(STATUS, params).into())
-}
-
-/// What stands before a date.
-const TO: &str = "for|on|at|to|until";
 
 /// `archive all completed experiments from May in mathstream`, `stop “A”, “B” and “C”`.
 pub(super) fn several(words: &[Word]) -> Option<Understood> {

@@ -3,15 +3,15 @@
 use serde_json::{Map, Value};
 
 use super::{
-    bulk,
+    OfExperiments, bulk,
     clauses::{self, clauses},
-    design, factors, membership,
-    names::{self, Named},
+    design, factors,
     situation::Situation,
     slots,
     wish::{Understood, Wish},
     words::{Word, after, lower, sentence, skip, text, without_last},
 };
+use crate::understanding::lines::thing;
 
 pub(super) const CREATE: &str = "create_experiment";
 pub(super) const UPDATE: &str = "update_experiment";
@@ -52,21 +52,16 @@ pub(super) const VERBS: &[(&str, &str)] = &[
 
 /// What is to be changed, if it is a change. `words` are without politeness.
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood> {
-    membership::membership(words, situation)
-        .or_else(|| membership::tags(words, situation))
-        .or_else(|| create(words, situation))
-        .or_else(|| bulk::schedule(words, situation))
-        .or_else(|| rename(words, situation))
+    create(words, situation)
         .or_else(|| set(words, situation))
         .or_else(|| update(words, situation))
-        .or_else(|| delete(words, situation))
         .or_else(|| ending(words, situation))
         .or_else(|| bulk::several(words))
-        .or_else(|| status(words, situation))
+        .or_else(|| either(words, situation))
 }
 
 pub(super) fn named(params: &mut Map<String, Value>, words: &[Word], situation: &Situation) {
-    if let Named::Name(name) = names::experiment(words, situation) {
+    if let Some(name) = thing(words, situation, &OfExperiments).name() {
         params.insert("experiment".to_owned(), name.into());
     }
 }
@@ -139,41 +134,6 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
     Some(Wish::change(CREATE, params).into())
 }
 
-fn rename(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let called = after(words, "call it|call this|call that|name it").filter(|_| situation.in_hand().is_none());
-    if let (Some(name), Some(subject)) = (called.filter(|name| !name.is_empty()), &situation.last_subject) {
-        let mut params = Map::from_iter([("experiment".to_owned(), Value::from(subject.clone()))]);
-        params.insert("new_name".to_owned(), text(without_last(name, &["instead", "rather"])).into());
-        return Some(Wish::change(UPDATE, params).into());
-    }
-    let rest = after(words, "rename|change the name of|change name of")?;
-    const OTHERWISE: &[&str] =
-        &["condition", "conditions", "context", "tag", "tags", "site", "target", "factor", "level"];
-    if skip(rest, "the").first().is_some_and(|first| first.any(OTHERWISE)) {
-        return Some(Understood::all_but(&text(words))); // of an experiment only its name can be changed like this
-    }
-    let (about, to) = split(rest, &["to", "into", "as"])?;
-    // What goes on after the name is no part of it.
-    const GOES_ON: &[&str] = &[",", "and", "but", "once", "if", "then", "unless", "when"];
-    if let Some(place) = (1..to.len())
-        .find(|at| to[*at].any(GOES_ON))
-        .filter(|at| to[at + 1..].iter().any(|word| word.any(GOES_ON) || word.any(&["start", "stop", "it"])))
-    {
-        return Some(Understood::all_but(&text(&to[place..])));
-    }
-    let mut params = Map::new();
-    named(&mut params, about, situation);
-    params.insert("new_name".to_owned(), text(to).into());
-    Some(Wish::change(UPDATE, params).into())
-}
-
-/// The words before and after the last of these words, if both are there.
-fn split<'a>(words: &'a [Word], at: &[&str]) -> Option<(&'a [Word], &'a [Word])> {
-    let place = words.iter().rposition(|word| word.any(at))?;
-    let (before, after) = (&words[..place], &words[place + 1..]);
-    (!before.is_empty() && !after.is_empty()).then_some((before, after))
-}
-
 /// What can be set, and its parameter.
 const FIELDS: &[(&str, &str)] = &[
     ("weights|weight|assignment weights|weighting|split", "weights"),
@@ -199,11 +159,6 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
     let (about, to) = first_split(rest)?;
     let about = skip(about, "the");
     let mut params = Map::new();
-    if let Some(of) = after(about, "status|state") {
-        named(&mut params, skip(of, "of|for"), situation);
-        params.insert("status".to_owned(), text(to).into());
-        return Some(Wish::change(STATUS, params).into());
-    }
     for (phrases, key) in FIELDS {
         let Some(of) = after(about, phrases) else { continue };
         let whose = after(of, "of|for|on|in");
@@ -224,32 +179,7 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
         values(&mut params, key, to);
         return Some(Wish::change(UPDATE, params).into());
     }
-    // `set X to running`
-    let known = [
-        "running",
-        "enrolling",
-        "paused",
-        "stopped",
-        "inactive",
-        "cancelled",
-        "canceled",
-        "completed",
-        "archived",
-        "active",
-        "enrollmentcomplete",
-        "preview",
-        "scheduled",
-    ];
-    let status = without_last(to, &["status", "state"]);
-    match status {
-        [word] if word.any(&known) => {
-            named(&mut params, without_last(about, &["back"]), situation);
-            let status = if word.is("active") { "running".to_owned() } else { word.text.clone() };
-            params.insert("status".to_owned(), status.into());
-            Some(Wish::change(STATUS, params).into())
-        }
-        _ => None,
-    }
+    None
 }
 
 /// A value, and others behind it: `foo and tags to x, y`. From the second on a “to” may be left out.
@@ -321,7 +251,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
         }
         "start_on" | "end_on" => design::date(words).map_or_else(|| text(words), |(moment, _)| moment).into(),
         "factors" => factors::bare(words),
-        "inclusion" | "exclusion" => design::who(&items()),
+        "inclusion" | "exclusion" => who_of(&items()),
         "tags" => items().iter().map(|item| text(item)).collect::<Vec<_>>().into(),
         "consistency" | "post_rule" | "unit" => text(words).to_lowercase().into(),
         "description" => sentence(words).into(),
@@ -352,74 +282,31 @@ fn update(words: &[Word], situation: &Situation) -> Option<Understood> {
     Some(Wish::change(UPDATE, params).into())
 }
 
-fn delete(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let rest = after(words, "delete|remove|erase|get rid of|drop")?;
-    let mut params = Map::new();
-    named(&mut params, rest, situation);
-    Some(Wish::change(DELETE, params).into())
-}
-
 /// “End” and “finish” could be either of two, so the person is asked.
 fn ending(words: &[Word], situation: &Situation) -> Option<Understood> {
     let rest = after(words, "end|finish|conclude|close|terminate|complete|wrap up")?;
-    match names::experiment(rest, situation) {
-        Named::Name(name) => Some(Understood::unclear(
-            "Do you want to pause it (nobody new, can be resumed) or cancel it for good?",
-            vec![format!("pause “{name}”"), format!("cancel “{name}”")],
-        )),
-        Named::Nothing => None,
-    }
-}
-
-fn status(words: &[Word], situation: &Situation) -> Option<Understood> {
-    // `get Math Hints going`
-    if let Some((last, about)) = after(words, "get|bring").and_then(|rest| rest.split_last())
-        && last.any(&["going", "started", "running", "live"])
-        && !about.is_empty()
-    {
-        let mut params = Map::new();
-        named(&mut params, about, situation);
-        params.insert("status".to_owned(), "start".into());
-        return Some(Wish::change(STATUS, params).into());
-    }
-    let exact = VERBS.iter().find_map(|(verb, status)| Some((after(words, verb)?, *status, 0.95)));
-    let (rest, status, confidence) = match exact {
-        Some(found) => found,
-        None => misspelt(words)?,
-    };
-    if rest.first().is_some_and(|next| next.is("after")) {
-        return None; // `stop after 50 users` says when an experiment ends by itself
-    }
-    if rest.is_empty() && situation.last_subject.is_none() && confidence < 0.9 {
-        return None;
-    }
-    if let Some(both) = either(words, rest, situation) {
-        return Some(both);
-    }
-    let rest = skip(rest, "the enrollment of|enrollment of|enrollment in|up");
-    let mut params = Map::new();
-    named(&mut params, rest, situation);
-    params.insert("status".to_owned(), status.into());
-    Some(Understood { wish: Wish::change(STATUS, params), confidence })
+    let name = thing(rest, situation, &OfExperiments).name()?;
+    Some(Understood::unclear(
+        "Do you want to pause it (nobody new, can be resumed) or cancel it for good?",
+        vec![format!("pause “{name}”"), format!("cancel “{name}”")],
+    ))
 }
 
 /// `start and stop Math Hints`: both cannot be meant.
-fn either(words: &[Word], rest: &[Word], situation: &Situation) -> Option<Understood> {
-    let about = after(rest, "and|or").filter(|_| rest[0].text == rest[0].lower)?;
-    let about = VERBS.iter().find_map(|(verb, _)| after(about, verb))?;
-    let Named::Name(name) = names::experiment(about, situation) else { return None };
-    let first = lower(&words[..words.len() - rest.len()]);
-    let second = lower(&rest[1..rest.len() - about.len()]);
-    let options = [first, second].map(|verb| format!("{verb} “{name}”")).to_vec();
+fn either(words: &[Word], situation: &Situation) -> Option<Understood> {
+    let verb = |words| VERBS.iter().find_map(|(verb, _)| after(words, verb));
+    let rest = verb(words)?;
+    let second = after(rest, "and|or").filter(|_| rest[0].text == rest[0].lower)?;
+    let about = verb(second)?;
+    let name = thing(about, situation, &OfExperiments).name()?;
+    let verbs = [&words[..words.len() - rest.len()], &second[..second.len() - about.len()]];
+    let options = verbs.map(|verb| format!("{} “{name}”", lower(verb))).to_vec();
     Some(Understood::unclear("Which of the two should I do?", options))
 }
 
-/// A verb with one slip of the finger. The card shows what was understood, so this much may be assumed.
-fn misspelt(words: &[Word]) -> Option<(&[Word], &'static str, f64)> {
-    let (first, rest) = words.split_first()?;
-    if first.quoted || first.lower.len() < 4 || rest.is_empty() {
-        return None;
-    }
-    let near = |verb: &str| verb.len() >= 4 && strsim::damerau_levenshtein(verb, &first.lower) == 1;
-    VERBS.iter().find(|(verb, _)| near(verb)).map(|(_, status)| (rest, *status, 0.8))
+/// Members as they are given: `u1`, `class 5B`.
+pub(super) fn who_of(items: &[Vec<Word>]) -> Value {
+    let each = items.iter().map(|item| text(skip(item, "the|user|student|users|students|people")));
+    let each: Vec<_> = each.filter(|item| !item.is_empty()).collect();
+    each.into()
 }

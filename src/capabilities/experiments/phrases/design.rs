@@ -1,8 +1,9 @@
 //! The rarer parts of a description: payloads, who stays out, how it ends, lists, dates.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
+    changes::who_of,
     clauses::{Taken, list, one, starts_clause},
     factors::{FACTORS, factors},
     words::{Word, after, skip, text},
@@ -135,7 +136,7 @@ fn members(words: &[Word]) -> Taken<'_> {
     if items.is_empty() {
         return None;
     }
-    let mut params = vec![(key.to_owned(), who(&items))];
+    let mut params = vec![(key.to_owned(), who_of(&items))];
     if after(words, "only for|only with").is_some() {
         params.push(("filter_mode".to_owned(), "excludeAll".into())); // those on the list, and nobody else
     }
@@ -152,13 +153,6 @@ fn listed(words: &[Word]) -> Option<(&'static str, &[Word])> {
         Some(start) => Some(("inclusion", start)),
         None => Some(("exclusion", after(words, OUT).or_else(|| verb("exclude"))?)),
     }
-}
-
-/// Members as they are given: `u1`, `class 5B`.
-pub(super) fn who(items: &[Vec<Word>]) -> Value {
-    let each = items.iter().map(|item| text(skip(item, "the|user|student|users|students|people")));
-    let each: Vec<_> = each.filter(|item| !item.is_empty()).collect();
-    json!(each)
 }
 
 /// `starting 2027-01-15 09:00`, `until 2027-02-01`.

@@ -7,11 +7,12 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    questions::{ASKING, SHOWING},
     wish::{Understood, Wish},
     words::{Word, after, lower, skip, text},
 };
 
+const SHOWING: &str = "show me|show us|show|list|get me|get|display|give me|see|view|find|tell me|fetch|search for|look up|open|pull up|sort|order|check|bring up";
+const ASKING: &str = "what are|what is|which are|what|which|are there|how many|do we have|are any|is any";
 const LIST: &str = "get_all_experiments";
 const NAMES: &str = "get_experiment_names";
 
@@ -99,6 +100,28 @@ const NOT: &str = "haven't been|have not been|hasn't been|has not been|not been|
 /// Whether it is a word for a status.
 pub(super) fn is_status(word: &Word) -> bool {
     status(word).is_some()
+}
+
+/// Whether it cannot be the name of a context.
+pub(super) fn is_no_context(word: &Word) -> bool {
+    word.any(NO_CONTEXT)
+        || word.any(&THINGS)
+        || is_status(word)
+        || word.any(&[
+            "experiment",
+            "i",
+            "we",
+            "you",
+            "does",
+            "do",
+            "have",
+            "has",
+            "what",
+            "which",
+            "its",
+            "mean",
+            "means",
+        ])
 }
 
 fn status(word: &Word) -> Option<&'static str> {

@@ -6,39 +6,49 @@ mod bulk;
 mod changes;
 mod clauses;
 mod design;
-mod details;
 #[cfg(test)]
 mod doubts_tests;
 mod factors;
-mod knowledge;
+#[cfg(test)]
+mod line_tests;
 mod lists;
-mod membership;
 mod moments;
-mod names;
-mod participants;
 #[cfg(test)]
 mod phrasings;
-mod questions;
 mod reads;
 #[cfg(test)]
 mod restrictions;
 mod rows;
 #[cfg(test)]
 mod steps_tests;
-mod testing;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use serde_json::{Map, Value};
 
+use super::glossary;
 use crate::understanding::{
     intents::{self, Intent},
     lexicon,
+    lines::Candidate,
     phrases::{Heard, Phrases},
     situation, slots,
     wish::{self, Understood, Wish},
     words::{self, Word},
 };
+
+/// The tool that shows one experiment, and the one that explains words.
+const DETAILS: &str = "get_experiment_details";
+const EXPLAIN: &str = "explain_upgrade_concept";
+
+/// What a word means, with a look at the platform where that shows something.
+fn explain(term: &'static glossary::Term) -> Wish {
+    match term.example {
+        Some(_) => Wish::read(EXPLAIN, [("concept", Some(term.name().to_owned()))]),
+        None => Wish::Term { name: term.name(), meaning: term.meaning },
+    }
+}
 
 /// The phrases about experiments.
 pub struct OfExperiments;
@@ -75,17 +85,34 @@ impl Phrases for OfExperiments {
         include_str!("lines.txt")
     }
 
+    fn slot(&self, kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
+        values::of(kind, heard)
+    }
+
+    fn settled(&self, wish: Wish) -> Wish {
+        match wish {
+            Wish::Read { tool, arguments } if tool == EXPLAIN && !arguments.contains_key("with") => {
+                let term = arguments.get("concept").and_then(Value::as_str).and_then(glossary::exactly);
+                term.map_or(Wish::Read { tool, arguments }, explain)
+            }
+            // “Show it”, and nothing was talked about.
+            Wish::Read { tool, arguments } if tool == DETAILS && !arguments.contains_key("experiment_id") => {
+                lists::all()
+            }
+            wish => wish,
+        }
+    }
+
     fn first(&self, heard: Heard<'_>) -> Option<Understood> {
-        let Heard { words, situation, .. } = heard;
-        testing::test(words, situation).or_else(|| participants::participant(words)).or_else(|| bulk::several(words))
+        bulk::several(heard.words)
     }
 
     fn change(&self, heard: Heard<'_>) -> Option<Understood> {
-        participants::participant(heard.words).or_else(|| changes::change(heard.words, heard.situation))
+        changes::change(heard.words, heard.situation)
     }
 
     fn question(&self, heard: Heard<'_>) -> Option<Understood> {
-        questions::question(heard.words, heard.situation)
+        lists::list(heard.words)
     }
 
     fn mentioned(&self, heard: Heard<'_>) -> Option<Wish> {
@@ -118,11 +145,14 @@ impl Phrases for OfExperiments {
     }
 
     fn shown(&self, name: Option<String>) -> Option<Wish> {
-        Some(details::standing(name))
+        Some(match name {
+            Some(name) => Wish::read(DETAILS, [("experiment_id", Some(name))]),
+            None => lists::all(),
+        })
     }
 
     fn only_shows(&self, wish: &Wish) -> bool {
-        matches!(wish, Wish::Read { tool, .. } if tool == details::DETAILS)
+        matches!(wish, Wish::Read { tool, .. } if tool == DETAILS)
     }
 
     fn makes_new(&self, action: &str) -> bool {

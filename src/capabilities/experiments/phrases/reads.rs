@@ -2,7 +2,7 @@
 //! it, and one word of the glossary to explain it. Nothing is changed by it.
 
 use super::{
-    knowledge,
+    DETAILS,
     situation::Situation,
     slots::{Slot, cut},
     wish::Wish,
@@ -86,7 +86,7 @@ pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<
 }
 
 fn details(name: &str) -> Option<Wish> {
-    Some(Wish::read("get_experiment_details", [("experiment_id", Some(name.to_owned()))]))
+    Some(Wish::read(DETAILS, [("experiment_id", Some(name.to_owned()))]))
 }
 
 /// `which decision points livehint-ai has`: a context, and a part of its vocabulary.
@@ -128,7 +128,7 @@ fn term(words: &[Word]) -> Option<Wish> {
         }
     }
     match found.as_slice() {
-        [one] => Some(knowledge::explain(one)),
+        [one] => Some(super::explain(one)),
         [one, other] => {
             let concept = Some(one.name().to_owned());
             Some(Wish::read("explain_upgrade_concept", [("concept", concept), ("with", Some(other.name().to_owned()))]))

@@ -1,0 +1,273 @@
+//! What the lines understand.
+
+use super::{situation::Situation, tests::check};
+
+#[test]
+fn consistency_rules_and_names_of_users() {
+    let of_math_hints = r#"test_consistency_rules {"experiment":"Math Hints"}"#;
+    check(
+        &Situation { last_subject: Some("Math Hints".to_owned()), ..Situation::default() },
+        &[
+            ("test consistency rules for Math Hints", of_math_hints),
+            ("test the consistency rule of “Math Hints”", of_math_hints),
+            ("test consistency of it", of_math_hints),
+            ("test its consistency rules", r#"test_consistency_rules {"experiment":"Math Hints"}"#),
+            ("check the consistency rule of Math Hints", of_math_hints),
+            ("does the consistency rule of Math Hints work?", of_math_hints),
+            ("do the consistency rules of Math Hints hold?", of_math_hints),
+            ("test the consistency rules", of_math_hints),
+            ("run a consistency test for Math Hints", of_math_hints),
+            (
+                "set Math Hints back to inactive",
+                r#"update_experiment_status {"experiment":"Math Hints","status":"inactive"}"#,
+            ),
+            ("deactivate Math Hints", r#"update_experiment_status {"experiment":"Math Hints","status":"inactive"}"#),
+            ("what is a consistency rule?", "term consistency rule"),
+            ("generate 5 test users", r#"read generate_test_users {"users":5}"#),
+            ("generate test users", "read generate_test_users"),
+            ("give me some test users", "read generate_test_users"),
+            (
+                "make 10 test users with groups for Math Hints",
+                r#"read generate_test_users {"experiment":"Math Hints","users":10,"with_groups":true}"#,
+            ),
+            (
+                "create 20 simulated users with classId groups",
+                r#"read generate_test_users {"group_type":"classId","users":20}"#,
+            ),
+            (
+                "simulate user u1 in Zeta visiting SelectSection/area_model",
+                r#"simulate_user_journey {"experiment":"Zeta","site":"SelectSection","target":"area_model","user":"u1"}"#,
+            ),
+            (
+                "simulate user u1 visiting lesson-quiz question-hint with class 5B",
+                r#"simulate_user_journey {"group":{"class":["5B"]},"site":"lesson-quiz","target":"question-hint","user":"u1"}"#,
+            ),
+            (
+                "simulate user u5 in Class Hint Rollout with groups classId 5B visiting lesson-quiz/question-hint",
+                r#"simulate_user_journey {"experiment":"Class Hint Rollout","group":{"classId":["5B"]},"site":"lesson-quiz","target":"question-hint","user":"u5"}"#,
+            ),
+            (
+                "test the balance of Class Hint Rollout with fifty users",
+                r#"test_condition_balance {"experiment":"Class Hint Rollout","users":50}"#,
+            ),
+            (
+                "test the balance of Math Hints with a hundred users",
+                r#"test_condition_balance {"experiment":"Math Hints","users":100}"#,
+            ),
+            ("enrol 5 users in Math Hints", r#"test_condition_balance {"experiment":"Math Hints","users":5}"#),
+        ],
+    );
+}
+
+#[test]
+fn parts_of_what_was_talked_about() {
+    let talked = Situation { last_subject: Some("Math Hints".into()), ..Situation::default() };
+    let shown = |form: &str| format!(r#"read get_experiment_details {{"experiment_id":"Math Hints"{form}}}"#);
+    let (usual, full, raw) = (shown(""), shown(r#","form":"full""#), shown(r#","form":"raw""#));
+    check(
+        &talked,
+        &[
+            ("what are the conditions?", &usual),
+            ("What are its conditions?", &usual),
+            ("show details", &usual),
+            ("explain the setup", &full),
+            ("in detail please", &full),
+            ("show it in detail", &full),
+            ("raw", &raw),
+            ("show it as JSON", &raw),
+        ],
+    );
+}
+
+#[test]
+fn questions() {
+    check(
+        &Situation::default(),
+        &[
+            ("Is UpGrade running?", "read check_upgrade_health"),
+            ("is upgrade up", "read check_upgrade_health"),
+            ("health check", "read check_upgrade_health"),
+            ("What version is it?", "read check_upgrade_health"),
+            ("which version of UpGrade are we on?", "read check_upgrade_health"),
+            ("check the health", "read check_upgrade_health"),
+            ("is it up?", "read check_upgrade_health"),
+            (
+                "what group types does livehint-ai know?",
+                r#"read get_group_types_for_context {"context":"livehint-ai"}"#,
+            ),
+            ("list experiments", "read get_all_experiments"),
+            ("List all experiments", "read get_all_experiments"),
+            ("show me all the experiments please", "read get_all_experiments"),
+            ("What experiments are there?", "read get_all_experiments"),
+            ("which experiments do we have?", "read get_all_experiments"),
+            ("How many experiments are there?", "read get_all_experiments"),
+            ("can you list our experiments", "read get_all_experiments"),
+            ("list the experiment names", "read get_experiment_names"),
+            ("what is running?", r#"read get_all_experiments {"status":"enrolling"}"#),
+            ("which experiments are running", r#"read get_all_experiments {"status":"enrolling"}"#),
+            (
+                "show running experiments in assign-prog",
+                r#"read get_all_experiments {"context":"assign-prog","status":"enrolling"}"#,
+            ),
+            ("show experiments in assign-prog", r#"read get_all_experiments {"context":"assign-prog"}"#),
+            ("list the paused experiments", r#"read get_all_experiments {"status":"enrollmentComplete"}"#),
+            ("list experiments for the mathstream context", r#"read get_all_experiments {"context":"mathstream"}"#),
+            ("list contexts", "read get_context_metadata"),
+            ("What contexts are available?", "read get_context_metadata"),
+            ("what conditions does assign-prog have?", r#"read get_conditions_for_context {"context":"assign-prog"}"#),
+            (
+                "What conditions are available in assign-prog?",
+                r#"read get_conditions_for_context {"context":"assign-prog"}"#,
+            ),
+            ("show the group types of mathstream", r#"read get_group_types_for_context {"context":"mathstream"}"#),
+            (
+                "what decision points does assign-prog have?",
+                r#"read get_decision_points_for_context {"context":"assign-prog"}"#,
+            ),
+            (
+                "which sites are there in mathstream?",
+                r#"read get_decision_points_for_context {"context":"mathstream"}"#,
+            ),
+            (
+                "show Math Hints in detail",
+                r#"read get_experiment_details {"experiment_id":"Math Hints","form":"full"}"#,
+            ),
+            (
+                "explain the setup of Math Hints",
+                r#"read get_experiment_details {"experiment_id":"Math Hints","form":"full"}"#,
+            ),
+            (
+                "describe “Math Hints” in short",
+                r#"read get_experiment_details {"experiment_id":"Math Hints","form":"short"}"#,
+            ),
+            (
+                "give me a short summary of Math Hints",
+                r#"read get_experiment_details {"experiment_id":"Math Hints","form":"short"}"#,
+            ),
+            (
+                "show the raw JSON of Math Hints",
+                r#"read get_experiment_details {"experiment_id":"Math Hints","form":"raw"}"#,
+            ),
+            ("show Math Hints as JSON", r#"read get_experiment_details {"experiment_id":"Math Hints","form":"raw"}"#),
+            ("what does assign-prog know?", r#"read get_context_metadata {"context":"assign-prog"}"#),
+            ("what conditions does Math Hints have?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("show Math Hints", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("details of the Math Hints experiment", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("explain “Reading Pace”", r#"read get_experiment_details {"experiment_id":"Reading Pace"}"#),
+            ("tell me about Math Hints", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("status of Math Hints?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            (
+                "what's the status of the Running Test experiment?",
+                r#"read get_experiment_details {"experiment_id":"Running Test"}"#,
+            ),
+            ("is Math Hints running?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("what are the weights of Math Hints?", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            (
+                "what condition would u1 get in assign-prog?",
+                r#"get_decision_point_assignments {"context":"assign-prog","user":"u1"}"#,
+            ),
+            (
+                "Which condition does user student-7 get in assign-prog?",
+                r#"get_decision_point_assignments {"context":"assign-prog","user":"student-7"}"#,
+            ),
+            ("get assignments for u1", r#"get_decision_point_assignments {"user":"u1"}"#),
+            (
+                "show me the assignments of u1 in assign-prog",
+                r#"get_decision_point_assignments {"context":"assign-prog","user":"u1"}"#,
+            ),
+            ("What have we accomplished?", "read get_execution_log"),
+            ("what did you do so far?", "read get_execution_log"),
+            ("what have we done in this thread", "read get_execution_log"),
+        ],
+    );
+}
+
+#[test]
+fn words_and_what_changes_take() {
+    let explain = |arguments: &str| format!("read explain_upgrade_concept {arguments}");
+    let both = explain(r#"{"concept":"weight","with":"consistency rule"}"#);
+    let status = explain(r#"{"concept":"status"}"#);
+    check(
+        &Situation::default(),
+        &[
+            ("What concepts can you explain?", "read list_upgrade_concepts"),
+            ("which terms do you know?", "read list_upgrade_concepts"),
+            ("list the core terms", "read get_core_terms"),
+            ("explain the assignment terms", "read get_assignment_terms"),
+            ("How do weights and consistency rules work together?", &both),
+            ("how do weights work with consistency rules?", &both),
+            ("what's the difference between weights and consistency rules?", &both),
+            ("what does status mean?", &status),
+            ("help with statuses", &status),
+            ("explain decision points and weights", &explain(r#"{"concept":"decision point","with":"weight"}"#)),
+            ("explain the weather", &explain(r#"{"concept":"weather"}"#)),
+            (
+                "how do group units and exclude lists work together?",
+                &explain(r#"{"concept":"unit of assignment","with":"exclusion list"}"#),
+            ),
+            ("explain Math Hints", r#"read get_experiment_details {"experiment_id":"Math Hints"}"#),
+            ("what parameters are there for the status change?", "read get_update_experiment_status_schema"),
+            ("what does paused mean?", "term paused"),
+            ("what is paused?", r#"read get_all_experiments {"status":"enrollmentComplete"}"#),
+            ("What parameters does create take?", "read get_create_experiment_schema"),
+            ("what can I set when creating an experiment?", "read get_create_experiment_schema"),
+            ("help me create an experiment", "read get_create_experiment_schema"),
+            ("what parameters does update_experiment take?", "read get_update_experiment_schema"),
+            ("what can I change in an experiment?", "read get_update_experiment_schema"),
+            ("how do I change the status of an experiment?", "read get_update_experiment_status_schema"),
+            ("what do you need to delete an experiment?", "read get_delete_experiment_schema"),
+            ("parameters of init_experiment_user", "read get_init_experiment_user_schema"),
+            ("what do I need to initialize a user?", "read get_init_experiment_user_schema"),
+            (
+                "what parameters does get_decision_point_assignments take",
+                "read get_get_decision_point_assignments_schema",
+            ),
+            ("what parameters does test_condition_balance take?", "read get_test_condition_balance_schema"),
+            ("what do I need to test the balance?", "read get_test_condition_balance_schema"),
+            ("how do I test consistency rules?", "read get_test_consistency_rules_schema"),
+            ("what parameters does simulate_user_journey take?", "read get_simulate_user_journey_schema"),
+            ("how do I simulate a user?", "read get_simulate_user_journey_schema"),
+            ("how do I mark a decision point?", "read get_mark_decision_point_schema"),
+        ],
+    );
+}
+
+#[test]
+fn zz_time() {
+    use crate::understanding::{
+        lines::Lines,
+        phrases::{Heard, Phrases},
+        words,
+    };
+    let book = super::book();
+    for said in [
+        "how many things are there in assign-prog at the moment, and what are they called?",
+        "start Math Hints",
+        "list running experiments",
+    ] {
+        let situation = Situation { said: said.to_owned(), ..Situation::default() };
+        let began = std::time::Instant::now();
+        for _ in 0..10 {
+            std::hint::black_box(book.understand(&situation));
+        }
+        println!("understand {:?}", began.elapsed() / 10);
+        let began = std::time::Instant::now();
+        for _ in 0..10 {
+            std::hint::black_box(book.steps(&situation));
+        }
+        println!("steps {:?}", began.elapsed() / 10);
+        let lines = Lines::read(super::OfExperiments.lines()).unwrap();
+        let words = words::words(said);
+        for strict in [true, false] {
+            let began = std::time::Instant::now();
+            for _ in 0..10 {
+                std::hint::black_box(lines.fit(
+                    Heard { words: &words, situation: &situation, asks: true },
+                    &super::OfExperiments,
+                    strict,
+                ));
+            }
+            println!("fit {strict} {:?}", began.elapsed() / 10);
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! What can stand in a line for a value of ours: contexts, users, groups, points, words of the glossary.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    OfExperiments,
+    changes::who_of,
+    clauses, lists,
+    slots::point,
+    words::{Word, after, lower, skip, text},
+};
+use crate::{
+    capabilities::experiments::glossary,
+    understanding::{
+        lines::{Candidate, points_back},
+        phrases::Heard,
+    },
+};
+
+/// The longest list, in words.
+const LONGEST: usize = 60;
+
+/// Where a list can end: at the end, or before a word that leads to something else.
+fn may_end(words: &[Word], length: usize) -> bool {
+    const NEXT: &[&str] =
+        &["to", "on", "onto", "from", "off", "in", "into", "with", "and", "working", "visiting", "at", ",", "for"];
+    words.get(length).is_none_or(|next| next.any(NEXT))
+}
+
+/// The values of a kind at the beginning of these words.
+pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
+    let words = heard.words;
+    let each = |most: usize, value: &dyn Fn(&[Word]) -> Option<Value>, known: bool| {
+        let candidate = |length: usize| {
+            let value = value(&words[..length])?;
+            Some(if known { Candidate::known(value, length) } else { Candidate::taken(value, length) })
+        };
+        let lengths = (1..=words.len().min(most)).filter(|length| most < LONGEST || may_end(words, *length));
+        lengths.filter_map(candidate).collect::<Vec<_>>()
+    };
+    match kind {
+        "alone" if heard.situation.last_subject.is_none() => vec![Candidate::known(Value::Null, 0)],
+        "context" => each(1, &|words| is_context(words).then(|| words[0].text.clone().into()), true),
+        "known" => {
+            let known = |word: &Word| word.kind.as_deref() == Some("context") || word.text.contains('-');
+            each(1, &|words| (known(&words[0]) && is_context(words)).then(|| words[0].text.clone().into()), true)
+        }
+        "place" => each(4, &|words| place_name(words), false),
+        "users" => {
+            let hundred = after(words, "a hundred|one hundred").map(|_| Candidate::known(100, 2));
+            let number =
+                |words: &[Word]| words[0].text.replace('.', "").parse().ok().or_else(|| in_words(&words[0].lower));
+            hundred.into_iter().chain(each(1, &|words| number(words).map(Value::from), true)).collect()
+        }
+        "who" => each(1, &|words| is_user(&words[0]).then(|| words[0].text.clone().into()), true),
+        "state" => {
+            let state = |word: &Word| lists::is_status(word) || word.any(&["done", "on", "up", "start", "stop"]);
+            each(1, &|words| state(&words[0]).then_some(Value::Null), true)
+        }
+        "status" => each(1, &|words| status(&words[0]), true),
+        "back" => {
+            let in_hand = heard.situation.in_hand().is_some();
+            let back = heard.situation.last_subject.clone().filter(|_| !in_hand);
+            each(
+                1,
+                &|words| words[0].any(&["it", "this", "that"]).then(|| back.clone().map(Value::from)).flatten(),
+                true,
+            )
+        }
+        "term" => each(5, &|words| term(words, heard.words), true),
+        "plain" => each(
+            5,
+            &|words| (words.len() == heard.words.len() && is_plain(words, heard)).then(|| text(words).into()),
+            false,
+        ),
+        "name" => {
+            each(8, &|words| (words.len() == heard.words.len() && is_name(words)).then(|| text(words).into()), false)
+        }
+        "point" => site_and_target(words).into_iter().collect(),
+        "within" => each(8, &within, false),
+        "groups" => each(LONGEST, &|words| ids(words, false), true),
+        "groups-one" => each(LONGEST, &|words| ids(words, true), true),
+        "group-kind" => each(2, &group_kind, true),
+        "members" => each(LONGEST, &|words| members(words), true),
+        "tags-more" => each(LONGEST, &|words| tags(words, '+'), true),
+        "tags-less" => each(LONGEST, &|words| tags(words, '-'), true),
+        "new-name" => each(40, &|words| (words.len() == heard.words.len()).then(|| new_name(words)).flatten(), true),
+        _ => Vec::new(),
+    }
+}
+
+/// Ids of groups by their type, where nothing else is said.
+fn ids(words: &[Word], one_each: bool) -> Option<Value> {
+    let said = words.iter().any(|word| word.any(&["groups", "group", "working", "visiting", "in"]));
+    let ids = groups(words, one_each);
+    (!said && !ids.is_empty()).then_some(Value::Object(ids))
+}
+
+/// A context: one that is known, or one word in lower case that is no word of ours.
+fn is_context(words: &[Word]) -> bool {
+    let [one] = words else { return false };
+    let known = one.kind.as_deref() == Some("context");
+    known && !one.quoted
+        || !one.quoted
+            && one.text == one.lower
+            && one.text.contains(char::is_alphanumeric)
+            && !lists::is_no_context(one)
+            && !points_back(words, &OfExperiments)
+}
+
+/// A context, or an experiment by its whole name.
+fn place_name(words: &[Word]) -> Option<Value> {
+    let plain = skip(words, "the");
+    (!plain.is_empty() && !plain.iter().any(|word| word.any(&["with", ",", "who", "at", "on", "right"])))
+        .then(|| text(plain).into())
+}
+
+fn is_user(word: &Word) -> bool {
+    const NOBODY: &[&str] = &[
+        "it",
+        "the",
+        "that",
+        "experiment",
+        "this",
+        "we",
+        "you",
+        "i",
+        "a",
+        "user",
+        "users",
+        "student",
+        "students",
+        "in",
+        "with",
+        "for",
+        "and",
+        ",",
+        "who",
+        "at",
+        "visiting",
+        "going",
+        "to",
+        "of",
+        "by",
+    ];
+    !word.quoted && !word.any(NOBODY)
+}
+
+/// A status that something can be set to.
+fn status(word: &Word) -> Option<Value> {
+    const KNOWN: &[&str] = &[
+        "running",
+        "enrolling",
+        "paused",
+        "stopped",
+        "inactive",
+        "cancelled",
+        "canceled",
+        "completed",
+        "archived",
+        "enrollmentcomplete",
+        "preview",
+        "scheduled",
+    ];
+    match () {
+        () if word.is("active") => Some("running".into()),
+        () => word.any(KNOWN).then(|| word.text.clone().into()),
+    }
+}
+
+/// A word of the glossary, by its usual name. A status alone is asked for as a list unless its meaning is.
+fn term(words: &[Word], all: &[Word]) -> Option<Value> {
+    let is_status = matches!(words, [one] if lists::is_status(one));
+    let means = all.get(1).is_some_and(|next| next.any(&["mean", "means"]));
+    let found = glossary::find(&text(words)).filter(|_| !words.iter().any(|word| word.quoted || word.is("the")));
+    found.filter(|_| !is_status || means).map(|term| term.name().into())
+}
+
+/// A word that is no name: in lower case, and not about something of theirs.
+fn is_plain(words: &[Word], heard: Heard<'_>) -> bool {
+    const THEIRS: &[&str] = &[
+        "of",
+        "in",
+        "experiment",
+        "study",
+        "setup",
+        "details",
+        "detail",
+        "context",
+        "it",
+        "its",
+        "this",
+        "that",
+        "briefly",
+    ];
+    let plain = |word: &Word| !word.quoted && word.text.chars().all(|c| c.is_lowercase() || c == '-' || c == '\'');
+    let known = heard.situation.last_subject.as_ref().is_some_and(|name| name.to_lowercase() == lower(words));
+    let is_context = matches!(words, [one] if one.text.contains('-'));
+    words.iter().all(plain) && !words.iter().any(|word| word.any(THEIRS)) && !known && !is_context
+}
+
+/// Several words with capitals, or what stands in quotes.
+fn is_name(words: &[Word]) -> bool {
+    words.iter().any(|word| word.quoted)
+        || words.len() > 1 && words.iter().all(|word| word.text.starts_with(char::is_uppercase))
+}
+
+/// `Site/target`, or both as two words.
+fn site_and_target(words: &[Word]) -> Option<Candidate> {
+    let as_point =
+        |word: &Word| !word.quoted && (word.text.contains('_') || word.text.contains('-') && word.text == word.lower);
+    let both = |site: &str, target: &str| json!({ "site": site, "target": target });
+    match words {
+        [one, ..] if !one.quoted && point(&one.text).is_some() => {
+            let (site, target) = one.text.split_once('/')?;
+            Some(Candidate::known(both(site, target), 1))
+        }
+        [site, target, ..] if !site.quoted && as_point(target) => {
+            Some(Candidate::known(both(&site.text, &target.text), 2))
+        }
+        _ => None,
+    }
+}
+
+/// `in assign-prog`, `of Math Hints`: a context or an experiment, after the word that leads to it.
+fn within(words: &[Word]) -> Option<Value> {
+    let (first, rest) = words.split_first().filter(|(first, _)| first.any(&["in", "of"]))?;
+    let named = skip(rest, "the context|context|the experiment|experiment|the");
+    let plain = super::words::without_last(named, &["context"]);
+    if plain.is_empty() || plain.iter().any(|word| word.any(&["for", "with", "in", "of", ","])) {
+        return None;
+    }
+    let called = after(rest, "the context|context").is_some() || plain.len() < named.len();
+    let key = if called || first.is("in") && is_context(plain) { "context" } else { "experiment" };
+    Some(json!({ key: text(plain) }))
+}
+
+/// `with groups`, `with classId groups`.
+fn group_kind(words: &[Word]) -> Option<Value> {
+    match words {
+        [one] if one.any(&["groups", "group", "memberships"]) => Some(json!({ "with_groups": true })),
+        [one] if one.any(&["classes", "schools", "districts", "teachers"]) => {
+            Some(json!({ "group_type": one.lower.trim_end_matches('s').replace("classe", "class") }))
+        }
+        [kind, one] if !kind.any(&["with", "in"]) && one.any(&["groups", "group"]) => {
+            Some(json!({ "group_type": kind.text }))
+        }
+        _ => None,
+    }
+}
+
+/// Who is on a list: `u1, class 5B and u2`.
+fn members(words: &[Word]) -> Option<Value> {
+    let (items, rest) = clauses::list(words);
+    (rest.is_empty() && !items.is_empty() && !words.last()?.any(&["and", ","])).then(|| who_of(&items))
+}
+
+/// Tags that are added or taken away.
+fn tags(words: &[Word], mark: char) -> Option<Value> {
+    let (items, rest) = clauses::list(words);
+    let whole = rest.is_empty() && !items.is_empty() && !words.last()?.any(&["and", ","]);
+    whole.then(|| items.iter().map(|tag| format!("{mark}{}", text(tag))).collect::<Vec<_>>().into())
+}
+
+/// A new name, up to the end. What goes on after it is no part of it.
+fn new_name(words: &[Word]) -> Option<Value> {
+    const GOES_ON: &[&str] = &[",", "and", "but", "once", "if", "then", "unless", "when"];
+    let more = |at: usize| {
+        words[at].any(GOES_ON)
+            && words[at + 1..].iter().any(|word| word.any(GOES_ON) || word.any(&["start", "stop", "it"]))
+    };
+    (!(1..words.len()).any(more)).then(|| text(words).into())
+}
+
+/// `class 5B and 5C, school North`: ids by type. A working group has one id for each type.
+fn groups(words: &[Word], one_each: bool) -> Map<String, Value> {
+    let mut groups: Map<String, Value> = Map::new();
+    let (items, _) = clauses::list(words);
+    let mut kind: Option<String> = None;
+    for item in &items {
+        let id = match item.as_slice() {
+            [one] => match one.text.split_once([':', '=']) {
+                Some((named, id)) => {
+                    kind = Some(named.to_owned());
+                    id.to_owned()
+                }
+                None => one.text.clone(),
+            },
+            [named, id @ ..] => {
+                kind = Some(named.text.trim_end_matches(':').to_owned());
+                text(id)
+            }
+            [] => continue,
+        };
+        let Some(kind) = &kind else { continue };
+        if one_each {
+            groups.insert(kind.clone(), id.into());
+        } else if let Value::Array(ids) = groups.entry(kind.clone()).or_insert_with(|| json!([])) {
+            ids.push(id.into());
+        }
+    }
+    groups
+}
+
+/// A number up to a hundred that is written out.
+fn in_words(word: &str) -> Option<i64> {
+    const SMALL: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+        seventeen eighteen nineteen";
+    const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety hundred";
+    let place = |names: &str, word: &str| Some(names.split_whitespace().position(|name| name == word)? as i64);
+    let tens = |word: &str| Some((place(TENS, word)? + 2) * 10);
+    match word.split_once('-') {
+        None => place(SMALL, word).map(|place| place + 1).or_else(|| tens(word)),
+        Some((ten, one)) => Some(tens(ten).filter(|ten| *ten < 100)? + place(SMALL, one).filter(|one| *one < 9)? + 1),
+    }
+}
