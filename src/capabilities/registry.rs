@@ -153,7 +153,7 @@ impl Registry {
             }
         }
         for family in &self.families {
-            family.names().for_each(|name| book.note_family(name, family.within));
+            book.note_family(family.within, &family.tools, &family.actions);
         }
         let there = |name: &str, changes: bool| match changes {
             true => self.actions.contains_key(name),

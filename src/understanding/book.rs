@@ -33,6 +33,8 @@ pub struct Book {
     chapters: Vec<Chapter>,
     /// What is offered to language models together, by the tools and actions in it.
     families: HashMap<String, String>,
+    /// The first family that changes anything: what is asked about changes as such is of it.
+    changes: Option<String>,
     /// The outside systems, as people call them.
     services: Vec<&'static str>,
 }
@@ -63,9 +65,14 @@ impl Book {
         Ok(self)
     }
 
-    /// Notes that a tool or action is of this family.
-    pub fn note_family(&mut self, name: &str, family: &str) {
-        self.families.entry(name.to_owned()).or_insert_with(|| family.to_owned());
+    /// Notes that these tools and actions are of this family.
+    pub fn note_family(&mut self, family: &str, tools: &[&'static str], actions: &[&'static str]) {
+        for name in tools.iter().chain(actions) {
+            self.families.entry((*name).to_owned()).or_insert_with(|| family.to_owned());
+        }
+        if !actions.is_empty() {
+            self.changes.get_or_insert_with(|| family.to_owned());
+        }
     }
 
     /// Notes an outside system.
@@ -96,6 +103,9 @@ impl Book {
         let of = |name: &str| self.families.get(name).map(String::as_str);
         match wish {
             Wish::Term { .. } => self.families.values().find(|family| *family == "terminology").map(String::as_str),
+            Wish::Talk(Talk::NothingDone(_)) => self.changes.as_deref(),
+            Wish::Read { tool, .. } if tool == talk::LOG => self.changes.as_deref(),
+            Wish::Unclear { options, .. } if !options.is_empty() => self.changes.as_deref(),
             Wish::Read { tool, .. } => of(tool),
             Wish::Change { action, .. } => of(action),
             Wish::Update(_) | Wish::Drop => situation.in_hand().and_then(|draft| of(&draft.action)),

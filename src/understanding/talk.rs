@@ -59,7 +59,7 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
 }
 
 /// The tool that tells what was done in a thread.
-const LOG: &str = "get_execution_log";
+pub(super) const LOG: &str = "get_execution_log";
 
 /// What somebody can begin with.
 pub(super) fn first(book: &Book) -> Steps {

@@ -218,7 +218,7 @@ pub(crate) fn book() -> crate::understanding::book::Book {
     let mut book =
         crate::understanding::book::Book::default().with("experiments", &OfExperiments).expect("they can be read");
     for family in super::families::all() {
-        family.names().for_each(|name| book.note_family(name, family.within));
+        book.note_family(family.within, &family.tools, &family.actions);
     }
     book.note_service("UpGrade");
     book
