@@ -1,7 +1,7 @@
 //! What the bot says, before anybody decides how it looks.
 //!
 //! A [`Reply`] or a [`Card`] is plain data: it is stored, compared in tests and drawn as Block Kit at the last moment
-//! (`conversation::render`). Text is built from [`Span`]s, so that whatever came from a person, a model or another
+//! (`conversation::presentation::render`). Text is built from [`Span`]s, so that whatever came from a person, a model or another
 //! system is marked as such and is escaped where it is drawn, never here and never twice.
 
 use serde::{Deserialize, Serialize};

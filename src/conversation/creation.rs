@@ -11,12 +11,14 @@ use serde_json::{Value, json};
 
 use super::{
     entry::Wanted,
-    modals::{
-        self,
-        check::{Checked, Deadline, check},
-        form::{self, Frame},
+    presentation::{
+        modals::{
+            self,
+            check::{Checked, Deadline, check},
+            form::{self, Frame},
+        },
+        render,
     },
-    render,
 };
 use crate::{
     capabilities::{Registry, Shortcut},

@@ -13,12 +13,13 @@ use super::{
     desk::{Desk, Seat},
     entry::{self, Click, Entry, Here, Pages, Pressed, Reason, Typed},
     home::PAGE,
-    modals::{self, reason},
     order::Order,
-    rating,
-    render::{
-        ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SEND_AGAIN, SHOW_ALL, STOP, UNDO,
-        WITHDRAW,
+    presentation::{
+        modals::{self, reason},
+        render::{
+            ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SEND_AGAIN, SHOW_ALL, STOP,
+            UNDO, WITHDRAW, rated,
+        },
     },
     shortcuts,
     workers::Workers,
@@ -138,7 +139,7 @@ impl Dispatch {
     /// Somebody said whether an answer helped.
     async fn on_rating(&self, interaction: &Interaction, action: &Action) -> Result<(), SinkError> {
         let (Some((run, helped)), Some(channel), Some(message)) =
-            (action.value().and_then(rating::read), &interaction.channel, &interaction.message_ts)
+            (action.value().and_then(rated::read), &interaction.channel, &interaction.message_ts)
         else {
             return Ok(());
         };

@@ -7,12 +7,12 @@
 //! | [`desk`] | answers what cannot wait for a thread: clicks, typed consent, commands, expiry |
 //! | [`approvals`] | decides whether a click counts, and makes it count once |
 //! | [`outbox`], [`pacing`] | sends what was said by its channel, once, in order, and no faster than Slack takes it |
-//! | [`render`] | draws replies and cards as Block Kit |
+//! | [`presentation`] | how things look in Slack: messages and cards, windows, names, links |
 //! | [`presence`] | what Slack itself shows while it works |
 //! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |
 //! | [`commands`], [`home`] | quick answers without a model |
 //! | [`people`] | whose words count |
-//! | [`links`], [`groups`], [`names`] | where cards are, who is in a user group, what they are called |
+//! | [`groups`] | who is in a user group |
 //! | [`shortcuts`], [`creation`] | what is offered in the menu of a message, and everywhere |
 //! | [`trace`] | tells what happened in a thread |
 //! | [`notebook`] | exports it, so that it can be read and checked elsewhere |
@@ -29,17 +29,14 @@ pub mod dispatch;
 pub mod entry;
 pub mod groups;
 pub mod home;
-pub mod links;
-pub mod modals;
-pub mod names;
 pub mod notebook;
 pub mod order;
 pub mod outbox;
 pub mod pacing;
 pub mod people;
 pub mod presence;
+pub mod presentation;
 pub mod rating;
-pub mod render;
 pub mod shortcuts;
 pub mod stopping;
 pub mod sweeper;

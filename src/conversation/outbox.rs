@@ -39,10 +39,9 @@ use self::{
     waiting::Troubles,
 };
 use super::{
-    links::Links,
-    names::Names,
     pacing::{Candidate, Method, Pacing, Turn},
     presence::Presence,
+    presentation::{links::Links, names::Names},
 };
 use crate::{
     clock::Clock,

@@ -14,7 +14,7 @@ use std::{
 use async_trait::async_trait;
 use tokio::time::timeout;
 
-use super::render;
+use super::presentation::render;
 use crate::{
     clock::{Clock, Timestamp},
     config,

@@ -8,26 +8,9 @@ use super::entry::Rated;
 use crate::{
     clock::Clock,
     graph::store::{AuditDraft, AuditEntry, AuditKind, Changes, Error, Seq, Store},
-    ids::{CommitId, RunId},
+    ids::CommitId,
     reply::Reply,
 };
-
-/// How the value of a button that says yes begins; the run follows.
-const HELPED: &str = "helped:";
-
-/// How the value of a button that says no begins.
-const DID_NOT: &str = "did-not:";
-
-/// The values of the two buttons below an answer of `run`: that it helped, that it did not.
-pub fn values(run: &RunId) -> [String; 2] {
-    [format!("{HELPED}{run}"), format!("{DID_NOT}{run}")]
-}
-
-/// The run that a value is about, and whether it helped.
-pub fn read(value: &str) -> Option<(RunId, bool)> {
-    let of = |prefix: &str| value.strip_prefix(prefix).map(RunId::from);
-    of(HELPED).map(|run| (run, true)).or_else(|| of(DID_NOT).map(|run| (run, false)))
-}
 
 /// Keeps ratings.
 #[derive(Clone, Debug)]
@@ -69,19 +52,5 @@ impl Ratings {
             false => Reply::text("Thank you. I have noted that this did not help.")
                 .hint("If you write in the thread what you were after, I try again."),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_button_says_which_run_it_is_about() {
-        let run = RunId::from("r1");
-        let [yes, no] = values(&run);
-        assert_eq!(read(&yes), Some((run.clone(), true)));
-        assert_eq!(read(&no), Some((run, false)));
-        assert_eq!(read("approve"), None);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{
     commands::sight::Asker,
-    links::{Links, linked},
     outbox::refused::{self, kind},
+    presentation::links::{Links, linked},
 };
 use crate::{
     clock::Timestamp,

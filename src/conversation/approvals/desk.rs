@@ -16,10 +16,8 @@ use crate::{
     conversation::{
         entry::{Click, Pressed},
         groups::Groups,
-        links::Links,
-        modals,
-        names::Names,
         people::{Outside, People, Right},
+        presentation::{links::Links, modals, names::Names},
     },
     graph::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},

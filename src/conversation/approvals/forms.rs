@@ -13,13 +13,13 @@ use super::{
 use crate::{
     conversation::{
         entry::Click,
-        modals::{
+        people::Right,
+        presentation::modals::{
             self,
             check::{self, Checked, Deadline},
             form::{self, Frame},
             reason, show_all,
         },
-        people::Right,
     },
     graph::{
         action::{ActionKind, ActionRecord, Approver, Edit, Policy, Proposal, Replacement, Status, Wish},

@@ -236,11 +236,6 @@ pub fn no_form() -> Reply {
     Reply::text("There is nothing to change in a form here. Tell me in the thread what should be different.")
 }
 
-/// What was entered could not be checked in time.
-pub fn platform_is_slow() -> Reply {
-    Reply::text("The platform took too long to check this, so nothing was saved yet. Please send it again in a moment.")
-}
-
 /// What stands above a form, in mrkdwn.
 pub fn form_intro(record: &ActionRecord, replaces: bool) -> String {
     let line = Mrkdwn::new(1500).bold(record.act());

@@ -27,8 +27,8 @@ use self::{grammar::Asked, records::Records, settings::Settings, sight::Asker};
 use super::{
     entry::Command,
     groups::Groups,
-    links::{self, Links},
     notebook::{self, Notebook},
+    presentation::links::{self, Links},
 };
 use crate::{
     capabilities::{facts::Facts, standing},

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use super::{
-    super::{
-        approvals::named_now::Named,
-        links::{Links, linked},
-        undelivered,
-    },
     replies::{self, Sight},
     sight::Asker,
 };
 use crate::{
     clock::Timestamp,
+    conversation::{
+        approvals::named_now::Named,
+        presentation::links::{Links, linked},
+        undelivered,
+    },
     graph::{
         action::{ActionRecord, Label, Status},
         engine::PolicyFor,

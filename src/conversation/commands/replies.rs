@@ -8,7 +8,7 @@ use crate::{
     capabilities::{Registry, Takes, facts::Health},
     clock::{Timestamp, ago},
     config::{Envelope, Measure},
-    conversation::links::linked,
+    conversation::presentation::links::linked,
     graph::{
         action::{ActionRecord, Policy, Status},
         store::Error,

@@ -8,8 +8,8 @@ use super::{Desk, PATIENT, later, telling::report};
 use crate::{
     conversation::{
         entry::{Entry, Order},
-        modals,
         people::{Outside, Right},
+        presentation::modals,
     },
     graph::store::{AuditDraft, AuditKind, Changes, DeskEntry, Error},
     ids::{CommitId, ThreadId, UserId},

@@ -13,7 +13,7 @@ use crate::{
         approvals::{named_now::Named, policy},
         commands::sight::named,
         entry::Pages,
-        links::Links,
+        presentation::links::Links,
     },
     graph::{
         action::{ActionRecord, Approver, Label, Status},

@@ -31,7 +31,11 @@ use self::{
     content::{Content, Reader},
     view::Health,
 };
-use super::{entry::Pages, groups::Groups, links::Links, names::Names};
+use super::{
+    entry::Pages,
+    groups::Groups,
+    presentation::{links::Links, names::Names},
+};
 use crate::{
     assistant::model_health::WatchedModel,
     capabilities::facts::{self, Facts},

@@ -13,9 +13,11 @@ use crate::{
     conversation::{
         commands::replies,
         entry::Pages,
-        links::linked,
-        names::Called,
-        render::{self, WITHDRAW},
+        presentation::{
+            links::linked,
+            names::Called,
+            render::{self, WITHDRAW},
+        },
     },
     ids::ChannelId,
     reply::{CardState, Part, Reply, Text},

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::{Sender, claim::Held, method};
 use crate::{
     clock::Timestamp,
-    conversation::render,
+    conversation::presentation::render,
     graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard},
     ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
     reply::{CardState, Part, Reply, Span, Text},

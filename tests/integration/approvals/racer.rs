@@ -9,10 +9,8 @@ use countersign::{
         approvals::desk::{Answer, Approvals, Parts},
         entry::{Click, Pressed},
         groups::Groups,
-        links::Links,
-        names::Names,
         people::People,
-        render,
+        presentation::{links::Links, names::Names, render},
     },
     graph::{
         action::{ActionRecord, Policy},

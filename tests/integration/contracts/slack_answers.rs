@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersign::{
-    conversation::render,
+    conversation::presentation::render,
     ids::ChannelId,
     reply::Reply,
     sandbox::slack::{Options, SandboxSlack, faults::Fault},

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use countersign::{
     clock::{Clock, SystemClock, Timestamp},
-    conversation::render,
+    conversation::presentation::render,
     ids::{ApprovalId, ChannelId, ThreadId},
     reply::{Card, CardState, Fact, Part, Reply, Text},
     sandbox::slack::{

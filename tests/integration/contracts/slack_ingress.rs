@@ -10,7 +10,7 @@ use std::{
 use async_trait::async_trait;
 use countersign::{
     clock::SystemClock,
-    conversation::render,
+    conversation::presentation::render,
     ids::DedupKey,
     sandbox::slack::{Mode, Options, SandboxSlack, faults::Fault},
     slack::{

@@ -1,7 +1,7 @@
 //! Whatever anybody writes, drawn in every way there is.
 
 use countersign::{
-    conversation::render,
+    conversation::presentation::render,
     reply::{Card, CardState, Choice, Part, Reply, Span, Text},
 };
 use proptest::{prelude::*, test_runner::Config};

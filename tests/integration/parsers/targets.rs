@@ -17,7 +17,7 @@ use countersign::{
         experiment::Experiment,
         participants::Assignment,
     },
-    conversation::modals::form,
+    conversation::presentation::modals::form,
     graph::action::{Field, Form, Input, Pick},
     model::anthropic::answer,
     services::http::Answer as HttpAnswer,

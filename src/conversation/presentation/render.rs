@@ -10,6 +10,7 @@ mod canvas;
 mod card;
 mod notice;
 mod portions;
+pub mod rated;
 mod reply;
 mod spans;
 mod table;
@@ -60,7 +61,7 @@ pub const ABANDON: &str = "abandon";
 /// The action id of the button that withdraws what one asked for; its value is the approval's key.
 pub const WITHDRAW: &str = "withdraw";
 
-/// The action id of the buttons that say whether an answer helped ([`super::rating`]).
+/// The action id of the buttons that say whether an answer helped ([`rated`]).
 pub const RATE: &str = "rate";
 
 /// How the action ids of choices begin; a number follows, and the value is what is said.

@@ -12,7 +12,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{form, wrong};
 use crate::{
-    conversation::approvals::replies,
     graph::action::{ActionKind, PrepareError, Proposal, Refusal},
     slack::{interaction::View, sink::PATIENCE},
 };
@@ -22,6 +21,10 @@ const STORING: Duration = Duration::from_millis(300);
 
 /// How long looking for the field that is wrong may take, once it is known what is wrong.
 const LOOKING: Duration = Duration::from_millis(400);
+
+/// What is said where checking took too long.
+const TOO_SLOW: &str =
+    "The platform took too long to check this, so nothing was saved yet. Please send it again in a moment.";
 
 /// Until when a window that was sent has to be answered.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +105,7 @@ fn same_but_for_its_id(parameters: &Value, before: &Value) -> bool {
 
 /// Keeps the window open with what was entered, and says that checking took too long.
 pub fn too_slow(view: &View) -> Value {
-    at_first_field(view, replies::platform_is_slow().words())
+    at_first_field(view, TOO_SLOW.to_owned())
 }
 
 /// Keeps the window open with what was entered, and says something at its first field.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::window;
 use crate::{
-    conversation::{
+    conversation::presentation::{
         names::Called,
         render::{self, sections},
     },
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_shown_where_it_counts() {
-        let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
+        let saved = include_str!("../../../../tests/fixtures/shapes/action_record.json");
         let mut record = serde_json::from_str::<Vec<ActionRecord>>(saved).unwrap().remove(0);
         record.parameters = serde_json::json!({ "users": ["ana\u{200b}", "\u{202e}nimda"] });
         let window = draw(&record, &Called::default()).to_string();

@@ -5,10 +5,9 @@ use sha2::{Digest as _, Sha256};
 use super::{
     RATE, SAY, SEND_AGAIN,
     canvas::{Canvas, GO_ON},
-    notice, spans, table,
+    notice, rated, spans, table,
 };
 use crate::{
-    conversation::rating,
     reply::{Choice, Part, Reply, Text},
     slack::{
         blocks::{self, ACTIONS, FIELD, FIELDS, HEADER, Message, TEXT, VALUE},
@@ -41,7 +40,7 @@ pub(super) fn draw(reply: &Reply) -> Message {
         canvas.add_kept(blocks::actions(&id, &buttons));
     }
     if let Some(run) = &reply.rates {
-        let [yes, no] = rating::values(run);
+        let [yes, no] = rated::values(run);
         canvas.add_kept(blocks::feedback(RATE, ("This helped", &yes), ("This did not help", &no)));
     }
     Message { text: notice::words(reply), blocks: canvas.finish() }

@@ -234,7 +234,7 @@ fn texts_mut(reply: &mut Reply) -> Vec<&mut Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::render;
+    use crate::conversation::presentation::render;
 
     #[test]
     fn who_is_named_is_not_notified_whatever_they_are_called() {
