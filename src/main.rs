@@ -16,7 +16,7 @@ use countersign::{
     },
     clock::SystemClock,
     config::{Config, LogFormat, Problems, environment},
-    conversation::trace::Traces,
+    conversation::record::trace::Traces,
     ids::ThreadId,
 };
 use tokio_util::sync::CancellationToken;

@@ -6,7 +6,7 @@ use super::{parts, stdout::told};
 use crate::{
     clock::{Clock as _, SystemClock},
     config::{Config, StoreKind},
-    conversation::outbox::refused::kind,
+    conversation::record::undelivered::kind,
     graph::store::{DeadLetter, Undelivered, Waiting},
     ids::Slot,
 };

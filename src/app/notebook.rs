@@ -12,7 +12,7 @@ use super::parts;
 use crate::{
     clock::SystemClock,
     config::Config,
-    conversation::notebook::{
+    conversation::record::notebook::{
         Notebook, Redaction,
         verify::{self, Verified},
     },

@@ -19,7 +19,7 @@ use super::{Bot, installed::StandIn, parts, sandbox, stdout::say};
 use crate::{
     clock::SystemClock,
     config::Config,
-    conversation::trace::Traces,
+    conversation::record::trace::Traces,
     ids::{TeamId, ThreadId},
     playground::{self, Suggestion, TraceSource},
     store::sqlite,

@@ -22,31 +22,33 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use self::telling::{Arrived, report};
-use super::{
-    approvals::{
-        desk::{Answer, Approvals},
-        forms::Submitted,
-        telling::Telling,
-    },
-    commands::{
-        Answered, Commands,
-        in_thread::{self, Outcome},
-    },
-    creation::Creation,
-    entry::{Asked, Click, Entry, Here, SendAgain, Shortcut, Typed, Wanted},
-    home::Home,
-    notebook::{self, Notebook},
-    outbox::Sender,
-    people::People,
-    presentation::{names::Names, render},
-    rating::Ratings,
-    shortcuts,
-    stopping::Stopping,
-    undelivered,
-    workers::Workers,
-};
 use crate::{
     clock::Clock,
+    conversation::{
+        approvals::{
+            desk::{Answer, Approvals},
+            forms::Submitted,
+            telling::Telling,
+        },
+        commands::{
+            Answered, Commands,
+            in_thread::{self, Outcome},
+        },
+        creation::Creation,
+        entry::{Asked, Click, Entry, Here, SendAgain, Shortcut, Typed, Wanted},
+        home::Home,
+        outbox::Sender,
+        people::People,
+        presentation::{names::Names, render},
+        record::{
+            notebook::{self, Notebook},
+            rating::Ratings,
+            undelivered,
+        },
+        shortcuts,
+        stopping::Stopping,
+        workers::Workers,
+    },
     graph::{
         conversing::Memories,
         store::{Changes, DeskEntry, Error, Mail, Seq, Store, why_unreadable},

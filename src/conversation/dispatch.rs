@@ -21,6 +21,7 @@ use super::{
             UNDO, WITHDRAW, rated,
         },
     },
+    record::rating::Rated,
     shortcuts,
     workers::Workers,
 };
@@ -146,7 +147,7 @@ impl Dispatch {
         let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
         let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
         let (by, response_url) = (interaction.user.clone(), interaction.response_url.clone());
-        let rated = Entry::Rated(entry::Rated { thread: thread.clone(), by, run, helped, response_url });
+        let rated = Entry::Rated(Rated { thread: thread.clone(), by, run, helped, response_url });
         self.put_on_desk(thread.partition(), &rated, vec![interaction.dedup.clone()]).await
     }
 

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{outbox::twins::Twins, people::Right};
 use crate::{
     clock::Timestamp,
-    ids::{ActionId, ApprovalId, ChannelId, MessageTs, Nonce, RunId, TeamId, ThreadId, UserId},
+    conversation::{outbox::twins::Twins, people::Right, record::rating::Rated},
+    ids::{ActionId, ApprovalId, ChannelId, MessageTs, Nonce, TeamId, ThreadId, UserId},
 };
 
 /// Whether a desk entry decides nothing, whoever wrote it: the timers of a card, which only close it or speak of it.
@@ -141,22 +141,6 @@ pub struct Stop {
     pub by: UserId,
     /// Whether it was said to the bot.
     pub addressed: bool,
-}
-
-/// Whether an answer helped.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Rated {
-    /// Where.
-    pub thread: ThreadId,
-    /// Who.
-    pub by: UserId,
-    /// The run that answered.
-    pub run: RunId,
-    /// Whether it did.
-    pub helped: bool,
-    /// Where to answer, for 30 minutes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_url: Option<String>,
 }
 
 /// A wish that something is sent once more.

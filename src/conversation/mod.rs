@@ -9,13 +9,12 @@
 //! | [`outbox`], [`pacing`] | sends what was said by its channel, once, in order, and no faster than Slack takes it |
 //! | [`presentation`] | how things look in Slack: messages and cards, windows, names, links |
 //! | [`presence`] | what Slack itself shows while it works |
-//! | [`order`], [`stopping`], [`rating`] | “stop” and “notebook”, whether an answer helped |
+//! | [`order`], [`stopping`] | “stop” and “notebook” |
 //! | [`commands`], [`home`] | quick answers without a model |
 //! | [`people`] | whose words count |
 //! | [`groups`] | who is in a user group |
 //! | [`shortcuts`], [`creation`] | what is offered in the menu of a message, and everywhere |
-//! | [`trace`] | tells what happened in a thread |
-//! | [`notebook`] | exports it, so that it can be read and checked elsewhere |
+//! | [`record`] | what is kept of the past: notebook, trace, ratings, and for how long |
 //!
 //! *Architecture Invariant:* nothing here decides what the assistant says or does; nothing in the graph knows Slack.
 //! *Architecture Invariant:* a decision never waits for a lease. It is one compare-and-set on the action's record, so a
@@ -29,17 +28,14 @@ pub mod dispatch;
 pub mod entry;
 pub mod groups;
 pub mod home;
-pub mod notebook;
 pub mod order;
 pub mod outbox;
 pub mod pacing;
 pub mod people;
 pub mod presence;
 pub mod presentation;
-pub mod rating;
+pub mod record;
 pub mod shortcuts;
 pub mod stopping;
 pub mod sweeper;
-pub mod trace;
-pub mod undelivered;
 pub mod workers;

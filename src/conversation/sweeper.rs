@@ -15,9 +15,9 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::{desk::Desk, home::Home, notebook::retention::Retention, outbox::Sender, workers::Workers};
 use crate::{
     clock::Clock,
+    conversation::{desk::Desk, home::Home, outbox::Sender, record::retention::Retention, workers::Workers},
     graph::store::{Store, Waiting},
 };
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use countersign::{
     clock::{Clock, Timestamp},
     config::Config,
-    conversation::notebook::{
+    conversation::record::notebook::{
         Exported, Notebook, Redaction,
         verify::{Break, beside, verify},
     },

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     conversation::{
         entry::{Pressed, Typed},
-        outbox::refused,
         people::Right,
+        record::undelivered::slot_of_notice,
     },
     graph::{
         action::{ActionRecord, Status},
@@ -115,7 +115,7 @@ impl Approvals {
         let unread = self.store.unread(thread).await?;
         let unread = unread.iter().filter_map(|letter| letter.mail.said_at()).filter(|said| **said < typed.ts).max();
         let Some(said) = before.and_then(|before| before.said_at.as_ref()).max(unread) else { return Ok(true) };
-        let mut slots = vec![record.slot.clone(), refused::slot_of_notice(&record.redrawn(self.clock.now()))];
+        let mut slots = vec![record.slot.clone(), slot_of_notice(&record.redrawn(self.clock.now()))];
         for voice in
             before.map(|before| [before.voice.clone(), Voice::of(format!("turn:{}", before.turns))]).iter().flatten()
         {

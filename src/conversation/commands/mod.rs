@@ -3,7 +3,6 @@
 //! | room | does |
 //! | --- | --- |
 //! | [`grammar`] | what can be asked, and what somebody may have meant |
-//! | [`sight`] | which actions somebody may be shown |
 //! | [`records`] | what waits and what was done, from the store |
 //! | [`settings`] | who may decide what here, and the limits |
 //! | [`in_thread`] | “@bot status” and “@bot cancel”, where Slack allows no commands |
@@ -17,22 +16,24 @@ pub mod in_thread;
 pub mod records;
 pub mod replies;
 pub mod settings;
-pub mod sight;
 
 use std::sync::Arc;
 
 use serde_json::json;
 
-use self::{grammar::Asked, records::Records, settings::Settings, sight::Asker};
-use super::{
-    entry::Command,
-    groups::Groups,
-    notebook::{self, Notebook},
-    presentation::links::{self, Links},
-};
+use self::{grammar::Asked, records::Records, settings::Settings};
 use crate::{
     capabilities::{facts::Facts, standing},
     clock::Clock,
+    conversation::{
+        entry::Command,
+        groups::Groups,
+        presentation::links::{self, Links},
+        record::{
+            notebook::{self, Notebook},
+            sight::Asker,
+        },
+    },
     graph::{
         action::{Label, Reader},
         engine::PolicyFor,
@@ -106,7 +107,7 @@ impl Commands {
             Ok(Asked::Pending) => self.records().pending(&self.asker(command).await).await,
             Ok(Asked::Runs) => self.records().runs(&self.asker(command).await).await,
             Ok(Asked::Mine) => self.records().mine(&command.by).await,
-            Ok(Asked::Standing) => Ok(self.standing(&sight::reader(command)).await),
+            Ok(Asked::Standing) => Ok(self.standing(&reader(command)).await),
             Ok(Asked::Settings) => Ok(self.settings().await),
             Ok(Asked::Help | Asked::Notebook(_)) => Ok(replies::help(parts.facts.registry(), &command.command)),
             Err(wrong) => Ok(replies::wrong(&command.command, &wrong)),
@@ -191,4 +192,10 @@ impl Commands {
             Err(None) => standing::replies::not_now(),
         }
     }
+}
+
+/// Whoever typed a command, for what is shown to them alone.
+fn reader(command: &Command) -> Reader {
+    let Command { by, team, channel, .. } = command.clone();
+    Reader { by: Some(by), team, channel, alone: true }
 }

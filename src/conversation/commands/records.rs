@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use super::{
-    replies::{self, Sight},
-    sight::Asker,
-};
+use super::replies::{self, Sight};
 use crate::{
     clock::Timestamp,
     conversation::{
         approvals::named_now::Named,
         presentation::links::{Links, linked},
-        undelivered,
+        record::{sight::Asker, undelivered},
     },
     graph::{
         action::{ActionRecord, Label, Status},

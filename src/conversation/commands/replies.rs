@@ -8,36 +8,14 @@ use crate::{
     capabilities::{Registry, Takes, facts::Health},
     clock::{Timestamp, ago},
     config::{Envelope, Measure},
-    conversation::presentation::links::linked,
+    conversation::{presentation::links::linked, record::status::words},
     graph::{
-        action::{ActionRecord, Policy, Status},
+        action::{ActionRecord, Policy},
         store::Error,
     },
     ids::ChannelId,
     reply::{Part, Reply, Text},
 };
-
-/// How it stands, as people say it.
-pub fn words(record: &ActionRecord) -> String {
-    if let Some(stopped) = record.stopped_after() {
-        return format!("was {stopped}");
-    }
-    let words = match record.status {
-        Status::Proposed => "is being worked out",
-        Status::Pending => "waits for a decision",
-        Status::Approved | Status::Intent => "is being done",
-        Status::Done => "was done",
-        Status::Failed => "did not work",
-        Status::Unknown => "has no known outcome",
-        Status::Settled => "is said to be done",
-        Status::Rejected => "was rejected",
-        Status::Expired => "expired",
-        Status::Superseded => "was replaced",
-        Status::Cancelled if record.was_closed_by_another() => "was closed",
-        Status::Cancelled => "was withdrawn",
-    };
-    words.to_owned()
-}
 
 /// Whether the card of a change that waits can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use crate::{
     clock::Timestamp,
     conversation::{
         approvals::{named_now::Named, policy},
-        commands::sight::named,
         entry::Pages,
         presentation::links::Links,
+        record::sight::named,
     },
     graph::{
         action::{ActionRecord, Approver, Label, Status},

@@ -11,13 +11,13 @@ use crate::{
     capabilities::facts,
     clock::{Timestamp, ago},
     conversation::{
-        commands::replies,
         entry::Pages,
         presentation::{
             links::linked,
             names::Called,
             render::{self, WITHDRAW},
         },
+        record::status,
     },
     ids::ChannelId,
     reply::{CardState, Part, Reply, Text},
@@ -171,7 +171,7 @@ fn lately(blocks: &mut Vec<Value>, content: &Content) {
     let lines = content.lately.items.iter().map(|Item { record, link }| {
         let line = Text::new().bold(record.act());
         let line = match record.status.has_outcome() {
-            true => line.plain(format!(" {}", replies::words(record))),
+            true => line.plain(format!(" {}", status::words(record))),
             false => line,
         };
         let line = line.plain(" · ").join(record.decision_line());

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::Sender;
 use crate::{
     clock::Timestamp,
+    conversation::record::undelivered::{kind, slot_of_direct_notice, slot_of_notice, tells_of_another},
     graph::{
         action::ActionRecord,
         request::in_thread,
@@ -31,9 +32,6 @@ pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Longer than all attempts with their waits.
 pub(super) const TRIED_FOR: Duration = Duration::from_secs(26 * 3600);
-
-/// How the slots begin of messages that tell of others which could not be shown.
-const TELLS: &str = "undelivered:";
 
 /// How many actions of a thread are looked through for the one that a card belongs to.
 const LOOKED_THROUGH: usize = 50;
@@ -132,17 +130,6 @@ impl Sender {
     }
 }
 
-/// The slot of the direct message that says that another could not be shown.
-pub fn slot_of_direct_notice(of: &Outgoing) -> Slot {
-    Slot::new(format!("{}:direct", slot_of_notice(of)))
-}
-
-/// The slot of the message that says that another could not be shown.
-pub fn slot_of_notice(of: &Outgoing) -> Slot {
-    let name = of.slot.as_ref().map_or(of.nonce.as_str(), Slot::as_str);
-    Slot::new(format!("{TELLS}{name}"))
-}
-
 /// What is said of a message that could not be shown.
 fn told(outgoing: &Outgoing, reason: &str) -> Reply {
     let (what, then) = match &outgoing.body {
@@ -166,19 +153,6 @@ fn told(outgoing: &Outgoing, reason: &str) -> Reply {
         .resend("Send again", outgoing.nonce.as_str())
 }
 
-/// What a message is, in a word: for metrics and lists.
-pub fn kind(body: &Outbound) -> &'static str {
-    match body {
-        Outbound::Status { .. } => "status",
-        Outbound::Reply { .. } => "answer",
-        Outbound::Card { .. } | Outbound::Redraw { .. } => "card",
-        Outbound::File { .. } => "file",
-        Outbound::Direct { .. } => "direct message",
-        Outbound::Remove => "removal",
-        Outbound::Elsewhere { .. } => "message elsewhere",
-    }
-}
-
 /// Whether a code that nobody knows may be meant for this message: it is Slack's own, or says that the call is too large.
 /// Any other page stands between us and Slack, for every message.
 fn is_about_this(code: &str) -> bool {
@@ -187,10 +161,6 @@ fn is_about_this(code: &str) -> bool {
 
 fn is_extra(body: &Outbound) -> bool {
     matches!(body, Outbound::Status { .. } | Outbound::Remove)
-}
-
-pub(super) fn tells_of_another(outgoing: &Outgoing) -> bool {
-    outgoing.slot.as_ref().is_some_and(|slot| slot.as_str().starts_with(TELLS))
 }
 
 /// One second, then twice as long each time.

@@ -10,12 +10,9 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    Sender,
-    refused::{LONGEST_WAIT, slot_of_notice, tells_of_another},
-};
+use super::{Sender, refused::LONGEST_WAIT};
 use crate::{
-    conversation::undelivered,
+    conversation::record::undelivered::{self, slot_of_notice, tells_of_another},
     graph::{
         request::in_thread,
         store::{Changes, Claimed, Outbound, Outgoing, Sent, TRIED_OFTEN},

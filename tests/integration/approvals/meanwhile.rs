@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use countersign::conversation::notebook::{Notebook, Redaction};
+use countersign::conversation::record::notebook::{Notebook, Redaction};
 use insta::assert_snapshot;
 
 use crate::support::{

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use countersign::{
     app::parts::memories,
     config::Kept,
-    conversation::notebook::{Notebook, Redaction, retention::Retention, verify::verify},
+    conversation::record::{
+        notebook::{Notebook, Redaction, verify::verify},
+        retention::Retention,
+    },
     graph::store::AuditKind,
     ids::ThreadId,
     slack::client::SlackClient,
@@ -139,7 +142,7 @@ async fn what_people_think_of_an_answer_is_kept() {
     Thank you. I have noted that this did not help.
     If you write in the thread what you were after, I try again.
     ");
-    let traces = countersign::conversation::trace::Traces::new(bot.store());
+    let traces = countersign::conversation::record::trace::Traces::new(bot.store());
     let trace = traces.trace(&id_of(&bot, &thread)).await.unwrap().unwrap();
     drop(traces);
     let ratings = trace["runs"][0]["ratings"].as_array().unwrap();

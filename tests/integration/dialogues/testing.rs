@@ -9,7 +9,7 @@ use std::{
 };
 
 use countersign::{
-    conversation::notebook::{Notebook, Redaction},
+    conversation::record::notebook::{Notebook, Redaction},
     ids::ThreadId,
 };
 use insta::assert_snapshot;

@@ -5,7 +5,7 @@ use std::{fs, process::Command, sync::Arc, time::Duration};
 
 use countersign::{
     clock::SystemClock,
-    conversation::notebook::{Notebook, Redaction, verify},
+    conversation::record::notebook::{Notebook, Redaction, verify},
     sandbox::slack::Error,
 };
 use rusqlite::Connection;

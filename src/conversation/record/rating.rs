@@ -2,15 +2,31 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::entry::Rated;
 use crate::{
     clock::Clock,
     graph::store::{AuditDraft, AuditEntry, AuditKind, Changes, Error, Seq, Store},
-    ids::CommitId,
+    ids::{CommitId, RunId, ThreadId, UserId},
     reply::Reply,
 };
+
+/// Whether an answer helped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rated {
+    /// Where.
+    pub thread: ThreadId,
+    /// Who.
+    pub by: UserId,
+    /// The run that answered.
+    pub run: RunId,
+    /// Whether it did.
+    pub helped: bool,
+    /// Where to answer, for 30 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
+}
 
 /// Keeps ratings.
 #[derive(Clone, Debug)]

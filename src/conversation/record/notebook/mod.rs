@@ -20,12 +20,11 @@
 //!
 //! `[record]` names fields and patterns whose values are hidden in exports, and whether people are ([`redact`]). The chain
 //! holds all the same: hashes cover salted commitments ([`crate::graph::seal`] has the scheme). Dropping what is out of
-//! date works the same way ([`retention`]).
+//! date works the same way ([`super::retention`]).
 
 pub mod lines;
 mod people;
 pub mod redact;
-pub mod retention;
 mod story;
 pub mod verify;
 mod words;

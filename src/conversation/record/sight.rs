@@ -10,8 +10,7 @@
 //! That needs no scope to read members of channels, and nothing that could be out of date.
 
 use crate::{
-    conversation::entry::Command,
-    graph::action::{Label, Reader},
+    graph::action::Label,
     ids::{ChannelId, TeamId, UserId},
 };
 
@@ -45,12 +44,6 @@ impl Asker {
         let (team, channel) = self.place.clone();
         Label::Within(team, channel)
     }
-}
-
-/// Whoever typed a command, for what is shown to them alone.
-pub fn reader(command: &Command) -> Reader {
-    let Command { by, team, channel, .. } = command.clone();
-    Reader { by: Some(by), team, channel, alone: true }
 }
 
 /// What names somebody as one who may decide.

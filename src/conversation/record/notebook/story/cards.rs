@@ -4,15 +4,13 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{
-    super::{
+use super::{capital, plain};
+use crate::{
+    clock::Timestamp,
+    conversation::record::notebook::{
         people::People,
         words::{day, inline, listed, time},
     },
-    capital, plain,
-};
-use crate::{
-    clock::Timestamp,
     graph::store::{AuditDraft, AuditEntry, AuditKind},
     ids::ActionId,
 };

@@ -6,7 +6,7 @@ use super::people::People;
 use crate::{config::Record, graph::store::AuditEntry};
 
 /// Where older records have the words by which somebody approved or rejected.
-pub(super) const TYPED: &str = "/detail/how/typed";
+pub const TYPED: &str = "/detail/how/typed";
 
 /// The field that holds words of messages.
 const TEXT: &str = "text";
@@ -63,7 +63,7 @@ impl Redaction {
 }
 
 /// What stands in the place of a hidden value: enough of its commitment to tell two apart.
-pub(super) fn placeholder(commitment: &str) -> String {
+pub fn placeholder(commitment: &str) -> String {
     format!("[hidden {}]", commitment.get(..8).unwrap_or("completely"))
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::super::words::{inline, time};
 use crate::{
     clock::Timestamp,
+    conversation::record::notebook::words::{inline, time},
     graph::store::{AuditEntry, AuditKind},
 };
 

@@ -1,22 +1,22 @@
 //! What is said of messages that could not be delivered, and which of them somebody may be shown.
 
-use super::{
-    commands::sight::Asker,
-    outbox::refused::{self, kind},
-    presentation::links::{Links, linked},
-};
+use super::sight::Asker;
 use crate::{
     clock::Timestamp,
+    conversation::presentation::links::{Links, linked},
     graph::{
         action::ActionRecord,
         store::{DeadLetter, Outbound, Outgoing, Undelivered},
     },
-    ids::{Nonce, ThreadId},
+    ids::{Nonce, Slot, ThreadId},
     reply::{Part, Reply, Text},
 };
 
 /// How many are listed.
 const LISTED: usize = 10;
+
+/// How the slots begin of messages that tell of others which could not be shown.
+const TELLS: &str = "undelivered:";
 
 /// The messages among the dead letters, each with its thread.
 pub fn messages(letters: &[DeadLetter]) -> impl Iterator<Item = (&DeadLetter, &ThreadId, &Outgoing)> {
@@ -69,9 +69,38 @@ fn line(letter: &DeadLetter, outgoing: &Outgoing) -> Text {
     what.plain(" · since ").moment(letter.at).plain(" · ").code(letter.reason.clone())
 }
 
+/// The slot of the direct message that says that another could not be shown.
+pub fn slot_of_direct_notice(of: &Outgoing) -> Slot {
+    Slot::new(format!("{}:direct", slot_of_notice(of)))
+}
+
+/// The slot of the message that says that another could not be shown.
+pub fn slot_of_notice(of: &Outgoing) -> Slot {
+    let name = of.slot.as_ref().map_or(of.nonce.as_str(), Slot::as_str);
+    Slot::new(format!("{TELLS}{name}"))
+}
+
+/// Whether a message is there to say that another could not be shown.
+pub fn tells_of_another(outgoing: &Outgoing) -> bool {
+    outgoing.slot.as_ref().is_some_and(|slot| slot.as_str().starts_with(TELLS))
+}
+
+/// What a message is, in a word: for metrics and lists.
+pub fn kind(body: &Outbound) -> &'static str {
+    match body {
+        Outbound::Status { .. } => "status",
+        Outbound::Reply { .. } => "answer",
+        Outbound::Card { .. } | Outbound::Redraw { .. } => "card",
+        Outbound::File { .. } => "file",
+        Outbound::Direct { .. } => "direct message",
+        Outbound::Remove => "removal",
+        Outbound::Elsewhere { .. } => "message elsewhere",
+    }
+}
+
 /// What was said of a message that could not be shown, in its thread and directly, is out of date.
 pub fn take_back(of: &Outgoing, at: Timestamp) -> [Outgoing; 2] {
-    [refused::slot_of_notice(of), refused::slot_of_direct_notice(of)].map(|slot| Outgoing {
+    [slot_of_notice(of), slot_of_direct_notice(of)].map(|slot| Outgoing {
         slot: Some(slot),
         nonce: Nonce::fresh(),
         progress: false,

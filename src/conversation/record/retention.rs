@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::redact::{TYPED, placeholder};
+use super::notebook::redact::{TYPED, placeholder};
 use crate::{
     clock::{Clock, Timestamp},
     config::{Kept, Record},

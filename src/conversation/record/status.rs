@@ -1,0 +1,25 @@
+//! How an action stands, in a few words.
+
+use crate::graph::action::{ActionRecord, Status};
+
+/// How it stands, as people say it.
+pub fn words(record: &ActionRecord) -> String {
+    if let Some(stopped) = record.stopped_after() {
+        return format!("was {stopped}");
+    }
+    let words = match record.status {
+        Status::Proposed => "is being worked out",
+        Status::Pending => "waits for a decision",
+        Status::Approved | Status::Intent => "is being done",
+        Status::Done => "was done",
+        Status::Failed => "did not work",
+        Status::Unknown => "has no known outcome",
+        Status::Settled => "is said to be done",
+        Status::Rejected => "was rejected",
+        Status::Expired => "expired",
+        Status::Superseded => "was replaced",
+        Status::Cancelled if record.was_closed_by_another() => "was closed",
+        Status::Cancelled => "was withdrawn",
+    };
+    words.to_owned()
+}
