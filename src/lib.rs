@@ -83,7 +83,7 @@
 //!    after [`graph::store::Store::ingest`] has stored the delivery under all its keys.
 //! 2. *Nothing in the outside world changes without a recorded decision of a person entitled to make it.* Nodes can only
 //!    propose; [`graph::action::Status::may_become`] has no way to `Intent` but from `Approved`, or from `Intent` itself
-//!    where it is sent again. Who decides is a full member of the workspace when it counts ([`conversation::people`]). What
+//!    where it is sent again. Who decides is a full member of the workspace when it counts ([`conversation::approvals::people`]). What
 //!    a standing approval covers carries the decision of those who granted it ([`graph::standing`]).
 //! 3. *What runs is what was shown.* Card, record and request carry one [`graph::digest::Digest`], computed again before
 //!    execution; the state that was shown is read again as well. Digests and seals need a key that is not in the store

@@ -22,15 +22,13 @@ use crate::{
     clock::Clock,
     config::{Config, SlackMode},
     conversation::{
-        approvals::{self, desk::Approvals, policy, telling::Telling},
+        approvals::{self, desk::Approvals, groups::Groups, people::People, policy, telling::Telling},
         commands::{self, Commands},
         creation::{self, Creation},
         desk::{self, Desk},
         dispatch::Dispatch,
-        groups::Groups,
         home::{self, Home},
         outbox::{self, Sender},
-        people::People,
         presence::Presence,
         presentation::{links::Links, names::Names, render},
         record::{

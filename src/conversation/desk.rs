@@ -26,8 +26,10 @@ use crate::{
     clock::Clock,
     conversation::{
         approvals::{
+            clicks::{Click, Typed},
             desk::{Answer, Approvals},
             forms::Submitted,
+            people::People,
             telling::Telling,
         },
         commands::{
@@ -35,10 +37,9 @@ use crate::{
             in_thread::{self, Outcome},
         },
         creation::Creation,
-        entry::{Asked, Click, Entry, Here, SendAgain, Shortcut, Typed, Wanted},
+        entry::{Asked, Entry, Here, SendAgain, Shortcut, Wanted},
         home::Home,
         outbox::Sender,
-        people::People,
         presentation::{names::Names, render},
         record::{
             notebook::{self, Notebook},

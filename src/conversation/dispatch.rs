@@ -7,26 +7,29 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{
-    approvals::consent,
-    commands::in_thread,
-    desk::{Desk, Seat},
-    entry::{self, Click, Entry, Here, Pages, Pressed, Reason, Typed},
-    home::PAGE,
-    order::Order,
-    presentation::{
-        modals::{self, reason},
-        render::{
-            ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SEND_AGAIN, SHOW_ALL, STOP,
-            UNDO, WITHDRAW, rated,
-        },
-    },
-    record::rating::Rated,
-    shortcuts,
-    workers::Workers,
-};
 use crate::{
     clock::Clock,
+    conversation::{
+        approvals::{
+            clicks::{Click, Pressed, Reason, Typed},
+            consent,
+        },
+        commands::in_thread,
+        desk::{Desk, Seat},
+        entry::{self, Entry, Here, Pages},
+        home::PAGE,
+        order::Order,
+        presentation::{
+            modals::{self, reason},
+            render::{
+                ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SEND_AGAIN, SHOW_ALL, STOP,
+                UNDO, WITHDRAW, rated,
+            },
+        },
+        record::rating::Rated,
+        shortcuts,
+        workers::Workers,
+    },
     graph::store::{Delivery, DeskEntry, Destination, External, Ingested, Mail, Store},
     ids::{ApprovalId, DedupKey, Partition, ThreadId, UserId},
     slack::{

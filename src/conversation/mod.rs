@@ -5,14 +5,12 @@
 //! | [`dispatch`] | stores each delivery where it belongs, before it is acknowledged |
 //! | [`workers`] | leases threads and lets the engine of their graph advance them |
 //! | [`desk`] | answers what cannot wait for a thread: clicks, typed consent, commands, expiry |
-//! | [`approvals`] | decides whether a click counts, and makes it count once |
+//! | [`approvals`] | whose words count, who may decide, and making a decision count once |
 //! | [`outbox`], [`pacing`] | sends what was said by its channel, once, in order, and no faster than Slack takes it |
 //! | [`presentation`] | how things look in Slack: messages and cards, windows, names, links |
 //! | [`presence`] | what Slack itself shows while it works |
 //! | [`order`], [`stopping`] | “stop” and “notebook” |
 //! | [`commands`], [`home`] | quick answers without a model |
-//! | [`people`] | whose words count |
-//! | [`groups`] | who is in a user group |
 //! | [`shortcuts`], [`creation`] | what is offered in the menu of a message, and everywhere |
 //! | [`record`] | what is kept of the past: notebook, trace, ratings, and for how long |
 //!
@@ -26,12 +24,10 @@ pub mod creation;
 pub mod desk;
 pub mod dispatch;
 pub mod entry;
-pub mod groups;
 pub mod home;
 pub mod order;
 pub mod outbox;
 pub mod pacing;
-pub mod people;
 pub mod presence;
 pub mod presentation;
 pub mod record;

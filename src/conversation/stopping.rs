@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use super::{
-    approvals::{policy, withdraw::withdraw},
-    entry::Stop,
-    groups::Groups,
-};
 use crate::{
     clock::Clock,
+    conversation::{
+        approvals::{groups::Groups, policy, withdraw::withdraw},
+        entry::Stop,
+    },
     graph::{
         action::{ActionRecord, Status},
         store::{ActionFilter, Changes, Error, Mail, Seq, Store},

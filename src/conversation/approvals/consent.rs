@@ -3,9 +3,9 @@
 //! The lists of yes and no are short on purpose: “sounds good to me I guess” is a message for the assistant, not a
 //! decision. What lets go of a request may be said in more ways ([`lets_go`]): nothing happens by it.
 
+use super::clicks::Pressed;
 use crate::{
     assistant::{lets_go, spared},
-    conversation::entry::Pressed,
     graph::{action::ActionRecord, store::Posted},
     ids::MessageTs,
 };

@@ -7,18 +7,16 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     RACES,
+    clicks::{Click, Pressed},
     decide::{How, decide},
+    groups::Groups,
+    people::{Outside, People, Right},
     policy::{self, Denied, Person},
     replies,
 };
 use crate::{
     clock::Clock,
-    conversation::{
-        entry::{Click, Pressed},
-        groups::Groups,
-        people::{Outside, People, Right},
-        presentation::{links::Links, modals, names::Names},
-    },
+    conversation::presentation::{links::Links, modals, names::Names},
     graph::{
         action::{ActionKind, ActionRecord, Decision, Status, Verdict},
         conversing::Memories,

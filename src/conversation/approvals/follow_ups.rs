@@ -3,14 +3,12 @@
 use serde_json::json;
 
 use super::{
+    clicks::{Click, Pressed, Reason},
     desk::{Answer, Approvals},
+    people::Right,
     policy, replies,
 };
 use crate::{
-    conversation::{
-        entry::{Click, Pressed, Reason},
-        people::Right,
-    },
     graph::{
         action::{ActionRecord, ErrorKind, Outcome, Settlement, Status, Verdict, Wish},
         store::{ActionChange, AuditKind, Changes, Error, Mail, News, Seq},

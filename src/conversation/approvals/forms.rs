@@ -5,21 +5,19 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{
+    clicks::Click,
     desk::{Answer, Approvals},
     follow_ups::wished,
+    people::Right,
     policy::{self, Denied},
     replies,
 };
 use crate::{
-    conversation::{
-        entry::Click,
-        people::Right,
-        presentation::modals::{
-            self,
-            check::{self, Checked, Deadline},
-            form::{self, Frame},
-            reason, show_all,
-        },
+    conversation::presentation::modals::{
+        self,
+        check::{self, Checked, Deadline},
+        form::{self, Frame},
+        reason, show_all,
     },
     graph::{
         action::{ActionKind, ActionRecord, Approver, Edit, Policy, Proposal, Replacement, Status, Wish},

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::envelope;
+use super::{envelope, people::Outside};
 use crate::{
     clock::Timestamp,
     config::{self, ContextRule, Rule},
-    conversation::people::Outside,
     graph::{
         action::{ActionRecord, Approver, Escalation, Policy},
         engine::{Matter, PolicyFor},

@@ -9,10 +9,9 @@
 
 use std::sync::Arc;
 
-use super::{RACES, desk::Answer};
+use super::{RACES, desk::Answer, groups::Groups};
 use crate::{
     clock::{Clock, Timestamp},
-    conversation::groups::Groups,
     graph::{
         action::{ActionRecord, Approver, Status},
         store::{ActionChange, Changes, Error, Seq, Store},

@@ -2,17 +2,15 @@
 
 use super::{
     RACES,
+    clicks::{Pressed, Typed},
     consent::{self, Unseen},
     decide::How,
     desk::{Answer, Approvals},
+    people::Right,
     replies,
 };
 use crate::{
-    conversation::{
-        entry::{Pressed, Typed},
-        people::Right,
-        record::undelivered::slot_of_notice,
-    },
+    conversation::record::undelivered::slot_of_notice,
     graph::{
         action::{ActionRecord, Status},
         checkpoint::Voice,

@@ -26,8 +26,8 @@ use crate::{
     capabilities::{facts::Facts, standing},
     clock::Clock,
     conversation::{
+        approvals::groups::Groups,
         entry::Command,
-        groups::Groups,
         presentation::links::{self, Links},
         record::{
             notebook::{self, Notebook},

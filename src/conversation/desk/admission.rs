@@ -7,8 +7,8 @@ use serde_json::json;
 use super::{Desk, PATIENT, later, telling::report};
 use crate::{
     conversation::{
+        approvals::people::{Outside, Right},
         entry::{Entry, Order},
-        people::{Outside, Right},
         presentation::modals,
     },
     graph::store::{AuditDraft, AuditKind, Changes, DeskEntry, Error},

@@ -2,7 +2,7 @@
 
 use super::Desk;
 use crate::{
-    conversation::{entry::Click, presentation::render},
+    conversation::{approvals::clicks::Click, presentation::render},
     ids::{ChannelId, MessageTs, UserId},
     reply::Reply,
     slack::{client::Respond, client_error},

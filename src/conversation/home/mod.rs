@@ -31,15 +31,15 @@ use self::{
     content::{Content, Reader},
     view::Health,
 };
-use super::{
-    entry::Pages,
-    groups::Groups,
-    presentation::{links::Links, names::Names},
-};
 use crate::{
     assistant::model_health::WatchedModel,
     capabilities::facts::{self, Facts},
     clock::{Clock, Timestamp},
+    conversation::{
+        approvals::groups::Groups,
+        entry::Pages,
+        presentation::{links::Links, names::Names},
+    },
     graph::{
         engine::PolicyFor,
         store::{Error, Store},

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use countersign::{
-    conversation::{approvals::desk::Answer, entry::Click},
+    conversation::approvals::{clicks::Click, desk::Answer},
     graph::{
         action::{ActionRecord, Policy, Status},
         keyring::Keyring,

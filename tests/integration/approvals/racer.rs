@@ -6,10 +6,12 @@ use countersign::{
     clock::{Clock, SystemClock, Timestamp},
     config::{Config, environment},
     conversation::{
-        approvals::desk::{Answer, Approvals, Parts},
-        entry::{Click, Pressed},
-        groups::Groups,
-        people::People,
+        approvals::{
+            clicks::{Click, Pressed},
+            desk::{Answer, Approvals, Parts},
+            groups::Groups,
+            people::People,
+        },
         presentation::{links::Links, names::Names, render},
     },
     graph::{

@@ -7,7 +7,7 @@ use countersign::{
     app::{Bot, keys},
     clock::Clock as _,
     config::Config,
-    conversation::entry::{Click, Entry},
+    conversation::{approvals::clicks::Click, entry::Entry},
     graph::{
         action::{ActionRecord, Decision, Status, Verdict},
         store::{ActionChange, ActionFilter, Changes, Delivery, Destination, Mail},

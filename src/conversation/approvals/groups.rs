@@ -14,8 +14,8 @@ use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::{
-    approvals::policy::{self, Person},
     people::{People, Right},
+    policy::{self, Person},
 };
 use crate::{
     clock::{Clock, Timestamp},

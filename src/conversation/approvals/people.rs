@@ -14,10 +14,10 @@ use std::{
 use async_trait::async_trait;
 use tokio::time::timeout;
 
-use super::presentation::render;
 use crate::{
     clock::{Clock, Timestamp},
     config,
+    conversation::presentation::render,
     graph::admission::{Admission, Admits},
     ids::{MessageTs, ThreadId, UserId},
     reply::Reply,
