@@ -34,10 +34,10 @@ use crate::{
         },
         commands::{
             Answered, Commands,
-            in_thread::{self, Outcome},
+            in_thread::{self, Here, Outcome},
         },
         creation::Creation,
-        entry::{Asked, Entry, Here, SendAgain, Shortcut, Wanted},
+        entry::{Asked, Entry, SendAgain, Shortcut, Wanted},
         home::Home,
         outbox::Sender,
         presentation::{names::Names, render},

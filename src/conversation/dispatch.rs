@@ -14,9 +14,12 @@ use crate::{
             clicks::{Click, Pressed, Reason, Typed},
             consent,
         },
-        commands::in_thread,
+        commands::{
+            self,
+            in_thread::{self, Here},
+        },
         desk::{Desk, Seat},
-        entry::{self, Entry, Here, Pages},
+        entry::{self, Entry, Pages},
         home::PAGE,
         order::Order,
         presentation::{
@@ -306,7 +309,7 @@ impl Dispatch {
         let partition = Partition::of(command.channel.as_str());
         let Command { command, text, user, team, channel, response_url, dedup, .. } = command;
         let Some(response_url) = response_url else { return Ok(()) };
-        let entry = Entry::Command(entry::Command { command, text, by: user, team, channel, response_url });
+        let entry = Entry::Command(commands::Command { command, text, by: user, team, channel, response_url });
         self.put_on_desk(partition, &entry, vec![dedup]).await
     }
 

@@ -6,6 +6,7 @@ use crate::{
     clock::Timestamp,
     conversation::{
         approvals::clicks::{Click, Reason, Typed},
+        commands::{Command, in_thread::Here},
         outbox::twins::Twins,
         record::rating::Rated,
     },
@@ -172,23 +173,6 @@ impl SendAgain {
     }
 }
 
-/// A word to the bot in a thread that does what a command does elsewhere.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Here {
-    /// Where.
-    pub thread: ThreadId,
-    /// Who.
-    pub by: UserId,
-    /// What exactly.
-    pub text: String,
-    /// When, by Slack.
-    pub ts: MessageTs,
-    /// Which of them.
-    pub order: Order,
-    /// Whether the bot was mentioned; if not, it was a direct message.
-    pub mentioned: bool,
-}
-
 /// The use of a shortcut on a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shortcut {
@@ -245,33 +229,6 @@ pub struct Wanted {
     pub nonce: Nonce,
     /// When it was sent.
     pub at: Timestamp,
-}
-
-/// What can be ordered in a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Tell what is running or waiting.
-    Status,
-    /// Withdraw what the person asked for and is still waiting.
-    Cancel,
-}
-
-/// A slash command.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Command {
-    /// The word with its slash.
-    pub command: String,
-    /// What follows it.
-    pub text: String,
-    /// Who.
-    pub by: UserId,
-    /// The workspace.
-    pub team: TeamId,
-    /// Where.
-    pub channel: ChannelId,
-    /// Where to answer.
-    pub response_url: String,
 }
 
 /// Orders of which it was not kept were all said to the bot.

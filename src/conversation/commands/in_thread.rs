@@ -3,28 +3,53 @@
 //! A single word to the bot, so that no sentence is taken for it. While the assistant waits for an answer, “cancel” is
 //! about that, and so is “status” where the bot was not mentioned: both are for the assistant then.
 
-use crate::{
-    clock::Timestamp,
-    conversation::{
-        approvals::withdraw::withdraw,
-        entry::{Here, Order},
-    },
-    graph::{
-        action::Status,
-        conversing::Memories,
-        store::{ActionFilter, Changes, Error, Mail, Seq, Store},
-    },
-    ids::CommitId,
-    reply::{Reply, Text},
-};
+use serde::{Deserialize, Serialize};
 
 use super::{
     records::{LOOKED_THROUGH, sight_of},
     replies,
 };
+use crate::{
+    clock::Timestamp,
+    conversation::approvals::withdraw::withdraw,
+    graph::{
+        action::Status,
+        conversing::Memories,
+        store::{ActionFilter, Changes, Error, Mail, Seq, Store},
+    },
+    ids::{CommitId, MessageTs, ThreadId, UserId},
+    reply::{Reply, Text},
+};
 
 /// How many actions of a thread are looked at.
 const LOOKED_AT: usize = 20;
+
+/// A word to the bot in a thread that does what a command does elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Here {
+    /// Where.
+    pub thread: ThreadId,
+    /// Who.
+    pub by: UserId,
+    /// What exactly.
+    pub text: String,
+    /// When, by Slack.
+    pub ts: MessageTs,
+    /// Which of them.
+    pub order: Order,
+    /// Whether the bot was mentioned; if not, it was a direct message.
+    pub mentioned: bool,
+}
+
+/// What can be ordered in a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Tell what is running or waiting.
+    Status,
+    /// Withdraw what the person asked for and is still waiting.
+    Cancel,
+}
 
 /// What became of an order.
 #[derive(Debug, PartialEq)]

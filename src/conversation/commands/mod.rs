@@ -8,6 +8,8 @@
 //! | [`in_thread`] | “@bot status” and “@bot cancel”, where Slack allows no commands |
 //! | [`replies`] | the sentences |
 //!
+//! *Architecture Invariant:* nothing here decides an action, but that “cancel” withdraws one; no language model is asked.
+//!
 //! What is said of platforms comes from [`Facts`], which waits for no longer than it says and tells how old an
 //! answer is. What is said of actions comes from the store and is as old as the answer itself.
 
@@ -19,6 +21,7 @@ pub mod settings;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use self::{grammar::Asked, records::Records, settings::Settings};
@@ -27,7 +30,6 @@ use crate::{
     clock::Clock,
     conversation::{
         approvals::groups::Groups,
-        entry::Command,
         presentation::links::{self, Links},
         record::{
             notebook::{self, Notebook},
@@ -39,9 +41,26 @@ use crate::{
         engine::PolicyFor,
         store::{ActionFilter, Error, Store},
     },
-    ids::{ThreadId, UserId},
+    ids::{ChannelId, TeamId, ThreadId, UserId},
     reply::Reply,
 };
+
+/// A slash command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// The word with its slash.
+    pub command: String,
+    /// What follows it.
+    pub text: String,
+    /// Who.
+    pub by: UserId,
+    /// The workspace.
+    pub team: TeamId,
+    /// Where.
+    pub channel: ChannelId,
+    /// Where to answer.
+    pub response_url: String,
+}
 
 /// Answers commands.
 #[derive(Clone)]

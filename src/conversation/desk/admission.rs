@@ -8,7 +8,8 @@ use super::{Desk, PATIENT, later, telling::report};
 use crate::{
     conversation::{
         approvals::people::{Outside, Right},
-        entry::{Entry, Order},
+        commands::in_thread::Order,
+        entry::Entry,
         presentation::modals,
     },
     graph::store::{AuditDraft, AuditKind, Changes, DeskEntry, Error},
