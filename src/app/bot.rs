@@ -24,10 +24,8 @@ use crate::{
     conversation::{
         approvals::{self, desk::Approvals, groups::Groups, people::People, policy, telling::Telling},
         commands::{self, Commands},
-        creation::{self, Creation},
         desk::{self, Desk},
         dispatch::Dispatch,
-        home::{self, Home},
         outbox::{self, Sender},
         presence::Presence,
         presentation::{links::Links, names::Names, render},
@@ -37,6 +35,10 @@ use crate::{
             retention::Retention,
         },
         stopping::Stopping,
+        surfaces::{
+            creation::{self, Creation},
+            home::{self, Home},
+        },
         sweeper::{Rounds, Sweeper},
         workers::{self, Workers},
     },

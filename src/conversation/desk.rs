@@ -36,9 +36,7 @@ use crate::{
             Answered, Commands,
             in_thread::{self, Here, Outcome},
         },
-        creation::Creation,
-        entry::{Asked, Entry, SendAgain, Shortcut, Wanted},
-        home::Home,
+        entry::{Entry, SendAgain},
         outbox::Sender,
         presentation::{names::Names, render},
         record::{
@@ -46,8 +44,12 @@ use crate::{
             rating::Ratings,
             undelivered,
         },
-        shortcuts,
         stopping::Stopping,
+        surfaces::{
+            creation::{Creation, Wanted},
+            home::Home,
+            shortcuts::{self, Asked, Shortcut},
+        },
         workers::Workers,
     },
     graph::{

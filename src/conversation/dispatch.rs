@@ -19,8 +19,7 @@ use crate::{
             in_thread::{self, Here},
         },
         desk::{Desk, Seat},
-        entry::{self, Entry, Pages},
-        home::PAGE,
+        entry::{self, Entry},
         order::Order,
         presentation::{
             modals::{self, reason},
@@ -30,7 +29,10 @@ use crate::{
             },
         },
         record::rating::Rated,
-        shortcuts,
+        surfaces::{
+            home::{PAGE, content::Pages},
+            shortcuts,
+        },
         workers::Workers,
     },
     graph::store::{Delivery, DeskEntry, Destination, External, Ingested, Mail, Store},

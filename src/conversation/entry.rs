@@ -9,8 +9,13 @@ use crate::{
         commands::{Command, in_thread::Here},
         outbox::twins::Twins,
         record::rating::Rated,
+        surfaces::{
+            creation::Wanted,
+            home::content::Pages,
+            shortcuts::{Asked, Shortcut},
+        },
     },
-    ids::{ActionId, ApprovalId, ChannelId, MessageTs, Nonce, TeamId, ThreadId, UserId},
+    ids::{ActionId, ApprovalId, ChannelId, MessageTs, ThreadId, UserId},
 };
 
 /// Whether a desk entry decides nothing, whoever wrote it: the timers of a card, which only close it or speak of it.
@@ -116,27 +121,6 @@ pub enum Entry {
     },
 }
 
-/// Which page of each list of the App Home is shown, from 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Pages {
-    /// Of what waits.
-    pub waiting: u16,
-    /// Of what they asked for.
-    pub asked: u16,
-    /// Of what is running.
-    pub running: u16,
-    /// Of what was decided.
-    pub lately: u16,
-}
-
-impl Pages {
-    /// Whether it is the first of each.
-    pub fn is_first(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// A wish that what is being done ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
@@ -171,64 +155,6 @@ impl SendAgain {
     pub fn place(&self) -> Option<(&ChannelId, Option<&MessageTs>)> {
         self.channel.as_ref().map(|channel| (channel, self.thread.as_ref()))
     }
-}
-
-/// The use of a shortcut on a message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Shortcut {
-    /// The thread of the message, or that which it would begin.
-    pub thread: ThreadId,
-    /// The message.
-    pub message: MessageTs,
-    /// Who.
-    pub by: UserId,
-    /// What the message says.
-    pub text: String,
-    /// Opens a window, for three seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trigger_id: Option<String>,
-    /// Where to answer, for 30 minutes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_url: Option<String>,
-}
-
-/// A question about a message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
-    /// Where it is asked.
-    pub thread: ThreadId,
-    /// About which message.
-    pub message: MessageTs,
-    /// Who.
-    pub by: UserId,
-    /// What.
-    pub question: String,
-    /// Where to answer if the bot may not write there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_url: Option<String>,
-}
-
-/// Something new that somebody wants.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Wanted {
-    /// The workspace.
-    pub team: TeamId,
-    /// Where it is to be asked; nothing: in direct messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub channel: Option<ChannelId>,
-    /// Who.
-    pub by: UserId,
-    /// The callback id of the shortcut; empty in what earlier versions stored.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub shortcut: String,
-    /// What it is called.
-    pub name: String,
-    /// What was entered, as parameters of the action.
-    pub parameters: serde_json::Value,
-    /// By which the message that announces it is found again.
-    pub nonce: Nonce,
-    /// When it was sent.
-    pub at: Timestamp,
 }
 
 /// Orders of which it was not kept were all said to the bot.

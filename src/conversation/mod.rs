@@ -10,8 +10,8 @@
 //! | [`presentation`] | how things look in Slack: messages and cards, windows, names, links |
 //! | [`presence`] | what Slack itself shows while it works |
 //! | [`order`], [`stopping`] | “stop” and “notebook” |
-//! | [`commands`], [`home`] | quick answers without a model |
-//! | [`shortcuts`], [`creation`] | what is offered in the menu of a message, and everywhere |
+//! | [`commands`] | quick answers without a model |
+//! | [`surfaces`] | where people meet the bot besides threads and commands: the Home tab, shortcuts and their windows |
 //! | [`record`] | what is kept of the past: notebook, trace, ratings, and for how long |
 //!
 //! *Architecture Invariant:* nothing here decides what the assistant says or does; nothing in the graph knows Slack.
@@ -20,18 +20,16 @@
 
 pub mod approvals;
 pub mod commands;
-pub mod creation;
 pub mod desk;
 pub mod dispatch;
 pub mod entry;
-pub mod home;
 pub mod order;
 pub mod outbox;
 pub mod pacing;
 pub mod presence;
 pub mod presentation;
 pub mod record;
-pub mod shortcuts;
 pub mod stopping;
+pub mod surfaces;
 pub mod sweeper;
 pub mod workers;

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::Clock,
-    conversation::{desk::Desk, home::Home, outbox::Sender, record::retention::Retention, workers::Workers},
+    conversation::{desk::Desk, outbox::Sender, record::retention::Retention, surfaces::home::Home, workers::Workers},
     graph::store::{Store, Waiting},
 };
 

@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use self::{
-    content::{Content, Reader},
+    content::{Content, Pages, Reader},
     view::Health,
 };
 use crate::{
@@ -37,7 +37,6 @@ use crate::{
     clock::{Clock, Timestamp},
     conversation::{
         approvals::groups::Groups,
-        entry::Pages,
         presentation::{links::Links, names::Names},
     },
     graph::{

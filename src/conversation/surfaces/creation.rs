@@ -7,11 +7,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{
-    entry::Wanted,
-    presentation::{
+use crate::{
+    capabilities::{Registry, Shortcut},
+    clock::{Clock, Timestamp},
+    conversation::presentation::{
         modals::{
             self,
             check::{Checked, Deadline, check},
@@ -19,15 +21,11 @@ use super::{
         },
         render,
     },
-};
-use crate::{
-    capabilities::{Registry, Shortcut},
-    clock::Clock,
     graph::{
         action::{ActionKind, Wish},
         store::{Delivery, Destination, Error, Mail, Store},
     },
-    ids::{ChannelId, DedupKey, Nonce, ThreadId, UserId},
+    ids::{ChannelId, DedupKey, Nonce, TeamId, ThreadId, UserId},
     reply::{Reply, Text},
     slack::{
         blocks,
@@ -42,6 +40,29 @@ const WHERE: &str = "where";
 
 /// How long reading what the form shows may take.
 const FILLING: Duration = Duration::from_secs(8);
+
+/// Something new that somebody wants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// The workspace.
+    pub team: TeamId,
+    /// Where it is to be asked; nothing: in direct messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ChannelId>,
+    /// Who.
+    pub by: UserId,
+    /// The callback id of the shortcut; empty in what earlier versions stored.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub shortcut: String,
+    /// What it is called.
+    pub name: String,
+    /// What was entered, as parameters of the action.
+    pub parameters: serde_json::Value,
+    /// By which the message that announces it is found again.
+    pub nonce: Nonce,
+    /// When it was sent.
+    pub at: Timestamp,
+}
 
 /// Takes requests for something new in.
 #[derive(Clone)]

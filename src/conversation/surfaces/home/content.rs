@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     clock::Timestamp,
     conversation::{
         approvals::{named_now::Named, policy},
-        entry::Pages,
         presentation::links::Links,
         record::sight::named,
     },
@@ -45,6 +46,27 @@ const CLOSED: [Status; 8] = [
     Status::Superseded,
     Status::Cancelled,
 ];
+
+/// Which page of each list of the App Home is shown, from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pages {
+    /// Of what waits.
+    pub waiting: u16,
+    /// Of what they asked for.
+    pub asked: u16,
+    /// Of what is running.
+    pub running: u16,
+    /// Of what was decided.
+    pub lately: u16,
+}
+
+impl Pages {
+    /// Whether it is the first of each.
+    pub fn is_first(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// Everything the tab shows of actions.
 #[derive(Clone, Debug, PartialEq)]

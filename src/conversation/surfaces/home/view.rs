@@ -4,14 +4,13 @@ use serde_json::{Value, json};
 
 use super::{
     PAGE,
-    content::{Content, Item, Listed},
+    content::{Content, Item, Listed, Pages},
 };
 use crate::{
     assistant::model_health::ModelHealth,
     capabilities::facts,
     clock::{Timestamp, ago},
     conversation::{
-        entry::Pages,
         presentation::{
             links::linked,
             names::Called,

@@ -4,9 +4,9 @@
 //! of that message, for everybody there to read, and answered there. “Export this thread” puts the thread's notebook into
 //! it. A window is opened at once: what opens it is good for three seconds.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::entry::{Asked, Shortcut};
 use crate::{
     clock::Timestamp,
     graph::store::{Changes, Mail, Outbound, Outgoing, Seq},
@@ -30,6 +30,41 @@ const FIELD: &str = "question";
 
 /// The longest question, in characters.
 const LONGEST: usize = 3000;
+
+/// The use of a shortcut on a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shortcut {
+    /// The thread of the message, or that which it would begin.
+    pub thread: ThreadId,
+    /// The message.
+    pub message: MessageTs,
+    /// Who.
+    pub by: UserId,
+    /// What the message says.
+    pub text: String,
+    /// Opens a window, for three seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_id: Option<String>,
+    /// Where to answer, for 30 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
+}
+
+/// A question about a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Where it is asked.
+    pub thread: ThreadId,
+    /// About which message.
+    pub message: MessageTs,
+    /// Who.
+    pub by: UserId,
+    /// What.
+    pub question: String,
+    /// Where to answer if the bot may not write there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_url: Option<String>,
+}
 
 /// What is stored of the use of a shortcut; nothing if it was not used on a message.
 pub fn used(interaction: &Interaction, text: &str) -> Option<Shortcut> {
