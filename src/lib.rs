@@ -5,7 +5,7 @@
 //! # Bird's-eye view
 //!
 //! ```text
-//! Slack ──► slack (verify, parse) ──► conversation::dispatch ──► store.ingest (deduplicate, file, wake) ──► acknowledge
+//! Slack ──► slack (verify, parse) ──► conversation::runtime::dispatch ──► store.ingest (deduplicate, file, wake) ──► acknowledge
 //!                                              │
 //!            mailbox of a thread ◄─────────────┴─────────────► desk (clicks, typed consent, commands, timers)
 //!                   │                                                 │
@@ -42,14 +42,14 @@
 //! implements its trait; `conversation` joins it with `slack`; production code never knows the `sandbox`.
 //!
 //! **Graphs.** A thread belongs to one graph from its first message on; the name of it ([`ids::GraphName`]) stands in the
-//! thread's row, its lease and its checkpoint. [`conversation::workers`] runs each thread with the engine of its graph. One
+//! thread's row, its lease and its checkpoint. [`conversation::runtime::workers`] runs each thread with the engine of its graph. One
 //! whose graph this process does not have is left, with all its mail, to a process that has it. What the rooms around a
 //! graph have to know of its state they ask through [`graph::conversing`].
 //!
 //! **Beyond Slack.** What happens elsewhere, a job's end or a letter, is mail of a thread like everything else
 //! ([`graph::store::External`]): stored once, by its key. An action can wait for it ([`graph::action::Portion::Waits`]) and
 //! holds no lease, no seat and no connection meanwhile; the thread goes on with what else arrives, and a timer ends the wait.
-//! What is said goes out by a channel ([`conversation::outbox::channel`]), which is Slack unless the message names another.
+//! What is said goes out by a channel ([`conversation::runtime::outbox::channel`]), which is Slack unless the message names another.
 //!
 //! Four ideas, four places to add things: a *capability* (what it can do), a *node* (how it thinks), a *channel* (how it is
 //! reached), a *store* (where it remembers).
@@ -67,7 +67,7 @@
 //! | what is said of an answer or an outcome | the capability's `replies/` |
 //! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
 //! | whether and how often a change is sent again | the action's `recovery` says whether, `graph/perform.rs` how often; a client sends it once |
-//! | how often a read is tried, and when a change may leave | [`services::http`], called by the client; [`permit`] and [`services::changes`]; Slack's in [`conversation::outbox`] |
+//! | how often a read is tried, and when a change may leave | [`services::http`], called by the client; [`permit`] and [`services::changes`]; Slack's in [`conversation::runtime::outbox`] |
 //! | a slash word | a capability's in its `commands.rs`, the bot's own in [`conversation::commands::grammar`]; and the usage hint in `deploy/slack-manifest.*.json` and the stand-in for Slack |
 //! | a window for something new, a section of Home | [`capabilities::Capability::shortcuts`], [`capabilities::Capability::home`] |
 //! | a phrase that is understood without a model | a row in `understanding/phrases` for changes; `lists.rs`, `questions.rs`, `details.rs` there for questions |

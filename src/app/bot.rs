@@ -24,23 +24,25 @@ use crate::{
     conversation::{
         approvals::{self, desk::Approvals, groups::Groups, people::People, policy, telling::Telling},
         commands::{self, Commands},
-        desk::{self, Desk},
-        dispatch::Dispatch,
-        outbox::{self, Sender},
-        presence::Presence,
         presentation::{links::Links, names::Names, render},
         record::{
             notebook::{Notebook, Redaction},
             rating::Ratings,
             retention::Retention,
         },
-        stopping::Stopping,
+        runtime::{
+            desk::{self, Desk},
+            dispatch::Dispatch,
+            outbox::{self, Sender},
+            presence::Presence,
+            stopping::Stopping,
+            sweeper::{Rounds, Sweeper},
+            workers::{self, Workers},
+        },
         surfaces::{
             creation::{self, Creation},
             home::{self, Home},
         },
-        sweeper::{Rounds, Sweeper},
-        workers::{self, Workers},
     },
     graph::{
         engine::{self, Engine, PolicyFor, Settings},

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::{readiness::Readiness, supervision::Supervision, telemetry};
 use crate::{
-    conversation::sweeper::Rounds,
+    conversation::runtime::sweeper::Rounds,
     slack::{missing_scopes::MissingScopes, socket_health::SocketHealth},
 };
 

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::{
     capabilities::standing::book,
     config::{Config, StoreKind, digest_key},
-    conversation::entry,
+    conversation::runtime::entry,
     graph::{
         action::{ActionRecord, Status},
         keyring::{KeyId, Keyring},

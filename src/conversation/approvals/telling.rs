@@ -5,7 +5,7 @@
 //! remembers who was told. All of that is one write, so a crash neither loses nor repeats a message. When the card is
 //! decided, the same slots are filled anew, which edits the messages.
 //!
-//! [`Entry::Tell`]: crate::conversation::entry::Entry::Tell
+//! [`Entry::Tell`]: crate::conversation::runtime::entry::Entry::Tell
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use countersign::{
     app::{Bot, keys},
     clock::Clock as _,
     config::Config,
-    conversation::{approvals::clicks::Click, entry::Entry},
+    conversation::{approvals::clicks::Click, runtime::entry::Entry},
     graph::{
         action::{ActionRecord, Decision, Status, Verdict},
         store::{ActionChange, ActionFilter, Changes, Delivery, Destination, Mail},

@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign::{
     app::check,
     clock::Clock as _,
-    conversation::entry::Entry,
+    conversation::runtime::entry::Entry,
     graph::store::{Delivery, Destination, External},
     ids::ThreadId,
 };

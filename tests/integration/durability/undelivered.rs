@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign::{
     app::check,
     clock::{Clock as _, Timestamp},
-    conversation::entry::Entry,
+    conversation::runtime::entry::Entry,
     graph::{
         action::Status,
         store::{ActionFilter, Changes, Delivery, Destination, Outbound, Outgoing},

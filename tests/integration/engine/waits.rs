@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use countersign::{
-    conversation::entry::Entry,
+    conversation::runtime::entry::Entry,
     graph::{
         action::{Awaited, Portion, Portions, Progress, WaitEnd},
         store::{Error, External},

@@ -9,7 +9,7 @@ use countersign::{
     assistant::state::AgentState,
     capabilities::standing::grant::Grant,
     clock::Timestamp,
-    conversation::entry::Entry,
+    conversation::runtime::entry::Entry,
     graph::{
         action::ActionRecord,
         checkpoint::Checkpoint,

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{outbox::twins::Twins, stopping::Stop};
 use crate::{
     clock::Timestamp,
     conversation::{
         approvals::clicks::{Click, Reason, Typed},
         commands::{Command, in_thread::Here},
-        outbox::twins::Twins,
         record::rating::Rated,
         surfaces::{
             creation::Wanted,
@@ -119,17 +119,6 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thread: Option<MessageTs>,
     },
-}
-
-/// A wish that what is being done ends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Stop {
-    /// Where.
-    pub thread: ThreadId,
-    /// Who.
-    pub by: UserId,
-    /// Whether it was said to the bot.
-    pub addressed: bool,
 }
 
 /// A wish that something is sent once more.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Sender, attempt::first_tried};
 use crate::{
     clock::Timestamp,
-    conversation::entry::Entry,
+    conversation::runtime::entry::Entry,
     graph::store::{ActionFilter, Changes, Claimed, Error, Outbound, Seq, TimerChange},
     ids::{ChannelId, CommitId, MessageTs, Nonce, Slot, ThreadId},
     slack::client_error,

@@ -9,8 +9,8 @@ use crate::{
     conversation::{
         approvals::people::{Outside, Right},
         commands::in_thread::Order,
-        entry::Entry,
         presentation::modals,
+        runtime::entry::Entry,
     },
     graph::store::{AuditDraft, AuditKind, Changes, DeskEntry, Error},
     ids::{CommitId, ThreadId, UserId},

@@ -280,7 +280,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::{ManualClock, Timestamp},
-        conversation::outbox::tests::alone,
+        conversation::runtime::outbox::tests::alone,
         graph::store::{Changes, Delivery, Destination, Mail, Then},
         ids::CommitId,
         store::sqlite::SqliteStore,

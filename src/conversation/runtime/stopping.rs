@@ -5,22 +5,32 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     clock::Clock,
-    conversation::{
-        approvals::{groups::Groups, policy, withdraw::withdraw},
-        entry::Stop,
-    },
+    conversation::approvals::{groups::Groups, policy, withdraw::withdraw},
     graph::{
         action::{ActionRecord, Status},
         store::{ActionFilter, Changes, Error, Mail, Seq, Store},
     },
-    ids::{CommitId, ThreadId},
+    ids::{CommitId, ThreadId, UserId},
     reply::{Part, Reply, Text},
 };
 
 /// How many open cards are looked at.
 const CARDS: usize = 50;
+
+/// A wish that what is being done ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Where.
+    pub thread: ThreadId,
+    /// Who.
+    pub by: UserId,
+    /// Whether it was said to the bot.
+    pub addressed: bool,
+}
 
 /// What became of a “stop”.
 #[derive(Debug, PartialEq)]

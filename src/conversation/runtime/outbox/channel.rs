@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::{Clock, ManualClock, Timestamp},
-        conversation::outbox::tests::alone,
+        conversation::runtime::outbox::tests::alone,
         graph::store::{Changes, Outgoing, Store, Waiting},
         ids::{CommitId, Nonce, ThreadId},
         store::sqlite::SqliteStore,

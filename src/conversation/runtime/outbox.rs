@@ -41,10 +41,10 @@ use self::{
 use super::{
     pacing::{Candidate, Method, Pacing, Turn},
     presence::Presence,
-    presentation::{links::Links, names::Names},
 };
 use crate::{
     clock::Clock,
+    conversation::presentation::{links::Links, names::Names},
     graph::{
         action::Status,
         conversing::Memories,

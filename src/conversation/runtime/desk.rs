@@ -22,6 +22,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use self::telling::{Arrived, report};
+use super::{
+    entry::{Entry, SendAgain},
+    outbox::Sender,
+    stopping::Stopping,
+    workers::Workers,
+};
 use crate::{
     clock::Clock,
     conversation::{
@@ -36,21 +42,17 @@ use crate::{
             Answered, Commands,
             in_thread::{self, Here, Outcome},
         },
-        entry::{Entry, SendAgain},
-        outbox::Sender,
         presentation::{names::Names, render},
         record::{
             notebook::{self, Notebook},
             rating::Ratings,
             undelivered,
         },
-        stopping::Stopping,
         surfaces::{
             creation::{Creation, Wanted},
             home::Home,
             shortcuts::{self, Asked, Shortcut},
         },
-        workers::Workers,
     },
     graph::{
         conversing::Memories,

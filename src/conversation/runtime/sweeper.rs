@@ -15,9 +15,10 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use super::{desk::Desk, outbox::Sender, workers::Workers};
 use crate::{
     clock::Clock,
-    conversation::{desk::Desk, outbox::Sender, record::retention::Retention, surfaces::home::Home, workers::Workers},
+    conversation::{record::retention::Retention, surfaces::home::Home},
     graph::store::{Store, Waiting},
 };
 

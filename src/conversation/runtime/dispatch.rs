@@ -7,6 +7,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::{
+    desk::{Desk, Seat},
+    entry::{self, Entry},
+    order::Order,
+    stopping::Stop,
+    workers::Workers,
+};
 use crate::{
     clock::Clock,
     conversation::{
@@ -18,9 +25,6 @@ use crate::{
             self,
             in_thread::{self, Here},
         },
-        desk::{Desk, Seat},
-        entry::{self, Entry},
-        order::Order,
         presentation::{
             modals::{self, reason},
             render::{
@@ -33,7 +37,6 @@ use crate::{
             home::{PAGE, content::Pages},
             shortcuts,
         },
-        workers::Workers,
     },
     graph::store::{Delivery, DeskEntry, Destination, External, Ingested, Mail, Store},
     ids::{ApprovalId, DedupKey, Partition, ThreadId, UserId},
@@ -139,7 +142,7 @@ impl Dispatch {
     ) -> Result<(), SinkError> {
         let partition = thread.partition();
         let entry = match order {
-            Order::Stop => Entry::Stop(entry::Stop { thread, by, addressed }),
+            Order::Stop => Entry::Stop(Stop { thread, by, addressed }),
             Order::Notebook => Entry::Notebook { thread, by, addressed },
         };
         self.put_on_desk(partition, &entry, dedup).await
