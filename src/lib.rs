@@ -5,7 +5,7 @@
 //! # Bird's-eye view
 //!
 //! ```text
-//! Slack ──► slack (verify, parse) ──► conversation::runtime::dispatch ──► store.ingest (deduplicate, file, wake) ──► acknowledge
+//! Slack ──► slack (verify, parse) ──► runtime::dispatch ──► store.ingest (deduplicate, file, wake) ──► acknowledge
 //!                                              │
 //!            mailbox of a thread ◄─────────────┴─────────────► desk (clicks, typed consent, commands, timers)
 //!                   │                                                 │
@@ -33,23 +33,25 @@
 //! | [`understanding`] | what is known when words are read, which names they hold, and what they mean where no language model reads them | [`understanding`] |
 //! | [`capabilities`] | what can be done, a folder for each domain: its tools, actions, client, sentences, slash words, settings, and what a model is told; [`capabilities::standing`] allows some changes beforehand | [`capabilities::Capability`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
-//! | [`conversation`] | joins Slack and the engine: dispatch, workers, desk, approvals and their forms, outbox, rendering, commands, the Home tab, the notebook | [`conversation`] |
+//! | [`conversation`] | joins Slack and the engine, in six rooms: [`runtime`](conversation::runtime) moves the work, [`surfaces`](conversation::surfaces) are the Home tab and shortcuts, [`commands`](conversation::commands) quick answers, [`approvals`](conversation::approvals) decisions, [`record`](conversation::record) what is kept of the past, [`presentation`](conversation::presentation) how things look | [`conversation`] |
 //! | [`sandbox`] | stand-ins for Slack, the platforms, Google and a model, as real servers, for tests and the playground | |
 //! | [`playground`] | the page: a workspace in the browser | |
 //! | [`app`] | the composition root; it alone knows everything | [`app::bot`] |
 //!
 //! Imports point one way, and `tests/integration/tidy.rs` holds the table. `graph` knows nobody but the leaves; `store`
-//! implements its trait; `conversation` joins it with `slack`; production code never knows the `sandbox`.
+//! implements its trait; `conversation` joins it with `slack`, and its rooms import those below them only; production code
+//! never knows the `sandbox`.
 //!
 //! **Graphs.** A thread belongs to one graph from its first message on; the name of it ([`ids::GraphName`]) stands in the
-//! thread's row, its lease and its checkpoint. [`conversation::runtime::workers`] runs each thread with the engine of its graph. One
-//! whose graph this process does not have is left, with all its mail, to a process that has it. What the rooms around a
-//! graph have to know of its state they ask through [`graph::conversing`].
+//! thread's row, its lease and its checkpoint. [`conversation::runtime::workers`] runs each thread with the engine of its
+//! graph. One whose graph this process does not have is left, with all its mail, to a process that has it. What the rooms
+//! around a graph have to know of its state they ask through [`graph::conversing`].
 //!
 //! **Beyond Slack.** What happens elsewhere, a job's end or a letter, is mail of a thread like everything else
 //! ([`graph::store::External`]): stored once, by its key. An action can wait for it ([`graph::action::Portion::Waits`]) and
 //! holds no lease, no seat and no connection meanwhile; the thread goes on with what else arrives, and a timer ends the wait.
-//! What is said goes out by a channel ([`conversation::runtime::outbox::channel`]), which is Slack unless the message names another.
+//! What is said goes out by a channel ([`conversation::runtime::outbox::channel`]), which is Slack unless the message names
+//! another.
 //!
 //! Four ideas, four places to add things: a *capability* (what it can do), a *node* (how it thinks), a *channel* (how it is
 //! reached), a *store* (where it remembers).
@@ -69,6 +71,7 @@
 //! | whether and how often a change is sent again | the action's `recovery` says whether, `graph/perform.rs` how often; a client sends it once |
 //! | how often a read is tried, and when a change may leave | [`services::http`], called by the client; [`permit`] and [`services::changes`]; Slack's in [`conversation::runtime::outbox`] |
 //! | a slash word | a capability's in its `commands.rs`, the bot's own in [`conversation::commands::grammar`]; and the usage hint in `deploy/slack-manifest.*.json` and the stand-in for Slack |
+//! | who may decide, what a press is answered, who may be shown what, how a card is drawn | [`conversation::approvals::policy`] and `replies.rs` beside it, [`conversation::record::sight`], [`conversation::presentation::render`] |
 //! | a window for something new, a section of Home | [`capabilities::Capability::shortcuts`], [`capabilities::Capability::home`] |
 //! | a phrase that is understood without a model | a row in `understanding/phrases` for changes; `lists.rs`, `questions.rs`, `details.rs` there for questions |
 //! | what a model is told | of a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; of everything: `assistant/prompts` |
@@ -83,8 +86,9 @@
 //!    after [`graph::store::Store::ingest`] has stored the delivery under all its keys.
 //! 2. *Nothing in the outside world changes without a recorded decision of a person entitled to make it.* Nodes can only
 //!    propose; [`graph::action::Status::may_become`] has no way to `Intent` but from `Approved`, or from `Intent` itself
-//!    where it is sent again. Who decides is a full member of the workspace when it counts ([`conversation::approvals::people`]). What
-//!    a standing approval covers carries the decision of those who granted it ([`graph::standing`]).
+//!    where it is sent again. Who decides is a full member of the workspace when it counts
+//!    ([`conversation::approvals::people`]). What a standing approval covers carries the decision of those who granted it
+//!    ([`graph::standing`]).
 //! 3. *What runs is what was shown.* Card, record and request carry one [`graph::digest::Digest`], computed again before
 //!    execution; the state that was shown is read again as well. Digests and seals need a key that is not in the store
 //!    ([`graph::keyring`], [`store::sealed`]), so who can write there can make no other change run, and no decision.

@@ -31,6 +31,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("playground", &["config"]),
 ];
 
+/// The rooms of the conversation from the top to the bottom, each with those that it may import. What is in none of the
+/// lists of the others is known to none of them.
+const ROOMS_OF_CONVERSATION: &[(&str, &[&str])] = &[
+    ("runtime", &["surfaces", "commands", "approvals", "record", "presentation"]),
+    ("surfaces", &["approvals", "record", "presentation"]),
+    ("commands", &["approvals", "record", "presentation"]),
+    ("approvals", &["record", "presentation"]),
+    ("record", &["presentation"]),
+    ("presentation", &[]),
+];
+
 const LEAVES: &[&str] =
     &["ids", "clock", "cause", "reply", "status_line", "exchanges", "permit", "wire", "this_machine", "private_file"];
 
@@ -118,9 +129,14 @@ fn may_name_one(line: &str) -> bool {
 
 /// The rooms a file names, whichever way `use` is written.
 fn rooms_named(text: &str) -> Vec<String> {
-    let mut rooms = Vec::new();
-    for (at, _) in text.match_indices("crate::") {
-        let rest = &text[at + "crate::".len()..];
+    named_after(text, "crate::")
+}
+
+/// The names that follow a path, also as a group.
+fn named_after(text: &str, path: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for (at, _) in text.match_indices(path) {
+        let rest = &text[at + path.len()..];
         if let Some(group) = rest.strip_prefix('{') {
             let mut depth = 0;
             let mut word = String::new();
@@ -129,21 +145,27 @@ fn rooms_named(text: &str) -> Vec<String> {
                     '{' => depth += 1,
                     '}' if depth == 0 => break,
                     '}' => depth -= 1,
-                    ',' if depth == 0 => rooms.push(std::mem::take(&mut word)),
+                    ',' if depth == 0 => names.push(std::mem::take(&mut word)),
                     _ if depth == 0 => word.push(character),
                     _ => {}
                 }
             }
-            rooms.push(word);
+            names.push(word);
         } else {
-            rooms.push(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect());
+            names.push(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect());
         }
     }
-    rooms
+    names
         .into_iter()
         .map(|name| name.trim().split("::").next().unwrap_or_default().to_owned())
         .filter(|name| !name.is_empty())
         .collect()
+}
+
+/// The production part of a file without its comments.
+fn code(text: &str) -> String {
+    let production = production(text);
+    production.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -161,14 +183,47 @@ fn imports_point_one_way() {
             continue;
         };
         let text = fs::read_to_string(&path).unwrap();
-        let production = production(&text);
-        let code: String =
-            production.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
-        for named in rooms_named(&code) {
+        for named in rooms_named(&code(&text)) {
             let fine = named == room || LEAVES.contains(&named.as_str()) || allowed.contains(&named.as_str());
             if !fine {
                 wrong.push(format!("{}: `{room}` may not use `{named}`", path.display()));
             }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn rooms_of_the_conversation_import_those_below_them() {
+    let mut above = Vec::new();
+    for (at, (room, below)) in ROOMS_OF_CONVERSATION.iter().enumerate() {
+        let higher = &ROOMS_OF_CONVERSATION[..=at];
+        above.extend(below.iter().filter(|name| higher.iter().any(|(other, _)| other == *name)).map(|up| (*room, *up)));
+    }
+    assert_eq!(above, [], "the table has these the wrong way round");
+
+    let folder = Path::new("src/conversation");
+    let tests = for_tests_alone();
+    let mut wrong = Vec::new();
+    for path in sources().iter().filter(|path| path.starts_with(folder) && **path != folder.join("mod.rs")) {
+        let inside: Vec<_> = path.strip_prefix(folder).unwrap().iter().map(|step| step.to_str().unwrap()).collect();
+        let Some((room, below)) = ROOMS_OF_CONVERSATION.iter().find(|(name, _)| *name == inside[0]) else {
+            wrong.push(format!("{}: it is in no room of the table", path.display()));
+            continue;
+        };
+        if tests.iter().any(|test| path.starts_with(test)) {
+            continue;
+        }
+        let code = code(&fs::read_to_string(path).unwrap());
+        for named in named_after(&code, "conversation::") {
+            if named != *room && !below.contains(&&*named) {
+                wrong.push(format!("{}: the room `{room}` may not use `{named}`", path.display()));
+            }
+        }
+        // `room/mod.rs` is as deep as the room, `room/file.rs` one deeper.
+        let depth = if inside.last() == Some(&"mod.rs") { inside.len() - 1 } else { inside.len() };
+        if code.contains(&"super::".repeat(depth)) {
+            wrong.push(format!("{}: another room is called by its whole path, not by `super`", path.display()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -245,4 +300,6 @@ fn the_import_reader_reads_groups() {
         "use crate::{\n    clock::Clock,\n    graph::{engine::X, node::Y},\n    ids,\n};\nuse crate::slack::Z;",
     );
     assert_eq!(named, ["clock", "graph", "ids", "slack"]);
+    let group = "use crate::{conversation::{a::{B, c}, d}, ids};\ncrate::conversation::e::f();";
+    assert_eq!(named_after(group, "conversation::"), ["a", "d", "e"]);
 }
