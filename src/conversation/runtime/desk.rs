@@ -7,6 +7,7 @@
 //! handled again after waits that grow; one that fails each time is kept as a dead letter.
 
 mod admission;
+mod again;
 mod telling;
 
 use std::{
@@ -22,12 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use self::telling::{Arrived, report};
-use super::{
-    entry::{Entry, SendAgain},
-    outbox::Sender,
-    stopping::Stopping,
-    workers::Workers,
-};
+use super::{entry::Entry, outbox::Sender, stopping::Stopping, workers::Workers};
 use crate::{
     clock::Clock,
     conversation::{
@@ -59,7 +55,6 @@ use crate::{
         store::{Changes, DeskEntry, Error, Mail, Seq, Store, why_unreadable},
     },
     ids::{CommitId, ThreadId, UserId},
-    reply::Reply,
     slack::{
         client::SlackClient,
         client_error,
@@ -87,9 +82,6 @@ const TOLD_WITHIN: u32 = 10;
 
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-
-/// How many dead letters are looked through for the one that is to be sent again.
-const LOOKED_THROUGH: usize = 1000;
 
 /// The desk of one process.
 #[derive(Clone)]
@@ -431,26 +423,6 @@ impl Desk {
             parts.home.something_changed();
         }
         Ok(Answer::Nothing)
-    }
-
-    /// Sends something once more that could not be delivered; what the person is told.
-    async fn send_again(&self, wish: &SendAgain) -> Result<Reply, Error> {
-        let parts = &self.0;
-        let letters = parts.store.dead_letters(LOOKED_THROUGH).await?;
-        let Some((letter, thread, outgoing)) =
-            undelivered::messages(&letters).find(|(_, _, outgoing)| outgoing.nonce.as_str() == wish.key)
-        else {
-            return Ok(undelivered::nothing_to_send());
-        };
-        if !parts.store.send_again(&letter.id, parts.clock.now()).await? {
-            return Ok(undelivered::nothing_to_send());
-        }
-        // What was said of it is taken back behind it; if it fails once more, that is said anew.
-        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        changes.outbox.extend(undelivered::take_back(outgoing, parts.clock.now()));
-        parts.store.apply(&changes).await?;
-        parts.sender.flush(thread.clone());
-        Ok(undelivered::sent_again())
     }
 
     /// Opens the window in which somebody asks about a message.

@@ -1,0 +1,34 @@
+//! Sends what could not be delivered once more, where somebody wishes it.
+
+use super::Desk;
+use crate::{
+    conversation::{record::undelivered, runtime::entry::SendAgain},
+    graph::store::{Changes, Error},
+    ids::CommitId,
+    reply::Reply,
+};
+
+/// How many dead letters are looked through for the one that is to be sent again.
+const LOOKED_THROUGH: usize = 1000;
+
+impl Desk {
+    /// Sends something once more that could not be delivered; what the person is told.
+    pub(super) async fn send_again(&self, wish: &SendAgain) -> Result<Reply, Error> {
+        let parts = &self.0;
+        let letters = parts.store.dead_letters(LOOKED_THROUGH).await?;
+        let Some((letter, thread, outgoing)) =
+            undelivered::messages(&letters).find(|(_, _, outgoing)| outgoing.nonce.as_str() == wish.key)
+        else {
+            return Ok(undelivered::nothing_to_send());
+        };
+        if !parts.store.send_again(&letter.id, parts.clock.now()).await? {
+            return Ok(undelivered::nothing_to_send());
+        }
+        // What was said of it is taken back behind it; if it fails once more, that is said anew.
+        let mut changes = Changes::new(CommitId::fresh(), thread.clone());
+        changes.outbox.extend(undelivered::take_back(outgoing, parts.clock.now()));
+        parts.store.apply(&changes).await?;
+        parts.sender.flush(thread.clone());
+        Ok(undelivered::sent_again())
+    }
+}
