@@ -14,11 +14,12 @@ use super::{
     http, installed, keys, parts,
     readiness::Readiness,
     server::{self, Limits},
+    services::Services,
     supervision::Supervision,
 };
 use crate::{
     assistant::{graph::chat_graph, model_health::WatchedModel},
-    capabilities::{Capability, facts::Facts},
+    capabilities::{Capability, Registry, facts::Facts},
     clock::Clock,
     config::{Config, SlackMode},
     conversation::{
@@ -71,6 +72,7 @@ const WHO_ATTEMPTS: u32 = 30;
 /// The bot, joined and listening; [`Bot::run`] makes it work.
 pub struct Bot {
     store: Arc<dyn Store>,
+    registry: Registry,
     sweeper: Sweeper,
     workers: Workers,
     tasks: TaskTracker,
@@ -165,6 +167,7 @@ impl Bot {
         let (model, rules) = parts::models(config, registry.book.clone())?;
         let (model, pulse) = watched(model, &clock);
         let facts = Facts::new(registry.clone(), clock.clone());
+        let services = Services::new(&registry.capabilities);
         let settle_within = registry.services().map(|service| service.settle_within).max().unwrap_or_default();
         let settings = parts::told_settings(config, &registry);
         let approvals = config.approvals.clone();
@@ -298,6 +301,7 @@ impl Bot {
         let watched = http::Parts {
             store: Readiness::new(store.clone()),
             slack: health,
+            services,
             missing,
             tasks: running.clone(),
             rounds: rounds.clone(),
@@ -318,7 +322,7 @@ impl Bot {
             rounds,
         };
         let drain = config.workers.drain;
-        Ok(Self { store, sweeper, workers, tasks, ingress, listener, router, limits, running, drain })
+        Ok(Self { store, registry, sweeper, workers, tasks, ingress, listener, router, limits, running, drain })
     }
 
     /// Where health, metrics and, with HTTP, Slack's requests are answered.
@@ -333,6 +337,11 @@ impl Bot {
     /// The store, for traces.
     pub fn store(&self) -> Arc<dyn Store> {
         self.store.clone()
+    }
+
+    /// What it can do.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// What it is doing, also while it runs.

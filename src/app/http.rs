@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use tokio::sync::watch;
 
-use super::{readiness::Readiness, supervision::Supervision, telemetry};
+use super::{readiness::Readiness, services::Services, supervision::Supervision, telemetry};
 use crate::{
     conversation::runtime::sweeper::Rounds,
     slack::{missing_scopes::MissingScopes, socket_health::SocketHealth},
@@ -16,8 +16,9 @@ use crate::{
 /// Whether the way in is open.
 pub(super) type Health = watch::Receiver<SocketHealth>;
 
-/// `/healthz`: the process runs. `/readyz`: the store keeps what is written, Slack answers, and all tasks run; scopes that turned out to be missing are named there,
-/// and the bot is ready all the same for everything else. `/metrics`: for Prometheus.
+/// `/healthz`: the process runs. `/readyz`: the store keeps what is written, Slack answers, and all tasks run. Scopes that
+/// turned out to be missing are named there, and how the outside systems of the capabilities are; the bot is ready all the
+/// same for everything else. `/metrics`: for Prometheus.
 pub(super) fn router(parts: Parts) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
@@ -33,6 +34,8 @@ pub(super) struct Parts {
     pub store: Readiness,
     /// How Socket Mode stands, if that is how events come in.
     pub slack: Option<Health>,
+    /// The outside systems of the capabilities, which are told and decide nothing.
+    pub services: Services,
     /// Scopes that turned out to be missing.
     pub missing: Arc<MissingScopes>,
     /// The tasks that are to run all the time.
@@ -42,7 +45,7 @@ pub(super) struct Parts {
 }
 
 async fn ready(State(parts): State<Parts>) -> (StatusCode, Json<Value>) {
-    let Parts { store, slack, missing, tasks, rounds } = parts;
+    let Parts { store, slack, services, missing, tasks, rounds } = parts;
     let store = store.look().await;
     let tasks = tasks.wrong().or_else(|| rounds.wrong()).map_or_else(|| Ok("running".to_owned()), Err);
     let slack = match slack.map(|health| health.borrow().clone()) {
@@ -58,6 +61,10 @@ async fn ready(State(parts): State<Parts>) -> (StatusCode, Json<Value>) {
     };
     let mut told =
         json!({ "ready": status == StatusCode::OK, "store": tell(store), "slack": tell(slack), "tasks": tell(tasks) });
+    let services = services.told();
+    if !services.is_empty() {
+        told["services"] = json!(services);
+    }
     let missing = missing.told();
     if !missing.is_empty() {
         told["missing_scopes"] = json!(missing);

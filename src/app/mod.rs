@@ -19,6 +19,7 @@ pub mod playground;
 mod readiness;
 pub mod sandbox;
 pub mod server;
+mod services;
 pub mod stand_in;
 pub mod stdout;
 pub mod supervision;

@@ -15,7 +15,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Bot, installed::StandIn, parts, sandbox, stdout::say};
+use super::{Bot, installed::StandIn, sandbox, stdout::say};
 use crate::{
     clock::SystemClock,
     config::Config,
@@ -73,8 +73,7 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     let bot = Bot::start(&config, Arc::new(SystemClock), stop.clone()).await?;
     let traces =
         PlaygroundTraces { traces: Traces::new(bot.store()), team: world.slack.look(|world| world.team.clone()) };
-    let registry = parts::capabilities(&config, Arc::new(SystemClock))?;
-    let suggestions: Vec<_> = registry.invitations().map(|(why, text)| Suggestion { why, text }).collect();
+    let suggestions: Vec<_> = bot.registry().invitations().map(|(why, text)| Suggestion { why, text }).collect();
     let page = playground::router(world.slack.router(), Arc::new(traces), &suggestions);
     let understood = match &config.model.api_key {
         Some(_) => format!("{} (ANTHROPIC_API_KEY is set)", config.model.name),

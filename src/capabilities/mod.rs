@@ -108,9 +108,17 @@ pub trait Capability: Send + Sync {
         None
     }
 
-    /// How the outside system is, for an operator: the name of the line, and what is wrong and would be right.
+    /// How the outside system is, for an operator: the name of the line, and what is wrong and would be right. What the tool
+    /// says that tells its health, unless it says more.
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
-        None
+        let service = self.service()?;
+        let tool = self.tools().into_iter().find(|tool| tool.name() == service.health)?;
+        let said = |answer: Value| {
+            let of = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
+            format!("{} {}", of("name"), of("version")).trim().to_owned()
+        };
+        let answer = tool.call(&Value::Object(serde_json::Map::new())).await;
+        Some((service.name, answer.map(said).map_err(|error| error.reply.words())))
     }
 
     /// What the settings can name of it, as it is there now.

@@ -9,6 +9,7 @@ mod exports;
 mod gate;
 mod lease_loss;
 mod operators;
+mod platform_away;
 mod portions;
 mod process;
 mod processes;
