@@ -65,9 +65,10 @@ impl Services {
 impl Watched {
     fn told(&self) -> Value {
         let mut state = held(&self.state);
-        let is_old = state.found.as_ref().is_none_or(|(at, found)| {
-            at.elapsed() >= if found.is_ok() { GOOD_FOR } else { BAD_FOR }
-        });
+        let is_old = state
+            .found
+            .as_ref()
+            .is_none_or(|(at, found)| at.elapsed() >= if found.is_ok() { GOOD_FOR } else { BAD_FOR });
         let is_looked_at = state.look.as_ref().is_some_and(|look| !look.is_finished());
         if is_old && !is_looked_at {
             state.look = Some(self.look());
@@ -109,7 +110,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        capabilities::{Service, Tool},
+        capabilities::{Service, Tool, ToolError},
         graph::action::ActionKind,
     };
 
@@ -182,6 +183,56 @@ mod tests {
         probe(&services, &platform).await;
         sleep(Duration::from_millis(1)).await;
         assert_eq!(probe(&services, &platform).await, (well(0), 3), "one that was away is asked again soon");
+    }
+
+    /// A platform that is known by its health alone.
+    struct Silent;
+
+    #[async_trait]
+    impl Tool for Silent {
+        fn name(&self) -> &'static str {
+            "check_shelf"
+        }
+
+        fn description(&self) -> &'static str {
+            "Checks the shelf."
+        }
+
+        fn schema(&self) -> Value {
+            json!({ "type": "object" })
+        }
+
+        async fn call(&self, _: &Value) -> Result<Value, ToolError> {
+            Ok(json!({ "name": "Shelf", "version": "2.0" }))
+        }
+    }
+
+    #[async_trait]
+    impl Capability for Silent {
+        fn name(&self) -> &'static str {
+            "documents"
+        }
+
+        fn purpose(&self) -> &'static str {
+            "Documents."
+        }
+
+        fn tools(&self) -> Vec<Arc<dyn Tool>> {
+            vec![Arc::new(Silent)]
+        }
+
+        fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+            Vec::new()
+        }
+
+        fn service(&self) -> Option<Service> {
+            Platform::default().service()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_capability_that_says_no_more_is_told_by_its_health() {
+        assert_eq!(Silent.check().await, Some(("Shelf", Ok("Shelf 2.0".to_owned()))));
     }
 
     #[tokio::test(start_paused = true)]
