@@ -335,7 +335,9 @@ impl Rounds {
         let before = std::mem::take(&mut state.unheard);
         let before = if state.continues_draft(&self.registry, &change) { before } else { Vec::new() };
         let unheard = |told: &str| -> Vec<String> {
-            let still = before.iter().filter(|words| !understanding::left_out(words, told).is_empty());
+            let still =
+                before.iter().filter(|words| !understanding::left_out(words, &without_ids(told, words)).is_empty());
+            let told = &without_ids(told, said);
             still.cloned().chain(understanding::left_out(said, told)).take(MOST_UNHEARD).collect()
         };
         match action.prepare_for(&parameters, reader).await {
@@ -406,4 +408,15 @@ fn told_by(change: &Draft, proposal: &Proposal) -> String {
     }
     told.extend(card.warnings.iter().chain(&card.notes).map(Text::words));
     told.join("\n")
+}
+
+/// The same without the ids in it that nobody said: in 32 digits there is one number or another that somebody did say.
+pub(super) fn without_ids(told: &str, said: &str) -> String {
+    let in_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let pieces = told.split_inclusive(|c: char| !in_word(c));
+    let is_id = |piece: &&str| {
+        let word = piece.trim_end_matches(|c: char| !in_word(c));
+        word.len() == 36 && uuid::Uuid::try_parse(word).is_ok() && !said.contains(word)
+    };
+    pieces.map(|piece| if is_id(&piece) { " " } else { piece }).collect()
 }

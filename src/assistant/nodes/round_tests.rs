@@ -194,6 +194,16 @@ async fn what_a_model_leaves_out_stands_on_the_card() {
     assert_eq!(warnings(&stage.says("get math hints going, would you?").await), Vec::<String>::new());
 }
 
+#[test]
+fn a_number_is_not_found_in_an_id() {
+    let id = "0f805b20-43d1-4e0e-9d0a-5b12c80a2000";
+    let told = format!(r#"{{"id":"{id}","status":"enrolling"}} Start “Math Hints”?"#);
+    let left = |said: &str| crate::understanding::left_out(said, &super::round::without_ids(&told, said));
+    assert_eq!(left("get math hints going to 80%"), ["to 80%"]);
+    assert_eq!(left("get math hints going only for class 5B"), ["only for class 5B"]);
+    assert_eq!(left(&format!("get {id} going")), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn parameters_that_do_not_fit_are_told_to_the_model_and_then_to_the_person() {
     let foreign = ("propose_update_experiment_status", json!({ "experiment": "Math Hints", "colour": "red" }));
