@@ -3,6 +3,9 @@
 //! A snapshot serves for [`KEPT`], the vocabulary of contexts, which an administrator sets, for longer. A change of ours
 //! makes it old at once. It is read by one at a time, within [`PATIENCE`]; while the platform is away the last one serves,
 //! and it is not asked again for a moment. Names only tell what words mean: what a change is about is looked up anew.
+//!
+//! Tags are not among them: only the answer that holds every experiment as a whole tells them, too much to read this often.
+//! Sites and targets that are words as well, such as `chat`, are left out, so that nobody who says the word is taken to name it.
 
 use std::{
     sync::{Arc, Mutex},
@@ -34,6 +37,11 @@ pub(crate) const CONTEXT: &str = "context";
 pub(crate) const CONDITION: &str = "condition";
 /// A type of group, such as `classId`.
 pub(crate) const GROUP_TYPE: &str = "group type";
+
+/// A site.
+pub(crate) const SITE: &str = "site";
+/// A target.
+pub(crate) const TARGET: &str = "target";
 
 /// The names on one platform.
 #[derive(Debug)]
@@ -138,8 +146,37 @@ fn vocabulary(contexts: &Contexts) -> Vec<Name> {
         all.push(name(CONTEXT, context));
         all.extend(knows.conditions.iter().map(|condition| name(CONDITION, condition)));
         all.extend(knows.group_types.iter().map(|kind| name(GROUP_TYPE, kind)));
+        all.extend(knows.sites.iter().filter(|site| is_no_word(site)).map(|site| name(SITE, site)));
+        all.extend(knows.targets.iter().filter(|target| is_no_word(target)).map(|target| name(TARGET, target)));
     }
     all.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
     all.dedup();
     all
+}
+
+/// Whether nobody writes it but for what it names: with a sign or a capital letter in it.
+fn is_no_word(name: &str) -> bool {
+    name.chars().skip(1).any(|letter| !letter.is_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capabilities::experiments::upgrade::context::ContextMetadata;
+
+    #[test]
+    fn sites_and_targets_are_values_and_words_are_words() {
+        let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let sites = of(&["SelectSection", "chat"]);
+        let knows = ContextMetadata { sites, targets: of(&["area_model"]), ..ContextMetadata::default() };
+        let names = Names::new(vocabulary(&[("livehint-ai".to_owned(), knows)].into()));
+        let found = |said: &str| {
+            let found = names.find(said).into_iter().map(|mention| (mention.kind, mention.name, mention.subject));
+            found.collect::<Vec<_>>()
+        };
+        let value = |kind: &str, name: &str| (kind.to_owned(), name.to_owned(), false);
+        assert_eq!(found("let's chat about it"), []);
+        let both = [value(SITE, "SelectSection"), value(TARGET, "area_model")];
+        assert_eq!(found("what runs at SelectSection, and at area_model?"), both);
+    }
 }
