@@ -23,6 +23,7 @@ mod presence;
 mod rails;
 mod restarts;
 mod restrictions;
+mod restrictions_drawn;
 pub(crate) mod scripted;
 mod search;
 mod several;
