@@ -164,7 +164,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_look_is_taken_when_it_is_old_and_nobody_waits_for_it() {
         let platform = Arc::new(Platform::default());
-        let services = Services::new(&[platform.clone()]);
+        let known: Arc<dyn Capability> = platform.clone();
+        let services = Services::new(&[known]);
         let first = json!({ "ok": null, "what": "it is being asked for the first time" });
         assert_eq!(probe(&services, &platform).await, (first, 1));
         sleep(Duration::from_millis(1)).await;
@@ -239,7 +240,8 @@ mod tests {
     async fn one_that_does_not_answer_is_asked_by_one_at_a_time_and_told_in_the_end() {
         let platform = Arc::new(Platform::default());
         *platform.takes.lock().unwrap() = Duration::from_secs(60);
-        let services = Services::new(&[platform.clone()]);
+        let known: Arc<dyn Capability> = platform.clone();
+        let services = Services::new(&[known]);
         for _ in 0..4 {
             assert_eq!(probe(&services, &platform).await.1, 1);
             sleep(Duration::from_secs(1)).await;
