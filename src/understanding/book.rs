@@ -162,7 +162,7 @@ impl Book {
             }
             _ if is_nothing(&found) && situation.draft.is_none() => {
                 let mentioned = self.phrases().find_map(|phrases| phrases.mentioned(heard));
-                mentioned.map_or(found, |wish| Understood { wish, confidence: MENTIONED })
+                mentioned.map_or(found, |wish| Understood { confidence: MENTIONED, ..wish.into() })
             }
             _ => found,
         }
@@ -215,7 +215,7 @@ impl Book {
             self.phrases().find_map(|phrases| phrases.left_over(heard, action, params))
         };
         match &found.wish {
-            Wish::Change { action, params } if after(heard.words, BRINGS_BACK).is_none() => {
+            Wish::Change { action, params } if !found.is_whole && after(heard.words, BRINGS_BACK).is_none() => {
                 over(action, params).unwrap_or(found)
             }
             // A button repeats all of the request, or there is none.
@@ -246,15 +246,19 @@ impl Book {
 
     /// What the words ask for by one of the lines. `names_only`: about something whose name is known.
     fn by_lines(&self, heard: Heard<'_>, names_only: bool) -> Option<Understood> {
-        let mut best: Option<(usize, super::lines::Call, &dyn Phrases)> = None;
-        for chapter in &self.chapters {
-            if let Some(fit) = chapter.lines.fit(heard, chapter.phrases, names_only)
-                && best.as_ref().is_none_or(|(cost, ..)| fit.cost < *cost)
-            {
-                best = Some((fit.cost, fit.call, chapter.phrases));
-            }
+        let fits = self.chapters.iter().filter_map(|chapter| {
+            let fit = chapter.lines.fit(heard, (chapter.phrases, chapter.owner), names_only)?;
+            Some((fit.cost, chapter.phrases, chapter.phrases.settled(fit.call.wish())))
+        });
+        let fits: Vec<_> = fits.collect();
+        let least = fits.iter().map(|(cost, ..)| *cost).min()?;
+        let mut best = fits.into_iter().filter(|(cost, ..)| *cost == least);
+        let (_, phrases, wish) = best.next()?;
+        let named = heard.words.iter().any(|word| word.quoted);
+        match best.next() {
+            Some((_, other, _)) if named => Some(self.which(heard, &[&phrases, &other])),
+            _ => Some(Understood { is_whole: true, ..wish.into() }),
         }
-        best.map(|(_, call, phrases)| phrases.settled(call.wish()).into())
     }
 
     /// What people ask a bot for and this one cannot do.
@@ -264,7 +268,7 @@ impl Book {
         // “Play” alone may be the name of something.
         let says_something = !rest.is_empty() || lower(words).contains(' ');
         let about = after(words, "shut down").is_some() && rest.iter().any(|word| word.kind.is_some());
-        (says_something && !about).then_some(Understood { wish: Wish::Unsupported, confidence: 0.9 })
+        (says_something && !about).then(|| Understood { confidence: 0.9, ..Wish::Unsupported.into() })
     }
 
     /// The same with its first word as it was meant, where that is one slip of the finger away.

@@ -111,12 +111,13 @@ pub enum Reading {
 pub(super) fn read(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<Reading> {
     const QUESTIONS: &[&str] =
         &["is", "are", "was", "were", "has", "did", "does", "what", "which", "who", "when", "why", "how", "where"];
-    let Heard { words, situation, asks } = heard;
-    let is_of_another = |word: &Word| word.owner.as_deref().is_some_and(|of| of != owner);
-    if words.first().is_some_and(|first| first.any(QUESTIONS)) || words.iter().any(is_of_another) {
+    let Heard { words, situation: _, asks } = heard;
+    if words.first().is_some_and(|first| first.any(QUESTIONS))
+        || words.iter().any(|word| heard.is_of_another(word, owner))
+    {
         return Vec::new();
     }
-    let parts = cut(words, situation, phrases);
+    let parts = cut(heard, phrases, owner);
     let mut whole: Vec<Wish> = Vec::new();
     let mut partly: Option<(usize, Reading)> = None;
     for intent in phrases.rows().iter().copied().flatten() {

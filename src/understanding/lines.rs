@@ -197,7 +197,12 @@ impl Lines {
     }
 
     /// What a request fits best. `names_only`: what it is about has to be a name that is known or stands in quotes, or “it”.
-    pub(crate) fn fit<'a>(&'a self, heard: Heard<'a>, phrases: &'a dyn Phrases, names_only: bool) -> Option<Fit> {
+    pub(crate) fn fit<'a>(
+        &'a self,
+        heard: Heard<'a>,
+        chapter: (&'a dyn Phrases, &'a str),
+        names_only: bool,
+    ) -> Option<Fit> {
         let words = heard.words;
         let small: Vec<bool> = words.iter().map(|word| word.any(ANYWHERE)).collect();
         let first = (0..words.len()).find(|at| !small[*at]).into_iter().chain([0]);
@@ -207,8 +212,18 @@ impl Lines {
         tried.sort_unstable();
         tried.dedup();
         let said: HashSet<&str> = words.iter().filter(|word| !word.quoted).map(|word| word.lower.as_str()).collect();
-        let mut reading =
-            Reading { heard, phrases, names_only, small, seen: HashMap::new(), given: Vec::new(), cost: 0, best: None };
+        let (phrases, owner) = chapter;
+        let mut reading = Reading {
+            heard,
+            phrases,
+            owner,
+            names_only,
+            small,
+            seen: HashMap::new(),
+            given: Vec::new(),
+            cost: 0,
+            best: None,
+        };
         let mut best: Option<Fit> = None;
         for line in tried.into_iter().map(|at| &self.lines[at]) {
             if !line.parts.iter().all(|part| part.may_be_in(&said)) {
@@ -256,6 +271,8 @@ struct Rest<'r, 'a> {
 struct Reading<'a> {
     heard: Heard<'a>,
     phrases: &'a dyn Phrases,
+    /// The capability.
+    owner: &'a str,
     names_only: bool,
     /// Which words may stand anywhere.
     small: Vec<bool>,
@@ -331,12 +348,12 @@ impl<'a> Reading<'a> {
         match kind {
             "thing" => self.things(words),
             "subject" => {
-                let back = heard.situation.last_subject.clone().map(|name| Candidate::known(name, 0));
+                let back = self.subject().map(|name| Candidate::known(name, 0));
                 self.things(words).into_iter().filter(|found| !found.value.is_null()).chain(back).collect()
             }
             // What is not named is what was talked about.
             "thing?" => {
-                let back = heard.situation.last_subject.clone().map_or(Value::Null, Value::from);
+                let back = self.subject().map_or(Value::Null, Value::from);
                 self.things(words).into_iter().chain([Candidate::known(back, 0)]).collect()
             }
             "word" => {
@@ -363,6 +380,14 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// What “it” means, if it may be a thing of this capability.
+    fn subject(&self) -> Option<&'a str> {
+        match self.phrases.about_others() {
+            true => self.heard.situation.last_subject.as_deref(),
+            false => self.heard.subject_of(self.owner),
+        }
+    }
+
     /// What a request can be about: a name that is known or stands in quotes, “it”, or words that may be a name.
     fn things(&self, words: &[Word]) -> Vec<Candidate> {
         let quoted = words.iter().position(|word| word.quoted);
@@ -377,6 +402,10 @@ impl<'a> Reading<'a> {
             if named && !leads.iter().all(|word| word.any(LEADING) || word.any(self.phrases.things())) {
                 continue;
             }
+            let foreign = |word: &Word| !self.phrases.about_others() && self.heard.is_of_another(word, self.owner);
+            if span.iter().any(foreign) {
+                continue;
+            }
             let ends = named && quoted != Some(length - 1);
             if ends && !span[length - 1].any(self.phrases.things())
                 || !named && self.names_only && !points_back(span, self.phrases)
@@ -385,6 +414,7 @@ impl<'a> Reading<'a> {
             }
             match thing(span, situation, self.phrases) {
                 Named::Name(name) if named => found.push(Candidate::known(name, length)),
+                Named::Back(name) if name.is_some() && self.subject().is_none() => {}
                 Named::Back(name) => found.push(Candidate::known(name.map_or(Value::Null, Value::from), length)),
                 Named::Name(name) if length <= longest => found.push(Candidate::taken(name, length)),
                 Named::Name(_) | Named::Nothing => {}

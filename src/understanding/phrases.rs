@@ -21,6 +21,21 @@ pub struct Heard<'a> {
     pub asks: bool,
 }
 
+impl<'h> Heard<'h> {
+    /// Whether this word names a thing of another capability alone.
+    pub(crate) fn is_of_another(&self, word: &Word, owner: &str) -> bool {
+        word.owner.as_deref().is_some_and(|of| of != owner)
+    }
+
+    /// What was talked about, if it may be a thing of this capability.
+    pub(crate) fn subject_of(&self, owner: &str) -> Option<&'h str> {
+        let subject = self.situation.last_subject.as_deref()?;
+        let mut owners = self.situation.names.iter().filter(|name| name.subject && name.name == subject);
+        let known = owners.clone().any(|name| !name.owner.is_empty());
+        (!known || owners.any(|name| name.owner == owner)).then_some(subject)
+    }
+}
+
 /// The phrases of a capability. Only the words for its things have to be there.
 ///
 /// Most of what can be said is data: [`Phrases::rows`] for changes, whose parts may stand in any order, and
@@ -28,6 +43,11 @@ pub struct Heard<'a> {
 pub trait Phrases: Send + Sync {
     /// What its things are called, singular and plural, such as `document` and `documents`; the first names one of them.
     fn things(&self) -> &'static [&'static str];
+
+    /// Whether what it does is about things of other capabilities.
+    fn about_others(&self) -> bool {
+        false
+    }
 
     /// What its groups of people are called where an id follows, such as `class`.
     fn groups(&self) -> &'static [&'static str] {

@@ -6,8 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     dates::moment,
-    phrases::Phrases,
-    situation::Situation,
+    phrases::{Heard, Phrases},
     words::{Word, after, skip, text},
 };
 
@@ -81,7 +80,8 @@ pub const LIMITING: &[&str] = &[
 ];
 
 /// The parts of a sentence, without politeness.
-pub fn cut(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Vec<Part> {
+pub fn cut(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<Part> {
+    let Heard { words, situation, .. } = heard;
     let mut parts: Vec<Part> = Vec::new();
     let mut rest = words;
     while let Some((first, others)) = rest.split_first() {
@@ -90,7 +90,7 @@ pub fn cut(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Vec<
             continue;
         }
         let found = subjects(rest, phrases)
-            .or_else(|| back(rest, situation, phrases))
+            .or_else(|| back(rest, heard.subject_of(owner), phrases))
             .or_else(|| {
                 let (when, until, left) = moment(rest, &situation.today)?;
                 Some((Slot::Moment { when, until }, left))
@@ -158,8 +158,8 @@ fn subjects<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
 }
 
 /// “It”, where something was talked about.
-fn back<'a>(words: &'a [Word], situation: &Situation, phrases: &dyn Phrases) -> Found<'a> {
-    let name = situation.last_subject.clone()?;
+fn back<'a>(words: &'a [Word], subject: Option<&str>, phrases: &dyn Phrases) -> Found<'a> {
+    let name = subject?.to_owned();
     let thing =
         |words: &'a [Word]| words.split_first().filter(|(first, _)| first.any(phrases.things())).map(|(_, rest)| rest);
     let rest =

@@ -7,6 +7,7 @@
 use super::{
     book::{Book, MENTIONED, MOST_WORDS},
     lexicon::Mention,
+    phrases::Heard,
     situation::Situation,
     slots::{Slot, cut},
     wish::{Understood, Wish},
@@ -54,7 +55,8 @@ pub(super) fn steps(book: &Book, situation: &Situation) -> Vec<String> {
 /// `show A and B`: what is shown, each by itself.
 fn several(book: &Book, words: &[Word], situation: &Situation) -> Option<Vec<String>> {
     let shown = skip(words, "show me|show us|show|tell me about|display|describe|details of|compare");
-    let parts = book.phrases().next().map(|phrases| cut(shown, situation, phrases))?;
+    let parts =
+        book.phrases().next().map(|phrases| cut(Heard { words: shown, situation, asks: false }, phrases, ""))?;
     let verb = text(&words[..1]).to_lowercase();
     let [only] = parts.as_slice() else { return None };
     match &only.slot {
@@ -95,7 +97,7 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, pieces: &[Piece]
     if from > 0 && is_of_pair(part, &said[..piece.start]) {
         return false;
     }
-    let Understood { wish, confidence } = understood(book, part, situation, from == 0);
+    let Understood { wish, confidence, .. } = understood(book, part, situation, from == 0);
     let sure = confidence >= SURE;
     match wish {
         Wish::Read { .. } | Wish::Term { .. } => sure && confidence > MENTIONED,

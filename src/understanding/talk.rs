@@ -46,7 +46,7 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
     }
     let log = without_last(&said, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]);
     let situation = Situation::default();
-    let fit = |words: &[Word]| TALK.fit(Heard { words, situation: &situation, asks: false }, &Nothing, true);
+    let fit = |words: &[Word]| TALK.fit(Heard { words, situation: &situation, asks: false }, (&Nothing, ""), true);
     let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == LOG))?;
     Some(match fit.call.name.as_str() {
         "greeting" => Wish::Talk(Talk::Greeting),

@@ -75,17 +75,19 @@ pub struct Understood {
     pub wish: Wish,
     /// From 0 to 1.
     pub confidence: f64,
+    /// Whether it is known that every word was used.
+    pub is_whole: bool,
 }
 
 impl Understood {
     /// Not understood at all.
     pub fn nothing() -> Self {
-        Self { wish: Wish::Unclear { question: String::new(), options: Vec::new() }, confidence: 0.3 }
+        Self { wish: Wish::Unclear { question: String::new(), options: Vec::new() }, confidence: 0.3, is_whole: false }
     }
 
     /// May be one of these.
     pub fn unclear(question: impl Into<String>, options: Vec<String>) -> Self {
-        Self { wish: Wish::Unclear { question: question.into(), options }, confidence: 0.5 }
+        Self { wish: Wish::Unclear { question: question.into(), options }, confidence: 0.5, is_whole: false }
     }
 
     /// All but these words.
@@ -96,7 +98,7 @@ impl Understood {
 
 impl From<Wish> for Understood {
     fn from(wish: Wish) -> Self {
-        Self { wish, confidence: 0.95 }
+        Self { wish, confidence: 0.95, is_whole: false }
     }
 }
 

@@ -22,6 +22,7 @@ use crate::{
     understanding::{
         Hint,
         book::Book,
+        lexicon::Mention,
         situation::{Analysis, IntentType, Situation},
     },
 };
@@ -57,6 +58,9 @@ impl Analyze {
         if self.registry.book.wants_names(&view::situation(state, context)) {
             self.registry.refresh_names().await;
             state.turn.names = self.registry.names_in(&state.turn.said);
+            let subject = state.last_subject.as_deref().map(|subject| self.registry.names_in(subject));
+            let known = |name: &Mention| Some(name.name.as_str()) == state.last_subject.as_deref() && name.subject;
+            state.turn.names.extend(subject.into_iter().flatten().filter(known)); // whose “it” is
         }
     }
 

@@ -14,6 +14,10 @@ impl Phrases for OfStandingApprovals {
         &["approval", "approvals"]
     }
 
+    fn about_others(&self) -> bool {
+        true
+    }
+
     fn greeting(&self) -> &'static str {
         ""
     }

@@ -14,6 +14,10 @@ use countersign::{
         model::SandboxModel,
         slack::{self, Command as SlackCommand},
     },
+    understanding::{
+        lexicon::{Name, Names},
+        phrases::Phrases,
+    },
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -48,6 +52,21 @@ impl Capability for Documents {
 
     fn purpose(&self) -> &'static str {
         "Documents: look them up, archive them."
+    }
+
+    fn phrases(&self) -> Option<&'static dyn Phrases> {
+        Some(&OfDocuments)
+    }
+
+    fn names(&self) -> Arc<Names> {
+        let name = |(name, _): &(String, bool)| Name {
+            kind: "document".to_owned(),
+            name: name.clone(),
+            id: None,
+            owner: self.name().to_owned(),
+            subject: true,
+        };
+        Arc::new(Names::new(self.0.lock().unwrap().iter().map(name)))
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -93,6 +112,30 @@ impl Capability for Documents {
 
     fn measures(&self) -> &'static [Measure] {
         MEASURES
+    }
+}
+
+/// What can be said of documents without a language model.
+struct OfDocuments;
+
+impl Phrases for OfDocuments {
+    fn things(&self) -> &'static [&'static str] {
+        &["document", "documents"]
+    }
+
+    fn lines(&self) -> &'static str {
+        "read list_documents
+    (list|show|what|which) [all] documents [there|do we have]
+read count_documents
+    how many documents [there|do we have]
+read show_document
+    (show|open|read) <document:thing>
+change archive_document
+    (archive|file|put away) <document:thing> [with <copies:number> copies]"
+    }
+
+    fn help(&self) -> &'static str {
+        "*Documents*\n• “list documents”, “archive Study Plan”"
     }
 }
 
@@ -261,4 +304,59 @@ async fn a_second_domain_needs_one_file() {
     assert!(heard.contains("outside the envelope pilot: 5 copies, at most 2"), "{heard}");
     assert!(!shelf.lock().unwrap()[1].1);
     finish(bot, model).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_domain_is_understood_by_its_phrases() {
+    let documents = ["Study Plan", "Math Hints"].map(|name| (name.to_owned(), false));
+    let shelf: Shelf = Arc::new(Mutex::new(documents.into()));
+    let more: Vec<Arc<dyn Capability>> = vec![Arc::new(Documents(shelf.clone()))];
+    let settings = Box::new(|config: &mut Config| config.approvals.measures = &[MEASURES]);
+    let bot = TestBot::with(Setup { settings, more, ..Setup::default() }).await;
+
+    let mut thread = bot.user("ana").says("what documents are there?").await;
+    assert_snapshot!(thread.heard(), @"
+    Documents:
+    • *Study Plan*
+    • *Math Hints*
+    ");
+    thread.says("ana", "please archive Study Plan with 2 copies").await;
+    assert_snapshot!(thread.heard(), @"
+    *Archive “Study Plan”?*
+    *Copies*  2
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Archive it] [Leave it] [Show all]
+    ");
+    thread.clicks("bo", "Archive it").await;
+    assert!(thread.heard().contains("Archived “Study Plan”"));
+
+    // “It” is the document; the experiments that are there as well are not asked about.
+    thread.says("ana", "archive it").await;
+    assert_snapshot!(thread.heard(), @"
+    *Archive “Study Plan”?*
+    *Copies*  0
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Archive it] [Leave it] [Show all]
+    ");
+
+    // In the same thread, something of the other domain.
+    thread.says("ana", "start Running Test").await;
+    assert!(thread.heard().contains("Running Test"), "it is an experiment");
+
+    // Both domains have a thing of this name.
+    let mut thread = bot.user("ana").says("archive Math Hints").await;
+    assert_snapshot!(thread.heard(), @"
+    Which of these do you mean?
+    [archive the experiment “Math Hints”] [archive the document “Math Hints”]
+    ");
+    thread.clicks("ana", "archive the document “Math Hints”").await;
+    assert_snapshot!(thread.heard(), @"
+    *Archive “Math Hints”?*
+    *Copies*  0
+    Asked by @ana · anyone in this channel may decide · until ‹time› · digest `‹id›`
+    [Archive it] [Leave it] [Show all]
+    ");
+    thread.clicks("bo", "Archive it").await;
+    assert!(shelf.lock().unwrap().iter().all(|(_, archived)| *archived));
+    bot.finish().await;
 }

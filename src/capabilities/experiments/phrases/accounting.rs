@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::understanding::phrases::Phrases as _;
 
+use crate::understanding::phrases::Heard;
+
 use super::{
     intents::{declined, told},
     lexicon::fold,
@@ -79,7 +81,7 @@ pub(super) fn unaccounted(
     params: &Map<String, Value>,
     situation: &Situation,
 ) -> Option<Understood> {
-    let parts = cut(words, situation, &super::OfExperiments);
+    let parts = cut(Heard { words, situation, asks: false }, &super::OfExperiments, super::OWNER);
     let mut values = HashSet::new();
     let mut whole = Vec::new();
     params.iter().for_each(|(key, value)| {

@@ -160,7 +160,7 @@ pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Optio
     if params.is_empty() || (asks && key != "description") {
         return None;
     }
-    Some(Understood { wish: Wish::Update(params), confidence: 0.9 })
+    Some(Understood { confidence: 0.9, ..Wish::Update(params).into() })
 }
 
 /// Parts of a description and nothing else, while a card is open or was just turned down: they change what is on it.

@@ -50,6 +50,9 @@ fn explain(term: &'static glossary::Term) -> Wish {
     }
 }
 
+/// The capability that has them.
+const OWNER: &str = super::NAME;
+
 /// The phrases about experiments.
 pub struct OfExperiments;
 

@@ -1,6 +1,8 @@
 //! Questions by what they mention: where no pattern fits, one thing that is named and a word that asks are enough to show
 //! it, and one word of the glossary to explain it. Nothing is changed by it.
 
+use crate::understanding::phrases::Heard;
+
 use super::{
     DETAILS,
     situation::Situation,
@@ -65,7 +67,7 @@ const POINTING: &[&str] = &["it", "its", "that", "this", "them", "they"];
 
 /// What is asked, as far as it is plain from what is mentioned.
 pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<Wish> {
-    let parts = cut(words, situation, &super::OfExperiments);
+    let parts = cut(Heard { words, situation, asks: false }, &super::OfExperiments, super::OWNER);
     let subjects: Vec<&Slot> = parts
         .iter()
         .filter_map(|part| part.slot.as_ref())

@@ -269,7 +269,8 @@ fn new_name(words: &[Word]) -> Option<Value> {
         words[at].any(GOES_ON)
             && words[at + 1..].iter().any(|word| word.any(GOES_ON) || word.any(&["start", "stop", "it"]))
     };
-    (!(1..words.len()).any(more)).then(|| text(words).into())
+    let name = super::words::without_last(words, &["instead", "rather"]);
+    (!(1..words.len()).any(more)).then(|| text(name).into())
 }
 
 /// `class 5B and 5C, school North`: ids by type. A working group has one id for each type.
