@@ -14,13 +14,17 @@
 #[path = "../../tests/integration/parsers/mod.rs"]
 mod parsers;
 
-use std::{process::ExitCode, time::Instant};
+use std::{collections::HashMap, process::ExitCode, sync::Arc, time::Instant};
 
 use clap::Parser;
-use countersign::understanding::{
-    self,
-    lexicon::{Name, Names},
-    situation::Situation,
+use countersign::{
+    app::{installed, parts},
+    clock::SystemClock,
+    config::Config,
+    understanding::{
+        lexicon::{Name, Names},
+        situation::Situation,
+    },
 };
 use peak_alloc::PeakAlloc;
 
@@ -66,6 +70,8 @@ fn words() -> Option<String> {
     let said = "Hey team, when you get a chance, could you please start the Math Hints 4320 experiment on Friday at 9:00, and \
                 only for class 5B of the northern schools, since the teachers there have told us that they would like to be \
                 the first ones who try it before the holidays begin, thanks a lot to all of you, and have a nice day!!";
+    let config = Config::load(None, &HashMap::new(), &installed::SETTINGS).expect("the default settings are sound");
+    let book = parts::capabilities(&config, Arc::new(SystemClock)).expect("the capabilities fit together").book;
     const ROUNDS: u32 = 200;
     let began = Instant::now();
     for _ in 0..ROUNDS {
@@ -75,7 +81,7 @@ fn words() -> Option<String> {
     let situation = Situation { said: said.to_owned(), names: names.find(said), ..Situation::default() };
     let began = Instant::now();
     for _ in 0..ROUNDS {
-        std::hint::black_box(understanding::asks_otherwise(&situation));
+        std::hint::black_box(book.asks_otherwise(&situation));
     }
     let understanding = began.elapsed().as_micros() / u128::from(ROUNDS);
     println!(

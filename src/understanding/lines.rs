@@ -5,38 +5,38 @@
 //!     (archive|put away) <document:thing> [with one copy]
 //! ```
 //!
-//! A line without indentation names a tool (`read`) or an action (`change`), and what is given to it; each indented line below is one way to
-//! say it. `(a|b)` is one of several, `[a]` may be left out, `<name:kind>` is a value, by the name of the parameter that it
-//! fills: `thing` (what it is about, or “it”; `thing?` where it may go without saying, `subject` where that needs something that was talked about), `word`, `text` (up to what follows), `number`, `when`, `users`, or a kind of
-//! the capability's own ([`super::phrases::Phrases::slot`]). `$name = …` names something that several lines hold. A line fits where it uses every word of a request; articles
-//! and the like may stand anywhere. Of several that fit, the one counts that says most of it in words of its own.
+//! A line without indentation names a tool (`read`) or an action (`change`), and what is given to it; each indented line
+//! below is one way to say it. `(a|b)` is one of several, `[a]` may be left out, and `$name = …` names something that several
+//! lines hold. `<name:kind>` is a value, by the name of the parameter that it fills. Kinds are `thing` (what it is about, or
+//! “it”; `thing?` where that may go without saying, `subject` where only what was talked about may), `word`, `text` (up to
+//! what follows), `rest`, `number`, `when`, and those of the capability ([`Phrases::slot`]).
+//!
+//! A line fits where it uses every word of a request; articles and the like may stand anywhere. Of several that fit, the one
+//! counts that says most of it in words of its own.
+
+mod things;
+mod written;
 
 use std::{
     collections::{HashMap, HashSet},
     rc::Rc,
 };
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+pub(crate) use self::things::{Named, points_back, thing};
+pub use self::written::{Asks, Call};
+use self::{
+    things::{LEADING, longest_name},
+    written::{Part, begins, call, parts},
+};
 use super::{
     dates,
     phrases::{Heard, Phrases},
-    situation::Situation,
     slots::LIMITING,
     wish::Wish,
-    words::{Word, lower, sentence, skip, text, without_last},
+    words::{Word, sentence, text},
 };
-
-/// A part of a line.
-#[derive(Clone, Debug, PartialEq)]
-enum Part {
-    /// This word.
-    Word(String),
-    /// One of several; an empty one may be left out.
-    OneOf(Vec<Vec<Part>>),
-    /// A value.
-    Slot { name: String, kind: String },
-}
 
 /// A line.
 #[derive(Clone, Debug)]
@@ -44,28 +44,6 @@ struct Line {
     /// The place of what it asks for.
     asks_for: usize,
     parts: Vec<Part>,
-}
-
-/// What kind of thing a line asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asks {
-    /// A tool.
-    Read,
-    /// An action.
-    Change,
-    /// Nothing: it is talk.
-    Talk,
-}
-
-/// What lines ask for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Call {
-    /// What kind of thing that is.
-    pub asks: Asks,
-    /// The tool or action, or what is talked about.
-    pub name: String,
-    /// What is given to it.
-    pub given: Map<String, Value>,
 }
 
 impl Call {
@@ -424,45 +402,6 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What may stand before a name in quotes and belongs to it.
-const LEADING: &[&str] = &["the", "our", "my", "an", "a", "called", "named"];
-
-/// How many of these words can be a name, before something else is said.
-fn longest_name(words: &[Word], today: &str) -> usize {
-    const ELSE: &[&str] = &[
-        "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
-        "once", "keep", ",",
-    ];
-    let plain = |word: &Word| word.text == word.lower;
-    let more = |at: &usize| plain(&words[*at]) && words[*at].any(ELSE) || dates::moment(&words[*at..], today).is_some();
-    match words.first() {
-        Some(first) if first.any(LIMITING) && plain(first) => 0,
-        _ => (1..words.len()).find(more).unwrap_or(words.len()),
-    }
-}
-
-/// What words name.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Named {
-    /// Something of this name, as typed.
-    Name(String),
-    /// “It”: what was talked about, if anything was.
-    Back(Option<String>),
-    /// Nothing.
-    Nothing,
-}
-
-impl Named {
-    /// The name, or what was talked about.
-    pub(crate) fn name(self) -> Option<String> {
-        match self {
-            Self::Name(name) => Some(name),
-            Self::Back(name) => name,
-            Self::Nothing => None,
-        }
-    }
-}
-
 /// Whether it is this word; a long one may have a slip of the finger.
 fn is_word(said: &Word, word: &str) -> bool {
     said.is(word) || word.len() > 7 && !said.quoted && strsim::damerau_levenshtein(&said.lower, word) == 1
@@ -470,150 +409,3 @@ fn is_word(said: &Word, word: &str) -> bool {
 
 /// The longest value without quotes, in words.
 const LONGEST: usize = 12;
-
-/// What these words name. Words around the name are dropped; in quotes it is taken as it is.
-pub(crate) fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Named {
-    let words = without_last(words, &[",", "please", "now", "again"]);
-    if points_back(words, phrases) {
-        return Named::Back(situation.last_subject.clone());
-    }
-    if let Some(quoted) = words.iter().find(|word| word.quoted) {
-        return Named::Name(quoted.text.clone());
-    }
-    let name = skip(words, "the|our|my|an|a");
-    let name = match name.split_first() {
-        Some((first, rest)) if first.any(phrases.things()) => skip(rest, "called|named"),
-        _ => name,
-    };
-    let name = text(if name.len() > 1 { without_last(name, phrases.things()) } else { name });
-    let name = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).unwrap_or(&name).to_owned();
-    if name.is_empty() { Named::Nothing } else { Named::Name(name) }
-}
-
-/// Whether these words are “it” in some form.
-pub(crate) fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
-    const POINTING: &[&str] = &[
-        "it",
-        "that",
-        "this",
-        "that one",
-        "this one",
-        "the one",
-        "them",
-        "last one",
-        "one",
-        "same one",
-        "new one",
-        "previous one",
-        "one from before",
-    ];
-    if words.iter().any(|word| word.quoted) {
-        return false;
-    }
-    if matches!(words, [one] if one.any(&["the", "our", "my", "same", "last", "new", "latest", "previous"])) {
-        return false; // of something that follows
-    }
-    let words = skip(words, "the|our|my|that|this|same|last|new|latest|previous");
-    let made = |rest: &[Word]| {
-        let rest = skip(skip(rest, "we|i|you"), "just");
-        matches!(rest, [one] if one.any(&["created", "made"]))
-    };
-    let of_thing = words.split_first().filter(|(first, _)| first.any(phrases.things()) || first.is("one"));
-    words.is_empty()
-        || POINTING.contains(&lower(words).as_str())
-        || of_thing.is_some_and(|(_, rest)| rest.is_empty() || made(rest))
-}
-
-/// `read name key=value key="two words"`, or `change …`.
-fn call(line: &str) -> Option<Call> {
-    let (kind, line) = line.split_once(' ')?;
-    let (name, mut rest) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
-    let mut given = Map::new();
-    loop {
-        rest = rest.trim_start();
-        let Some((key, after)) = rest.split_once('=') else { break };
-        let (value, after) = match after.strip_prefix('"') {
-            Some(quoted) => quoted.split_once('"')?,
-            None => after.split_once(' ').unwrap_or((after, "")),
-        };
-        let plain = serde_json::from_str(value).ok().filter(|value: &Value| !value.is_object());
-        given.insert(key.to_owned(), plain.unwrap_or_else(|| value.into()));
-        rest = after;
-    }
-    let asks = match kind {
-        "read" => Asks::Read,
-        "change" => Asks::Change,
-        "talk" => Asks::Talk,
-        _ => return None,
-    };
-    (rest.is_empty() && !name.is_empty()).then(|| Call { asks, name: name.to_owned(), given })
-}
-
-/// The parts of a line up to a closing bracket or `|`.
-fn parts(rest: &mut &str) -> Option<Vec<Part>> {
-    let mut found = Vec::new();
-    loop {
-        *rest = rest.trim_start();
-        let Some(first) = rest.chars().next() else { return Some(found) };
-        match first {
-            ')' | ']' | '|' => return Some(found),
-            '(' | '[' => {
-                let closing = if first == '(' { ')' } else { ']' };
-                let mut several = if first == '[' { vec![Vec::new()] } else { Vec::new() };
-                loop {
-                    *rest = &rest[1..];
-                    several.push(parts(rest)?);
-                    match rest.chars().next()? {
-                        '|' => {}
-                        last if last == closing => break,
-                        _ => return None,
-                    }
-                }
-                *rest = &rest[1..];
-                found.push(Part::OneOf(several));
-            }
-            '<' => {
-                let (slot, after) = rest[1..].split_once('>')?;
-                let (name, kind) = slot.split_once(':').unwrap_or((slot, slot));
-                found.push(Part::Slot { name: name.to_owned(), kind: kind.to_owned() });
-                *rest = after;
-            }
-            _ => {
-                let end = rest.find([' ', '(', ')', '[', ']', '|', '<']).unwrap_or(rest.len());
-                found.push(Part::Word(rest[..end].to_owned()));
-                *rest = &rest[end..];
-            }
-        }
-    }
-}
-
-/// How parts can begin.
-#[derive(Clone, Copy, Debug, Default)]
-struct Begins {
-    /// With a value.
-    by_value: bool,
-    /// Not at all: they may be left out.
-    may_be_empty: bool,
-}
-
-/// Collects the words with which parts can begin, and says how else they can.
-fn begins(parts: &[Part], firsts: &mut Vec<String>) -> Begins {
-    let mut by_value = false;
-    for part in parts {
-        match part {
-            Part::Word(word) => {
-                firsts.push(word.clone());
-                return Begins { by_value, may_be_empty: false };
-            }
-            Part::Slot { .. } => return Begins { by_value: true, may_be_empty: false },
-            Part::OneOf(several) => {
-                let ways: Vec<Begins> = several.iter().map(|one| begins(one, firsts)).collect();
-                by_value |= ways.iter().any(|way| way.by_value);
-                if !ways.iter().any(|way| way.may_be_empty) {
-                    return Begins { by_value, may_be_empty: false };
-                }
-            }
-        }
-    }
-    Begins { by_value, may_be_empty: true }
-}

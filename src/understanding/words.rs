@@ -37,6 +37,11 @@ impl Word {
         !self.quoted && self.lower == word
     }
 
+    /// Whether it is one of the words of this text, outside quotes.
+    pub fn among(&self, words: &str) -> bool {
+        words.split(' ').any(|word| self.is(word))
+    }
+
     /// Whether it is one of these words, outside quotes.
     pub fn any(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.is(word))

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    changes::{STATUS, VERBS},
+    changes::{STATUS, after_verb},
     lists,
     wish::{Understood, Wish},
     words::{Word, after, skip},
@@ -14,7 +14,7 @@ pub(super) fn several(words: &[Word]) -> Option<Understood> {
     if let Some(which) = after(words, "delete|remove|erase|destroy|get rid of").and_then(deletion) {
         return Some(which);
     }
-    let (rest, status) = VERBS.iter().find_map(|(verb, status)| Some((after(words, verb)?, *status)))?;
+    let (rest, status) = after_verb(words)?;
     let mut params = Map::new();
     let quoted: Vec<_> = rest.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
     if quoted.len() > 1 && rest.iter().any(|word| word.any(&["or", "not", "except", "but"])) {
@@ -51,21 +51,9 @@ fn deletion(words: &[Word]) -> Option<Understood> {
 
 /// What kind of experiments is meant.
 fn all_of(words: &[Word]) -> Option<Value> {
-    const STATUSES: &[&str] = &[
-        "completed",
-        "cancelled",
-        "canceled",
-        "paused",
-        "stopped",
-        "running",
-        "enrolling",
-        "inactive",
-        "scheduled",
-        "archived",
-    ];
     let mut rest = skip(after(words, "all of|all|every|each")?, "the|our|my|of the");
     let mut which = Map::new();
-    if let Some((status, others)) = rest.split_first().filter(|(word, _)| word.any(STATUSES)) {
+    if let Some((status, others)) = rest.split_first().filter(|(word, _)| lists::is_status(word)) {
         which.insert("status".to_owned(), status.lower.clone().into());
         rest = others;
     }

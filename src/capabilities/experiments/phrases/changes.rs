@@ -19,36 +19,21 @@ pub(super) const STATUS: &str = "update_experiment_status";
 pub(super) const DELETE: &str = "delete_experiment";
 
 /// Verbs, and the status they lead to; the capability knows the same words.
-pub(super) const VERBS: &[(&str, &str)] = &[
-    ("start", "start"),
-    ("begin", "start"),
-    ("launch", "start"),
-    ("run", "start"),
-    ("activate", "start"),
-    ("enroll", "start"),
-    ("kick off", "start"),
-    ("turn on", "start"),
-    ("switch on", "start"),
-    ("go live with", "start"),
-    ("enable", "start"),
-    ("resume", "resume"),
-    ("restart", "resume"),
-    ("unpause", "resume"),
-    ("continue", "resume"),
-    ("reopen", "resume"),
-    ("stop", "stop"),
-    ("halt", "stop"),
-    ("pause", "pause"),
-    ("suspend", "pause"),
-    ("turn off", "stop"),
-    ("switch off", "stop"),
-    ("disable", "stop"),
-    ("cancel", "cancel"),
-    ("abort", "cancel"),
+const VERBS: &[(&str, &str)] = &[
+    ("start|begin|launch|run|activate|enroll|kick off|turn on|switch on|go live with|enable", "start"),
+    ("resume|restart|unpause|continue|reopen", "resume"),
+    ("stop|halt|turn off|switch off|disable", "stop"),
+    ("pause|suspend", "pause"),
+    ("cancel|abort", "cancel"),
     ("archive", "archived"),
     ("unschedule", "unschedule"),
     ("deactivate", "inactive"),
 ];
+
+/// What follows a verb at the beginning, and the status that it leads to.
+pub(super) fn after_verb(words: &[Word]) -> Option<(&[Word], &'static str)> {
+    VERBS.iter().find_map(|(verbs, status)| Some((after(words, verbs)?, *status)))
+}
 
 /// What is to be changed, if it is a change. `words` are without politeness.
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood> {
@@ -294,10 +279,9 @@ fn ending(words: &[Word], situation: &Situation) -> Option<Understood> {
 
 /// `start and stop Math Hints`: both cannot be meant.
 fn either(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let verb = |words| VERBS.iter().find_map(|(verb, _)| after(words, verb));
-    let rest = verb(words)?;
+    let (rest, _) = after_verb(words)?;
     let second = after(rest, "and|or").filter(|_| rest[0].text == rest[0].lower)?;
-    let about = verb(second)?;
+    let (about, _) = after_verb(second)?;
     let name = thing(about, situation, &OfExperiments).name()?;
     let verbs = [&words[..words.len() - rest.len()], &second[..second.len() - about.len()]];
     let options = verbs.map(|verb| format!("{} “{name}”", lower(verb))).to_vec();

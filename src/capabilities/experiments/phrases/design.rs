@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::understanding::dates::moment;
+
 use super::{
     changes::who_of,
     clauses::{Taken, list, one, starts_clause},
@@ -167,42 +169,8 @@ fn dates(words: &[Word]) -> Taken<'_> {
     one(key, moment, rest)
 }
 
-/// `2027-01-15`, `Friday` or `in 3 days`, perhaps with a time.
+/// `2027-01-15`, `Friday` or `in 3 days`, perhaps with a time; and what follows.
 pub(super) fn date(words: &[Word]) -> Option<(String, &[Word])> {
-    const DAYS: &[&str] = &[
-        "yesterday",
-        "today",
-        "tomorrow",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-    ];
-    let words = skip(words, "next|this");
-    let (day, rest) = words.split_first().filter(|(day, _)| !day.quoted)?;
-    let digits = day.text.chars().filter(char::is_ascii_digit).count();
-    let (day, rest) = match rest {
-        [number, unit, rest @ ..]
-            if day.is("in") && number.text.parse::<u16>().is_ok() && unit.any(&["days", "day", "weeks", "week"]) =>
-        {
-            (format!("in {} {}", number.text, unit.text), rest)
-        }
-        rest if day.any(DAYS) || (digits >= 6 && day.text.contains('-')) => (day.text.clone(), rest),
-        _ => return None,
-    };
-    let time = skip(rest, "at|,");
-    let Some((clock, after)) = time.split_first() else { return Some((day, rest)) };
-    let half = after.first().filter(|half| half.any(&["am", "pm"]));
-    let number = clock.lower.trim_end_matches(['a', 'p', 'm']);
-    let reads = number.chars().all(|c| c.is_ascii_digit() || c == ':') && number.chars().any(|c| c.is_ascii_digit());
-    let is_time = number.contains(':') || number.len() < clock.lower.len() || half.is_some() || time.len() < rest.len();
-    Some(match half {
-        _ if clock.any(&["noon", "midnight"]) => (format!("{day} {}", clock.lower), after),
-        Some(half) if reads => (format!("{day} {}{}", clock.text, half.lower), skip(&after[1..], "utc")),
-        _ if reads && is_time => (format!("{day} {}", clock.text), skip(after, "utc")),
-        _ => (day, rest),
-    })
+    let (when, _, rest) = moment(words, "")?;
+    Some((when, rest))
 }

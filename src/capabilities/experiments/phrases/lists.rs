@@ -42,45 +42,9 @@ const CHANGED: &str = "last changed|last updated|changed|updated|edited|modified
 const THINGS: [&str; 8] =
     ["experiments", "studies", "experiement", "experimets", "tests", "ones", "everything", "drafts"];
 /// What cannot be the name of a context.
-const NO_CONTEXT: &[&str] = &[
-    "total",
-    "upgrade",
-    "all",
-    "there",
-    "status",
-    "detail",
-    "details",
-    "short",
-    "json",
-    "raw",
-    "full",
-    "this",
-    "last",
-    "general",
-    "them",
-    "me",
-    "us",
-    "mine",
-    "ours",
-    "my",
-    "our",
-    "now",
-    "order",
-    "ascending",
-    "descending",
-    "reverse",
-    "system",
-    "platform",
-    "server",
-    "database",
-    "these",
-    "those",
-    "which",
-    "progress",
-    "between",
-    "today",
-    "yesterday",
-];
+const NO_CONTEXT: &str = "total upgrade all there status detail details short json raw full this last general them me us mine ours my \
+    our now order ascending descending reverse system platform server database these those which progress between \
+    today yesterday";
 /// Words that limit nothing.
 const SMALL: &str = "all any every each the a an my our me us you your please pls now currently right just of them these those \
     that which who are is was were be been have has had got there exist exists existing do does did we i in on at for from \
@@ -91,10 +55,8 @@ const SMALL: &str = "all any every each the a an my our me us you your please pl
     but quickly kindly hello hi list overview over word first either just rn lying around up pull more mean means sort order \
     trial trials most title having them's thanks ty cheers it's team all";
 /// Small words that belong to what follows them.
-const OPENING: &[&str] = &[
-    "with", "by", "that", "which", "are", "is", "was", "have", "has", "status", "state", "in", "on", "of", "for",
-    "from", "the", "created", "made", "create", "but", "and", "or", "at", "who", "sorted", "ordered",
-];
+const OPENING: &str = "with by that which are is was have has status state in on of for from the created made create but and or at \
+    who sorted ordered";
 const NOT: &str = "haven't been|have not been|hasn't been|has not been|not been|never been|never|haven't|not|except for|except|excluding|without|other than|apart from|aren't|isn't|nor";
 
 /// Whether it is a word for a status.
@@ -104,7 +66,7 @@ pub(super) fn is_status(word: &Word) -> bool {
 
 /// Whether it cannot be the name of a context.
 pub(super) fn is_no_context(word: &Word) -> bool {
-    word.any(NO_CONTEXT)
+    word.among(NO_CONTEXT)
         || word.any(&THINGS)
         || is_status(word)
         || word.any(&[
@@ -293,7 +255,7 @@ fn odd(words: &[Word], places: &[Place]) -> Option<String> {
     while end > first + 1 && places[end - 1] == Place::Small {
         end -= 1;
     }
-    let leads = |at: &usize| places[*at] == Place::Small && words[*at].any(OPENING);
+    let leads = |at: &usize| places[*at] == Place::Small && words[*at].among(OPENING);
     let start = (0..first).rev().take_while(leads).last().unwrap_or(first);
     Some(text(skip(&words[start..end], "the|and|or")))
 }
@@ -409,7 +371,7 @@ fn clause(words: &[Word]) -> Option<(&'static str, Value, usize)> {
     }
     let named = skip(after(words, "in|of|for|from|under")?, "the context|the|context|app");
     let (first, rest) = named.split_first()?;
-    let is_context = !first.any(NO_CONTEXT) && !is_status(first) && !first.any(&THINGS) && !first.is(",");
+    let is_context = !first.among(NO_CONTEXT) && !is_status(first) && !first.any(&THINGS) && !first.is(",");
     is_context.then(|| ("context", json!(first.text), length(skip(rest, "context"))))
 }
 

@@ -13,54 +13,9 @@ use super::{
 use crate::capabilities::experiments::glossary;
 
 /// Words that ask, or point at a part of something.
-const ASKING: &[&str] = &[
-    "what",
-    "which",
-    "who",
-    "why",
-    "when",
-    "where",
-    "how",
-    "is",
-    "are",
-    "was",
-    "were",
-    "has",
-    "have",
-    "did",
-    "does",
-    "do",
-    "show",
-    "tell",
-    "list",
-    "see",
-    "view",
-    "give",
-    "description",
-    "details",
-    "detail",
-    "status",
-    "state",
-    "setup",
-    "conditions",
-    "weights",
-    "tags",
-    "points",
-    "users",
-    "summary",
-    "overview",
-    "info",
-    "numbers",
-    "progress",
-    "look",
-    "check",
-    "display",
-    "explain",
-    "describe",
-    "find",
-    "open",
-    "get",
-];
+const ASKING: &str = "what which who why when where how is are was were has have did does do show tell list see view give \
+    description details detail status state setup conditions weights tags points users summary overview info \
+    numbers progress look check display explain describe find open get";
 
 /// Words that point at what was talked about.
 const POINTING: &[&str] = &["it", "its", "that", "this", "them", "they"];
@@ -74,7 +29,7 @@ pub(super) fn read(words: &[Word], situation: &Situation, asks: bool) -> Option<
         .filter(|slot| matches!(slot, Slot::Subjects(_) | Slot::Back(_)))
         .collect();
     let first = words.iter().find(|word| !word.quoted && word.text != "," && word.text != "the")?;
-    let asking = |word: &Word| word.any(ASKING);
+    let asking = |word: &Word| word.among(ASKING);
     let opens = asking(first) || words.first().is_some_and(|word| word.quoted) && asks && words.iter().any(asking);
     let opens = opens || words.iter().take(2).any(asking) || parts.len() == 1;
     match subjects.as_slice() {

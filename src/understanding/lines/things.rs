@@ -1,0 +1,101 @@
+//! What a request is about: the name of a thing, or “it”.
+
+use crate::understanding::{
+    dates,
+    phrases::Phrases,
+    situation::Situation,
+    slots::LIMITING,
+    words::{Word, lower, skip, text, without_last},
+};
+
+/// What may stand before a name in quotes and belongs to it.
+pub(super) const LEADING: &[&str] = &["the", "our", "my", "an", "a", "called", "named"];
+
+/// How many of these words can be a name, before something else is said.
+pub(super) fn longest_name(words: &[Word], today: &str) -> usize {
+    const ELSE: &[&str] = &[
+        "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
+        "once", "keep", ",",
+    ];
+    let plain = |word: &Word| word.text == word.lower;
+    let more = |at: &usize| plain(&words[*at]) && words[*at].any(ELSE) || dates::moment(&words[*at..], today).is_some();
+    match words.first() {
+        Some(first) if first.any(LIMITING) && plain(first) => 0,
+        _ => (1..words.len()).find(more).unwrap_or(words.len()),
+    }
+}
+
+/// What words name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Named {
+    /// Something of this name, as typed.
+    Name(String),
+    /// “It”: what was talked about, if anything was.
+    Back(Option<String>),
+    /// Nothing.
+    Nothing,
+}
+
+impl Named {
+    /// The name, or what was talked about.
+    pub(crate) fn name(self) -> Option<String> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Back(name) => name,
+            Self::Nothing => None,
+        }
+    }
+}
+
+/// What these words name. Words around the name are dropped; in quotes it is taken as it is.
+pub(crate) fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Named {
+    let words = without_last(words, &[",", "please", "now", "again"]);
+    if points_back(words, phrases) {
+        return Named::Back(situation.last_subject.clone());
+    }
+    if let Some(quoted) = words.iter().find(|word| word.quoted) {
+        return Named::Name(quoted.text.clone());
+    }
+    let name = skip(words, "the|our|my|an|a");
+    let name = match name.split_first() {
+        Some((first, rest)) if first.any(phrases.things()) => skip(rest, "called|named"),
+        _ => name,
+    };
+    let name = text(if name.len() > 1 { without_last(name, phrases.things()) } else { name });
+    let name = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).unwrap_or(&name).to_owned();
+    if name.is_empty() { Named::Nothing } else { Named::Name(name) }
+}
+
+/// Whether these words are “it” in some form.
+pub(crate) fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
+    const POINTING: &[&str] = &[
+        "it",
+        "that",
+        "this",
+        "that one",
+        "this one",
+        "the one",
+        "them",
+        "last one",
+        "one",
+        "same one",
+        "new one",
+        "previous one",
+        "one from before",
+    ];
+    if words.iter().any(|word| word.quoted) {
+        return false;
+    }
+    if matches!(words, [one] if one.any(&["the", "our", "my", "same", "last", "new", "latest", "previous"])) {
+        return false; // of something that follows
+    }
+    let words = skip(words, "the|our|my|that|this|same|last|new|latest|previous");
+    let made = |rest: &[Word]| {
+        let rest = skip(skip(rest, "we|i|you"), "just");
+        matches!(rest, [one] if one.any(&["created", "made"]))
+    };
+    let of_thing = words.split_first().filter(|(first, _)| first.any(phrases.things()) || first.is("one"));
+    words.is_empty()
+        || POINTING.contains(&lower(words).as_str())
+        || of_thing.is_some_and(|(_, rest)| rest.is_empty() || made(rest))
+}
