@@ -30,7 +30,7 @@
 //! | [`slack`] | the wire: what comes in is verified and parsed, what goes out is escaped and sent | [`slack::sink`] |
 //! | [`services`] | what clients of outside systems share: how a call leaves, how an answer is read, signing in | [`services::http`] |
 //! | [`model`] | language models | [`model::Model`] |
-//! | [`understanding`] | what is known when words are read, which names they hold, and what they mean where no language model reads them | [`understanding`] |
+//! | [`understanding`] | what is known when words are read, which names they hold, and how phrases are read where no language model is; the phrases themselves are the capabilities' | [`understanding`] |
 //! | [`capabilities`] | what can be done, a folder for each domain: its tools, actions, client, sentences, slash words, settings, and what a model is told; [`capabilities::standing`] allows some changes beforehand | [`capabilities::Capability`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`conversation`] | joins Slack and the engine, in six rooms: [`runtime`](conversation::runtime) moves the work, [`surfaces`](conversation::surfaces) are the Home tab and shortcuts, [`commands`](conversation::commands) quick answers, [`approvals`](conversation::approvals) decisions, [`record`](conversation::record) what is kept of the past, [`presentation`](conversation::presentation) how things look | [`conversation`] |
@@ -58,10 +58,10 @@
 //!
 //! # One folder, one capability
 //!
-//! A domain is a folder in [`capabilities`] and one [`capabilities::Capability`]. It brings what is known of the domain, but
-//! for two things that are still to move: the phrases that are understood without a model ([`understanding`]), and the
-//! meanings of words ([`glossary`]). Nothing else outside of its folder and its stand-in names it, but for
-//! [`app::installed`], which says which there are.
+//! A domain is a folder in [`capabilities`] and one [`capabilities::Capability`]. It brings all that is known of the domain:
+//! its tools and actions, its client, its sentences, its phrases and the meanings of its words. Nothing outside of its
+//! folder and its stand-in names it, but for [`app::installed`], which says which there are; `tidy` greps for it. Where two
+//! domains understand the same words, the person is asked once which of them is meant ([`understanding::book`]).
 //!
 //! | to change | go to |
 //! | --- | --- |
@@ -73,7 +73,8 @@
 //! | a slash word | a capability's in its `commands.rs`, the bot's own in [`conversation::commands::grammar`]; and the usage hint in `deploy/slack-manifest.*.json` and the stand-in for Slack |
 //! | who may decide, what a press is answered, who may be shown what, how a card is drawn | [`conversation::approvals::policy`] and `replies.rs` beside it, [`conversation::record::sight`], [`conversation::presentation::render`] |
 //! | a window for something new, a section of Home | [`capabilities::Capability::shortcuts`], [`capabilities::Capability::home`] |
-//! | a phrase that is understood without a model | a row in `understanding/phrases` for changes; `lists.rs`, `questions.rs`, `details.rs` there for questions |
+//! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]); a change whose parts may stand in any order is a row in its `phrases/rows` ([`understanding::intents`]); what everybody says, such as “thanks”, is in `understanding/talk.txt` |
+//! | what a word means | the capability's `glossary` |
 //! | what a model is told | of a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; of everything: `assistant/prompts` |
 //! | a setting | the struct of its section, with `config/default.toml`; a capability's in its `settings.rs` |
 //! | what an envelope can limit, or a standing approval allow | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; its `allowances.rs` |

@@ -157,7 +157,7 @@ impl Book {
         }
         let found = self.whole(self.positional(&all, heard), heard);
         match read.into_iter().next() {
-            Some((_, Reading::Partly { left, used, follows, .. })) if self.gives_way(&found) => {
+            Some((_, Reading::Partly { left, used, follows, .. })) if self.gives_way(&found, heard) => {
                 declined(&left, &used, follows)
             }
             _ if is_nothing(&found) && situation.draft.is_none() => {
@@ -226,9 +226,16 @@ impl Book {
         }
     }
 
-    /// Whether a reading by position is rather none, beside a change with words left over.
-    fn gives_way(&self, found: &Understood) -> bool {
-        matches!(found.wish, Wish::Unclear { .. }) || self.phrases().any(|phrases| phrases.only_shows(&found.wish))
+    /// Whether a reading by position is rather none, beside a change with words left over: what only shows something, or does
+    /// not hold the thing that is named.
+    fn gives_way(&self, found: &Understood, heard: Heard<'_>) -> bool {
+        let named = heard.words.iter().find(|word| word.quoted && word.kind.is_some());
+        let holds = |arguments: &Map<String, Value>, name: &Word| arguments.values().any(|value| *value == name.text);
+        match &found.wish {
+            Wish::Unclear { .. } => true,
+            Wish::Read { arguments, .. } if named.is_some_and(|name| !holds(arguments, name)) => true,
+            wish => self.phrases().any(|phrases| phrases.only_shows(wish)),
+        }
     }
 
     /// What words mean by their places.

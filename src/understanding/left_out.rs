@@ -15,9 +15,41 @@ const MOST: usize = 4;
 const REACH: usize = 8;
 
 /// Other words that say when, answered by any date.
-const MOMENTS: &[&str] = &["tomorrow", "tonight", "weekend", "midnight", "noon", "week", "month"];
+const MOMENTS: &[&str] = &[
+    "tomorrow",
+    "tonight",
+    "weekend",
+    "midnight",
+    "noon",
+    "week",
+    "month",
+    "morning",
+    "afternoon",
+    "evening",
+    "night",
+    "hour",
+    "hours",
+    "days",
+    "weeks",
+    "months",
+];
 /// What restricts, and is answered where the words after it are.
-const RESTRICTS: &[&str] = &["only", "except", "excluding", "without", "until", "besides"];
+const RESTRICTS: &[&str] = &[
+    "only",
+    "except",
+    "excluding",
+    "without",
+    "until",
+    "besides",
+    "before",
+    "after",
+    "once",
+    "while",
+    "during",
+    "keep",
+];
+/// In which way, or how much of it: answered by the same word alone.
+const MANNERS: &[&str] = &["twice", "slowly", "gradually", "temporarily", "partly", "partially", "half", "secretly"];
 /// What makes a change depend on something: no change holds that.
 const DEPENDS: &[&str] = &["if", "unless", "provided"];
 /// What follows an “if” that depends on nothing.
@@ -104,12 +136,21 @@ pub fn left_out(said: &str, told: &str) -> Vec<String> {
                 mark(at, to);
             }
         }
+        if MANNERS.contains(&lower) && !told.holds_word(lower) {
+            let to = if lower == "half" { reach(&words, at) } else { at + 1 };
+            mark(at, to);
+        }
+        if lower == "as" && words.get(at + 1).is_some_and(|next| next.lower == "long") {
+            mark(at, reach(&words, at));
+        }
         let is_number = is_number(&said[word.from..word.to]);
         if (is_number && !told.holds_number(&word.lower)) || told.lacks_moment(&words, at) {
-            let begins = at > 0 && BEFORE.contains(&words[at - 1].lower.as_str()) && !words[at - 1].ends;
+            let counted = at > 0 && !is_number && super::dates::number_word(&words[at - 1].lower).is_some();
+            let from = at - usize::from(counted);
+            let begins = from > 0 && BEFORE.contains(&words[from - 1].lower.as_str()) && !words[from - 1].ends;
             let unit =
                 is_number && !word.ends && words.get(at + 1).is_some_and(|next| !EMPTY.contains(&next.lower.as_str()));
-            mark(at - usize::from(begins), at + 1 + usize::from(unit));
+            mark(from - usize::from(begins), at + 1 + usize::from(unit));
         }
     }
     for (from, to) in names(&words, said) {

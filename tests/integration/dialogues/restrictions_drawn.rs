@@ -80,24 +80,12 @@ const REFUSED_IN_OTHER_WORDS: &[&str] =
 
 /// What is not noticed yet where a model leaves it out of a change. Nothing is to be added here.
 const A_MODEL_MAY_LOSE: &[&str] = &[
-    "on Friday evening",
-    "in two weeks",
-    "in an hour",
-    "before the exam",
-    "after Thanksgiving",
-    "for two weeks",
-    "twice",
-    "slowly",
     "from scratch",
     "as a pilot",
-    "but keep it hidden from class 5B",
-    "for half of the students",
     "for the variant condition",
     "in mathstream",
     "except in mathstream",
     "on the site SelectSection",
-    "as long as nobody complains",
-    "and keep the data",
 ];
 
 /// What restricts, and the words of it by which a person recognises it: of each group one.

@@ -15,25 +15,17 @@ use super::{
     situation::Situation,
     slots::{Part, SMALL, cut},
     wish::Understood,
-    words::{Word, lower},
+    words::Word,
 };
 
-/// Words with which a status is asked for, and the end of an experiment: they say nothing that the change does not hold.
-const STANDS: &str = "start begin launch run activate enable get going bring live resume restart unpause continue reopen stop \
-    halt pause suspend disable cancel abort archive unschedule deactivate turn switch kick off go on delete remove erase rid \
-    drop destroy permanently set change put make move update state status to into up back running enrolling paused stopped \
-    inactive cancelled canceled completed scheduled archived ended active preview enrollment enrolment schedule reschedule \
-    postpone delay forward shift one ones we i you created made last latest previous new same and the is be should that \
-    end finish conclude close terminate complete wrap do want need like us me them they also too then ok okay yes hey hi hello";
-
-/// Words with which other changes are asked for.
+/// Words with which changes are asked for.
 const ASKING: &str = "create make set up build add new design draft another update change edit modify adjust move put give \
     rename call called named titled switch get as into using use or and next this coming utc one ones me us them they also too \
     then simulated test tests fake initialize initialise init register introduce mark record visit visited visits saying by \
     take off working on within check try simulate simulating generate visiting through taking part which that are we have \
     enroll enrolled enrol let undo what who does do would will get gets see sees receive should be asking want need like \
     without say says work works hold holds whether show know tell your per our you i run trial study a/b ab so well actually \
-    grant allow permit approval standing advance may up most maximum max revoke withdraw end ends ending starting starts \
+    grant allow permit approval standing advance may up most maximum max revoke withdraw end ends ending finish conclude close terminate complete wrap up permanently archive pause resume restart suspend halt abort launch run activate enable disable deactivate unschedule starting starts \
     starting stops stopping start stop delete remove cancel take drop again ask retry repeat last s go";
 
 /// Words for parts of a change, and the parameters or actions of which one has to hold them.
@@ -88,17 +80,9 @@ pub(super) fn unaccounted(
         collect(value, &mut values, &mut whole);
         values.extend(fold(&key.replace('_', " ")).split(' ').map(str::to_owned));
     });
-    let stands = matches!(action, "" | "update_experiment_status" | "delete_experiment");
-    let asking: HashSet<&str> = if stands { STANDS } else { ASKING }.split_whitespace().collect();
-    // “The condition balance” names the test; elsewhere a condition is a part of it that the test does not take.
-    const WHOLE_TEST: &[&str] =
-        &["condition balance", "balance of conditions", "balance of the conditions", "distribution of conditions"];
-    let said = lower(words);
-    let of_test = WHOLE_TEST.iter().any(|phrase| said.contains(phrase));
-    let has = |keys: &[&str]| {
-        let of_action = |part: &str| action.contains(part) && (part != "condition" || of_test);
-        keys.iter().any(|part| of_action(part) || params.keys().any(|key| key.contains(part)))
-    };
+    let asking: HashSet<&str> = ASKING.split_whitespace().collect();
+    let has =
+        |keys: &[&str]| keys.iter().any(|part| action.contains(part) || params.keys().any(|key| key.contains(part)));
     let holds =
         |word: &str| NOUNS.iter().any(|(nouns, keys)| nouns.split_whitespace().any(|noun| noun == word) && has(keys));
     let covered = |word: &Word| {

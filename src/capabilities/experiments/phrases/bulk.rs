@@ -17,8 +17,9 @@ pub(super) fn several(words: &[Word]) -> Option<Understood> {
     let (rest, status) = after_verb(words)?;
     let mut params = Map::new();
     let quoted: Vec<_> = rest.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
-    if quoted.len() > 1 && rest.iter().any(|word| word.any(&["or", "not", "except", "but"])) {
-        return None; // not all of them
+    const JOINS: &str = ", and & both of the all experiments experiment studies";
+    if quoted.len() > 1 && !rest.iter().all(|word| word.quoted || word.among(JOINS)) {
+        return None; // “A like B”, “A but not B”: not all of them
     }
     match quoted.len() {
         0 => params.insert("all".to_owned(), all_of(rest)?),
