@@ -252,3 +252,67 @@ impl fmt::Debug for Registry {
         f.debug_struct("Registry").field("tools", &self.tools.keys()).field("actions", &self.actions.keys()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{capabilities::Tool, understanding::phrases::Phrases};
+
+    /// A capability that only speaks.
+    struct Speaks(&'static str, Option<&'static str>);
+
+    /// Phrases of these lines.
+    struct Lines(&'static str);
+
+    impl Phrases for Lines {
+        fn things(&self) -> &'static [&'static str] {
+            &["document", "documents"]
+        }
+
+        fn lines(&self) -> &'static str {
+            self.0
+        }
+    }
+
+    impl Capability for Speaks {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+
+        fn purpose(&self) -> &'static str {
+            "What a test needs."
+        }
+
+        fn tools(&self) -> Vec<Arc<dyn Tool>> {
+            Vec::new()
+        }
+
+        fn actions(&self) -> Vec<Arc<dyn ActionKind>> {
+            Vec::new()
+        }
+
+        fn phrases(&self) -> Option<&'static dyn Phrases> {
+            self.1.map(|lines| &*Box::leak(Box::new(Lines(lines))) as &dyn Phrases)
+        }
+    }
+
+    fn refused(capabilities: impl IntoIterator<Item = Speaks>) -> String {
+        let all = capabilities.into_iter().map(|capability| Arc::new(capability) as Arc<dyn Capability>);
+        Registry::build(all.collect()).expect_err("they do not fit together").to_string()
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        let twice = refused([Speaks("documents", None), Speaks("documents", None)]);
+        assert_eq!(twice, "there are two capabilities called `documents`");
+        let nowhere = refused([Speaks("documents", Some("read show_document\n    show <document:thing>"))]);
+        assert_eq!(nowhere, "a phrase leads to `show_document`, which is no tool or action");
+        let open = refused([Speaks("documents", Some("read show_document\n    show (me|us <document:thing>"))]);
+        assert_eq!(
+            open,
+            "a phrase of documents cannot be read: “show (me|us <document:thing>”: brackets do not fit together"
+        );
+        let headless = refused([Speaks("documents", Some("    show <document:thing>"))]);
+        assert_eq!(headless, "a phrase of documents cannot be read: “    show <document:thing>” asks for nothing");
+    }
+}

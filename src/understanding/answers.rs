@@ -10,85 +10,30 @@ use super::{
 };
 
 /// What lets go of whatever was asked for.
-const NEVER_MIND: &[&str] = &[
-    "never mind",
-    "nevermind",
-    "forget it",
-    "forget that",
-    "forget about it",
-    "drop it",
-    "drop that",
-    "leave it",
-    "scratch that",
-    "scrap that",
-    "scrap it",
-    "actually forget it",
-    "nvm",
-    "not now",
-    "don't bother",
-];
+const NEVER_MIND: &str = "never mind|nevermind|forget it|forget that|forget about it|drop it|drop that|leave it|scratch that|\
+    scrap that|scrap it|actually forget it|nvm|not now|don't bother";
 
 /// What lets go of a request, and may be meant for what was talked about.
-const CANCEL: &[&str] = &["cancel", "cancel that", "cancel it", "cancel this"];
+const CANCEL: &str = "cancel|cancel that|cancel it|cancel this";
 
 /// What lets go of a request and of nothing else.
-const WITHDRAW: &[&str] = &[
-    "cancel the request",
-    "cancel my request",
-    "cancel this request",
-    "cancel that request",
-    "cancel the card",
-    "cancel this card",
-    "withdraw it",
-    "withdraw that",
-    "withdraw this",
-    "withdraw the request",
-    "withdraw my request",
-    "withdraw this request",
-    "take it back",
-    "take that back",
-    "call it off",
-    "withdraw",
-    "withdraw the card",
-    "withdraw this card",
-    "close the card",
-    "close this card",
-    "i changed my mind",
-    "i've changed my mind",
-    "i have changed my mind",
-    "changed my mind",
-    "we changed our mind",
-    "don't",
-    "dont",
-    "not",
-    "don't do it",
-    "don't do that",
-    "don't do this",
-    "not do it",
-    "not do that",
-    "better not",
-    "rather not",
-    "i'd rather not",
-];
+const WITHDRAW: &str = "cancel the request|cancel my request|cancel this request|cancel that request|cancel the card|\
+    cancel this card|withdraw it|withdraw that|withdraw this|withdraw the request|withdraw my request|\
+    withdraw this request|take it back|take that back|call it off|withdraw|withdraw the card|\
+    withdraw this card|close the card|close this card|i changed my mind|i've changed my mind|\
+    i have changed my mind|changed my mind|we changed our mind|don't|dont|not|don't do it|don't do that|\
+    don't do this|not do it|not do that|better not|rather not|i'd rather not";
 
 /// What lets go of a request only after somebody called out to wait: else what was talked about is to be stopped.
-const STOP: &[&str] = &["stop that", "stop this", "stop it"];
+const STOP: &str = "stop that|stop this|stop it";
 
 /// What besides ends the questions about a change.
-const ENDS_DRAFT: &[&str] = &[
-    "stop",
-    "stop it",
-    "stop that",
-    "abort",
-    "quit",
-    "exit",
-    "no thanks",
-    "no thank you",
-    "none",
-    "none of them",
-    "no",
-    "delete it",
-];
+const ENDS_DRAFT: &str = "stop|stop it|stop that|abort|quit|exit|no thanks|no thank you|none|none of them|no|delete it";
+
+/// Whether these words are one of the phrases.
+fn listed(phrases: &str, plain: &str) -> bool {
+    phrases.split('|').any(|phrase| phrase == plain)
+}
 
 /// Whether a whole message lets go of what its author asked for: “never mind”, “hold on, cancel that please”. A question
 /// does so only where it is a request: “can you cancel that?”
@@ -100,14 +45,13 @@ pub fn lets_go(said: &str) -> bool {
     }
     let (waits, rest) = after_wait(words::polite(&all));
     let plain = lower(rest);
-    let listed = |list: &[&str]| list.contains(&plain.as_str());
-    listed(NEVER_MIND) || listed(CANCEL) || listed(WITHDRAW) || waits && listed(STOP)
+    [NEVER_MIND, CANCEL, WITHDRAW].iter().any(|list| listed(list, &plain)) || waits && listed(STOP, &plain)
 }
 
 /// Whether a whole message ends the questions about a change: “stop that”, “no thanks”.
 pub fn ends_draft(said: &str) -> bool {
     let all = words::words(said);
-    ENDS_DRAFT.contains(&lower(words::polite(&all)).as_str())
+    listed(ENDS_DRAFT, &lower(words::polite(&all)))
 }
 
 /// What is not to be done: “don't start it”, “no, do not delete Math Hints”.
@@ -160,10 +104,10 @@ fn after_wait(words: &[Word]) -> (bool, &[Word]) {
 pub(crate) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> {
     let (waits, rest) = after_wait(words);
     let (whole, plain) = (lower(words), lower(rest));
-    let always = NEVER_MIND.contains(&plain.as_str()) || twice(rest);
-    let cancels = CANCEL.contains(&plain.as_str());
-    let holds_up = WITHDRAW.contains(&plain.as_str()) || waits && STOP.contains(&plain.as_str());
-    let of_draft = cancels || holds_up || ENDS_DRAFT.contains(&whole.as_str());
+    let always = listed(NEVER_MIND, &plain) || twice(rest);
+    let cancels = listed(CANCEL, &plain);
+    let holds_up = listed(WITHDRAW, &plain) || waits && listed(STOP, &plain);
+    let of_draft = cancels || holds_up || listed(ENDS_DRAFT, &whole);
     let nothing_but_cards = || match situation.open_cards.as_slice() {
         [] => Wish::Drop,
         _ => Wish::Talk(Talk::CardWaits),
@@ -185,7 +129,7 @@ pub(crate) fn drop(words: &[Word], situation: &Situation) -> Option<Understood> 
 /// “Nvm, scrap that”: the same in two ways.
 fn twice(words: &[Word]) -> bool {
     let parts: Vec<String> = words.split(|word| word.is(",")).map(lower).filter(|part| !part.is_empty()).collect();
-    let lets_go = |part: String| NEVER_MIND.contains(&part.as_str()) || CANCEL.contains(&part.as_str());
+    let lets_go = |part: String| listed(NEVER_MIND, &part) || listed(CANCEL, &part);
     parts.len() > 1 && parts.into_iter().all(lets_go)
 }
 

@@ -1,4 +1,9 @@
 //! What people say about experiments, and what it means.
+//!
+//! `lines.txt` holds what is said in one order, [`rows`] the changes whose parts may stand in any order; [`values`] reads what
+//! fills a line. What is too free for both is read by functions: descriptions of experiments ([`clauses`], [`design`],
+//! [`factors`]), [`changes`] made with them, lists and what limits them ([`lists`]), several experiments at once ([`bulk`]),
+//! answers and corrections ([`answers`], [`moments`]). [`accounting`] tells what such a function left over.
 
 mod accounting;
 mod answers;

@@ -76,6 +76,8 @@ fn restriction() -> impl Strategy<Value = (String, Vec<Vec<&'static str>>)> {
         ("on the site SelectSection", vec![vec!["selectsection"]]),
         ("but keep it hidden from class 5B", vec![vec!["5b"]]),
         ("slowly", vec![vec!["slowly"]]),
+        ("like Running Test", vec![vec!["like", "running test"]]),
+        ("instead of Geometry B", vec![vec!["geometry b"]]),
     ];
     proptest::sample::select(fixed).prop_map(|(said, marks)| (said.to_owned(), marks))
 }
