@@ -22,15 +22,16 @@
 //!
 //! | room | what it is | start at |
 //! | --- | --- | --- |
-//! | [`ids`], [`clock`], [`cause`], [`reply`], [`status_line`], [`exchanges`] | the leaves: names, time, why something failed, what is said before anybody decides how it looks, and meanwhile, what is sent | |
-//! | [`permit`], [`wire`], [`this_machine`], [`private_file`] | leaves too: until when a change may leave, connections that hold to it and to the longest answer, requests of this machine only, files for their owner alone | [`permit::Permit`] |
+//! | [`ids`], [`clock`], [`cause`] | leaves: names of things, time, the chain of causes of an error | |
+//! | [`reply`], [`status_line`], [`exchanges`] | leaves too: what is said, before it is drawn; what is said while work goes on; a log of what was sent over HTTP | |
+//! | [`permit`], [`wire`], [`this_machine`], [`private_file`] | and more: until when a change may leave; connections that keep to such a permit and to a longest answer; requests of this machine only; files for their owner alone | [`permit::Permit`] |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
 //! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes; seals around both | [`graph::store`] |
 //! | [`slack`] | the wire: what comes in is verified and parsed, what goes out is escaped and sent | [`slack::sink`] |
 //! | [`services`] | what clients of outside systems share: how a call leaves, how an answer is read, signing in | [`services::http`] |
 //! | [`model`] | language models | [`model::Model`] |
-//! | [`understanding`] | what is known when words are read, which names they hold, and how phrases are read where no language model is; the phrases themselves are the capabilities' | [`understanding`] |
+//! | [`understanding`] | how words are understood without a language model: the names in them, then phrases, which the capabilities bring; and the situation that every model is shown | [`understanding`] |
 //! | [`capabilities`] | what can be done, a folder for each domain: its tools, actions, client, sentences, slash words, settings, and what a model is told; [`capabilities::standing`] allows some changes beforehand | [`capabilities::Capability`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`conversation`] | joins Slack and the engine, in six rooms: [`runtime`](conversation::runtime) moves the work, [`surfaces`](conversation::surfaces) are the Home tab and shortcuts, [`commands`](conversation::commands) quick answers, [`approvals`](conversation::approvals) decisions, [`record`](conversation::record) what is kept of the past, [`presentation`](conversation::presentation) how things look | [`conversation`] |
@@ -63,22 +64,31 @@
 //! folder and its stand-in names it, but for [`app::installed`], which says which there are; `tidy` greps for it. Where two
 //! domains understand the same words, the person is asked once which of them is meant ([`understanding::book`]).
 //!
+//! The files below are those of [`capabilities::experiments`], whose platform is UpGrade; `capabilities/standing` is smaller and has
+//! fewer. Paths count from `src/`, but for `config/default.toml`, `deploy/` and `tests/`.
+//!
 //! | to change | go to |
 //! | --- | --- |
 //! | what a card shows or warns of | the action's file in the capability's `actions/`, whose `prepare` makes the card; warnings that several share in its `replies/cautions.rs` |
 //! | what is said of an answer or an outcome | the capability's `replies/` |
 //! | what an action reads again before it runs | its `preconditions`: [`graph::action::ActionKind`] |
-//! | whether and how often a change is sent again | the action's `recovery` says whether, `graph/perform.rs` how often; a client sends it once |
-//! | how often a read is tried, and when a change may leave | [`services::http`], called by the client; [`permit`] and [`services::changes`]; Slack's in [`conversation::runtime::outbox`] |
-//! | a slash word | a capability's in its `commands.rs`, the bot's own in [`conversation::commands::grammar`]; and the usage hint in `deploy/slack-manifest.*.json` and the stand-in for Slack |
-//! | who may decide, what a press is answered, who may be shown what, how a card is drawn | [`conversation::approvals::policy`] and `replies.rs` beside it, [`conversation::record::sight`], [`conversation::presentation::render`] |
-//! | a window for something new, a section of Home | [`capabilities::Capability::shortcuts`], [`capabilities::Capability::home`] |
-//! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]); a change whose parts may stand in any order is a row in its `phrases/rows` ([`understanding::intents`]); what everybody says, such as “thanks”, is in `understanding/talk.txt` |
-//! | what a word means | the capability's `glossary` |
+//! | whether and how often a change is sent again | after no answer, the action's `recovery` says whether and `SENDS` in `graph/perform.rs` how often; a refusal ends it |
+//! | how often a read is tried, and until when a change may leave | [`services::http`] for reads, [`services::changes`] and [`permit`] for changes |
+//! | how often a message to Slack is tried | [`conversation::runtime::outbox`] |
+//! | a slash word | a capability's in its `commands.rs` (the table and `answer`), the bot's own in [`conversation::commands::grammar`]; and the usage hint in `deploy/slack-manifest.*.json` and `sandbox/slack/mod.rs` |
+//! | who may decide, and what a press is answered | [`conversation::approvals::policy`], `conversation/approvals/replies.rs` |
+//! | who may be shown what; how a card is drawn | [`conversation::record::sight`]; [`conversation::presentation::render`] |
+//! | a window for something new | [`capabilities::Capability::shortcuts`] |
+//! | the Home tab | `conversation/surfaces/home`; a capability may add a section ([`capabilities::Capability::home`]), and its `invitations` stand under “How to ask” |
+//! | what `check` and `/readyz` tell of a platform | [`capabilities::Capability::check`]; how often it is asked in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |
+//! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]); for a change whose parts may stand in any order, a verb or a row in its `phrases/rows` as well ([`understanding::intents`]) |
+//! | greetings, “thanks” and “help” | what is heard in `understanding/talk.txt`, what is answered in `understanding/talk.rs`; with a language model, `assistant/prompts/respond.md` |
+//! | what a word means | `core.rs` and `assignment.rs` in the capability's `glossary`; two words together in its `pairs.rs` |
 //! | what a model is told | of a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; of everything: `assistant/prompts` |
 //! | a setting | the struct of its section, with `config/default.toml`; a capability's in its `settings.rs` |
-//! | what an envelope can limit, or a standing approval allow | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; its `allowances.rs` |
-//! | a stored field | the struct, with `#[serde(default, skip_serializing_if = …)]`: seals and digests are taken of what is written again, so an old record has to come out as it went in, and nothing that is sealed gets another name; and an example in `tests/fixtures/shapes` |
+//! | what an envelope can limit | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; a new kind of limit in `config/measure.rs`; an example in `config/default.toml` |
+//! | what a standing approval can allow | the capability's `allowances.rs` |
+//! | a stored field | the struct, of a conversation [`assistant::state`], with `skip_serializing_if` and a default: seals are computed from the record as it is serialized again, so an old record has to come out as it went in, and nothing that is sealed gets another name; and a new entry in `tests/fixtures/shapes`, where the old ones stay |
 //! | a new domain | its folder and `pub mod`, a stand-in, [`app::installed`], the tables in `tests/integration/tidy.rs`; `tests/integration/dialogues/toy.rs` is the smallest one |
 //!
 //! # Promises, and where they are kept
@@ -95,7 +105,7 @@
 //!    ([`graph::keyring`], [`store::sealed`]), so who can write there can make no other change run, and no decision.
 //! 4. *An approved action is never sent twice without evidence that the first did not happen.* `Intent` is written before
 //!    the request leaves; afterwards only the action's own [`graph::action::Recovery`] may decide: it is looked up until it
-//!    is quiet, and what hurts twice is then put before a person. No byte of a change leaves once another process may look
+//!    is quiet, and what must not happen twice is then put before a person. No byte of a change leaves once another process may look
 //!    ([`permit`]). An answer counts as far as it tells of the change; the rest is read back. What is too large for one
 //!    request is saved portion by portion ([`graph::action::Portions`]).
 //! 5. *Every click gets an answer; no live button outlasts its decision.* The desk needs no lease

@@ -6,7 +6,7 @@ use super::{
     OfExperiments,
     changes::who_of,
     clauses, lists,
-    slots::point,
+    slots::{LIMITING, point},
     words::{Word, after, lower, skip, text},
 };
 use crate::{
@@ -251,15 +251,25 @@ fn group_kind(words: &[Word]) -> Option<Value> {
 
 /// Who is on a list: `u1, class 5B and u2`.
 fn members(words: &[Word]) -> Option<Value> {
-    let (items, rest) = clauses::list(words);
-    (rest.is_empty() && !items.is_empty() && !words.last()?.any(&["and", ","])).then(|| who_of(&items))
+    Some(who_of(&items(words, 2)?))
 }
 
 /// Tags that are added or taken away.
 fn tags(words: &[Word], mark: char) -> Option<Value> {
+    let tags: Vec<String> = items(words, 4)?.iter().map(|tag| format!("{mark}{}", text(tag))).collect();
+    Some(tags.into())
+}
+
+/// The items of a list that holds nothing else, each of at most so many words.
+fn items(words: &[Word], most: usize) -> Option<Vec<Vec<Word>>> {
     let (items, rest) = clauses::list(words);
-    let whole = rest.is_empty() && !items.is_empty() && !words.last()?.any(&["and", ","]);
-    whole.then(|| items.iter().map(|tag| format!("{mark}{}", text(tag))).collect::<Vec<_>>().into())
+    let is_item = |item: &Vec<Word>| {
+        let item = skip(item, "the");
+        let item = skip(item, "user|student|users|students|people");
+        (1..=most).contains(&item.len()) && !item.iter().any(|word| word.any(LIMITING))
+    };
+    let ends = !words.last()?.any(&["and", ","]);
+    (ends && rest.is_empty() && !items.is_empty() && items.iter().all(is_item)).then_some(items)
 }
 
 /// A new name, up to the end. What goes on after it is no part of it.
