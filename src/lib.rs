@@ -64,7 +64,7 @@
 //! folder and its stand-in names it, but for [`app::installed`], which says which there are; `tidy` greps for it. Where two
 //! domains understand the same words, the person is asked once which of them is meant ([`understanding::book`]).
 //!
-//! The files below are those of [`capabilities::experiments`], whose platform is UpGrade; `capabilities/standing` is smaller and has
+//! The files below are those of the largest folder in [`capabilities`]; a smaller one, such as [`capabilities::standing`], has
 //! fewer. Paths count from `src/`, but for `config/default.toml`, `deploy/` and `tests/`.
 //!
 //! | to change | go to |
