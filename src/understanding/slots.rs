@@ -60,7 +60,7 @@ impl Part {
 }
 
 /// Words that are said for politeness, or give a reason, wherever they stand.
-pub const FILLERS: &str = "please|pls|plz|kindly|thanks a lot|thanks|thank you|thx|ty|cheers|for me|for us|\
+pub const FILLERS: &str = "please|pls|plz|kindly|thanks a lot|thanks|thank you|thx|ty|cheers|for me|for us|would you|will you|could you|can you|\
     when you get a chance|when you have a minute|when you have a moment|when you have time|when you can|\
     if you do not mind|if you don't mind|if possible|if you can|right now|right away|immediately|straight away|now|asap|\
     as soon as possible|again|it is done|we are done|it is over|for everyone|for everybody|for all users|for all students|for all|hey team|hi team|hello team|team|hi all|hi everyone|\
@@ -135,7 +135,7 @@ type Found<'a> = Option<(Slot, &'a [Word])>;
 /// `the “Plan” document`, `both A and B`, `“A”, “B” and “C”`.
 fn subjects<'a>(words: &'a [Word], phrases: &dyn Phrases) -> Found<'a> {
     let one = |words: &[Word]| -> Option<(String, usize)> {
-        let start = skip_things(skip(words, "the|our|my"), phrases);
+        let start = skip_things(skip(words, "the one called|the one named|the|our|my"), phrases);
         let (first, rest) = start.split_first()?;
         let is_id = first.text.len() == 36 && first.text.split('-').count() == 5;
         if !(first.quoted || is_id) {

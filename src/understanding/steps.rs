@@ -94,6 +94,10 @@ fn is_request(book: &Book, part: &str, from: usize, said: &str, pieces: &[Piece]
     if from > 0 && !piece.clearly && (!lower_case || is_listed(book, part, &said[..piece.end], situation)) {
         return false;
     }
+    // “Show it, in detail”: more of the same.
+    if from > 0 && words(part).first().is_some_and(|first| first.any(&["in", "as", "with", "for", "at", "on", "by"])) {
+        return false;
+    }
     if from > 0 && is_of_pair(part, &said[..piece.start]) {
         return false;
     }

@@ -157,6 +157,8 @@ fn requests_without_a_restriction_are_understood() {
             (format!("hey team, let's start {name} right now!"), "start"),
             (format!("would you mind stopping “{name}”? cheers"), "stop"),
             (format!("{name} can be archived, it's done"), "archived"),
+            (format!("kick off {name} for me, would you?"), "start"),
+            (format!("stop the one called {name}"), "stop"),
             (format!("pause {} when you get a chance", name.to_lowercase()), "pause"),
         ] {
             let Wish::Change { params, .. } = understand(&situation(&said)).wish else { panic!("{said}") };
