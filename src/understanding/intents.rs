@@ -150,7 +150,8 @@ pub(super) fn told_with(words: &[Word], thing: &str) -> String {
 /// That a request is not carried out without its restriction.
 pub fn declined(left: &str, used: &str, follows: bool) -> Understood {
     let left = left.strip_prefix("but ").unwrap_or(left);
-    match follows && used.split_whitespace().count() > 1 {
+    // “Mind stopping X” is no verb that goes with “I can”.
+    match follows && used.split_whitespace().count() > 1 && !used.starts_with("mind ") {
         true => Understood::unclear(
             format!(
                 "I can {used}, but not “{left}”. Nothing was changed. Ask again without it, or put it another way."
