@@ -76,7 +76,7 @@ pub fn spared(said: &str) -> Option<Spared> {
     let about = skip(about, "the");
     let name = match lower(about).as_str() {
         "" | "it" | "that" | "this" | "that one" | "this one" => None,
-        _ => Some(text(words::without_last(about, &[]))),
+        _ => Some(text(about)),
     };
     verb.any(VERBS).then(|| Spared { verb: verb.lower.clone(), name })
 }

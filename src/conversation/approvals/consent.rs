@@ -70,8 +70,17 @@ pub fn is_about(text: &str, record: &ActionRecord) -> bool {
     let title = record.card.title.to_lowercase();
     spared(text).is_none_or(|spared| {
         title.split_whitespace().take(2).any(|word| word == spared.verb)
-            && spared.name.is_none_or(|name| title.contains(&name.to_lowercase()))
+            && spared.name.is_none_or(|name| {
+                title.contains(&name.to_lowercase()) || title.contains(&without_kind(&name, record).to_lowercase())
+            })
     })
+}
+
+/// A name without the word for what it names, which stands in the name of the action: “the document Plan”, “Plan document”.
+fn without_kind<'a>(name: &'a str, record: &ActionRecord) -> &'a str {
+    let is_kind = |word: &str| record.name.split('_').any(|kind| kind == word);
+    let name = name.split_once(' ').filter(|(first, _)| is_kind(first)).map_or(name, |(_, rest)| rest);
+    name.rsplit_once(' ').filter(|(_, last)| is_kind(last)).map_or(name, |(rest, _)| rest)
 }
 
 #[cfg(test)]

@@ -85,9 +85,14 @@ async fn somebody_else_cannot_take_the_card_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_asked_takes_the_card_back_in_their_words() {
     let bot = TestBot::start().await;
-    for words in
-        ["actually don't", "no, don't start it", "don’t start Math Hints", "withdraw it", "cancel that request"]
-    {
+    for words in [
+        "actually don't",
+        "no, don't start it",
+        "don’t start Math Hints",
+        "don't start the Math Hints experiment",
+        "withdraw it",
+        "cancel that request",
+    ] {
         let mut thread = card(&bot, "start Math Hints").await;
         thread.says("ana", words).await;
         let heard = thread.heard();
