@@ -34,7 +34,7 @@ pub(super) struct Parts {
     pub store: Readiness,
     /// How Socket Mode stands, if that is how events come in.
     pub slack: Option<Health>,
-    /// The outside systems of the capabilities, which are told and decide nothing.
+    /// The platforms that the capabilities use: shown, but never a reason not to be ready.
     pub services: Services,
     /// Scopes that turned out to be missing.
     pub missing: Arc<MissingScopes>,

@@ -1,4 +1,4 @@
-//! Whether the outside systems of the capabilities answer, as `/readyz` tells it.
+//! Whether the platforms behind the capabilities answer, as shown by `/readyz`.
 //!
 //! No probe waits for them: a look is taken in the background when somebody asks and what is known is old, one at a time and
 //! for no longer than [`LIMIT`]. What was found stands until the next look has ended, and says how old it is. A process that

@@ -137,7 +137,7 @@ impl Book {
         if !situation.names.is_empty() && (in_hand || plain[0].any(NEW)) {
             // A new name, an answer or a correction may hold a name that exists: these are read as they stand.
             let heard = Heard { words: plain, situation, asks };
-            let found = self.positional(&typed, heard);
+            let found = self.leads(heard).unwrap_or_else(|| self.requested(&typed, heard));
             let makes_new = |action: &str| self.phrases().any(|phrases| phrases.makes_new(action));
             let creates = matches!(&found.wish, Wish::Change { action, .. } if makes_new(action));
             if creates || matches!(found.wish, Wish::Update(_) | Wish::Drop | Wish::Talk(_)) {
@@ -146,16 +146,14 @@ impl Book {
         }
         let all = self.words(&situation.said, Some(situation));
         let heard = Heard { words: polite(&all), situation, asks };
-        let read = match self.leads(heard).is_some() {
-            true => Vec::new(),
-            false => self.by_rows(heard),
-        };
+        let lead = self.leads(heard);
+        let read = if lead.is_some() { Vec::new() } else { self.by_rows(heard) };
         match read.as_slice() {
             [(_, Reading::Whole(wish))] => return wish.clone().into(),
             [(one, Reading::Whole(_)), (other, Reading::Whole(_)), ..] => return self.which(heard, &[one, other]),
             _ => {}
         }
-        let found = self.whole(self.positional(&all, heard), heard);
+        let found = self.whole(lead.unwrap_or_else(|| self.requested(&all, heard)), heard);
         match read.into_iter().next() {
             Some((_, Reading::Partly { left, used, follows, .. })) if self.gives_way(&found, heard) => {
                 declined(&left, &used, follows)
@@ -238,11 +236,11 @@ impl Book {
         }
     }
 
-    /// What words mean by their places.
-    fn positional(&self, all: &[Word], heard: Heard<'_>) -> Understood {
+    /// What words mean by their places, where nothing stands before requests.
+    fn requested(&self, all: &[Word], heard: Heard<'_>) -> Understood {
         let Heard { words, situation, .. } = heard;
-        self.leads(heard)
-            .or_else(|| self.phrases().find_map(|phrases| phrases.first(heard)))
+        self.phrases()
+            .find_map(|phrases| phrases.first(heard))
             .or_else(|| self.request(all, heard))
             .or_else(|| self.phrases().find_map(|phrases| phrases.answer(heard)))
             .or_else(|| self.respelt(heard))

@@ -5,9 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use crate::understanding::phrases::Phrases as _;
-
-use crate::understanding::phrases::Heard;
+use crate::understanding::phrases::{Heard, Phrases as _};
 
 use super::{
     intents::{declined, told},
