@@ -159,6 +159,7 @@ pub(super) async fn posted(store: &RedisStore, thread: &ThreadId, slot: &Slot) -
 pub(super) async fn backlog(store: &RedisStore) -> Result<Backlog, Error> {
     const SHELVES: [Shelf; 5] = [Shelf::Ready, Shelf::Waiting, Shelf::Desk, Shelf::Outbox, Shelf::Sending];
     let mut pipeline = redis::pipe();
+    pipeline.atomic(); // work that moves from the desk to a thread in between would be in neither count
     for partition in Partition::all() {
         for shelf in SHELVES {
             pipeline.zcard(shelf.of(partition));
