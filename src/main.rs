@@ -201,7 +201,7 @@ async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow::Re
 }
 
 async fn trace(config: &Config, thread: Option<ThreadId>) -> anyhow::Result<()> {
-    let traces = Traces::new(app::parts::store_to_read(config, Arc::new(SystemClock)).await?);
+    let traces = Traces::new(app::dependencies::store_to_read(config, Arc::new(SystemClock)).await?);
     let told = match thread {
         None => traces.threads().await?,
         Some(thread) => {

@@ -18,7 +18,7 @@ use std::{collections::HashMap, process::ExitCode, sync::Arc, time::Instant};
 
 use clap::Parser;
 use countersign::{
-    app::{installed, parts},
+    app::{dependencies, installed},
     clock::SystemClock,
     config::Config,
     understanding::{
@@ -71,7 +71,7 @@ fn words() -> Option<String> {
                 only for class 5B of the northern schools, since the teachers there have told us that they would like to be \
                 the first ones who try it before the holidays begin, thanks a lot to all of you, and have a nice day!!";
     let config = Config::load(None, &HashMap::new(), &installed::SETTINGS).expect("the default settings are sound");
-    let book = parts::capabilities(&config, Arc::new(SystemClock)).expect("the capabilities fit together").book;
+    let book = dependencies::capabilities(&config, Arc::new(SystemClock)).expect("the capabilities fit together").book;
     const ROUNDS: u32 = 200;
     let began = Instant::now();
     for _ in 0..ROUNDS {

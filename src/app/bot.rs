@@ -11,7 +11,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    http, installed, keys, parts,
+    dependencies, http, installed, keys,
     readiness::Readiness,
     server::{self, Limits},
     services::Services,
@@ -108,7 +108,7 @@ impl Bot {
     ///
     /// What cannot be opened, and why.
     pub async fn start(config: &Config, clock: Arc<dyn Clock>, stop: CancellationToken) -> anyhow::Result<Self> {
-        let store = parts::store(config, clock.clone()).await?;
+        let store = dependencies::store(config, clock.clone()).await?;
         Self::with_store(store, config, clock, stop).await
     }
 
@@ -151,7 +151,7 @@ impl Bot {
         let keys = keys::open(config)?;
         let store = keys::sealed(store, &keys, config).await?;
         let keys = keys.ring;
-        let slack = parts::slack(config)?;
+        let slack = dependencies::slack(config)?;
         let names = Names::new(slack.clone(), clock.clone());
         let account = who_are_we(&slack).await?;
         let us = account.identity;
@@ -160,22 +160,22 @@ impl Bot {
         let groups = Groups::new(slack.clone(), clock.clone(), config.approvals.named(), people.clone());
         let entitled = Arc::new(groups.clone());
         let (registry, book) =
-            parts::with_standing_approvals(config, capabilities, store.clone(), clock.clone(), entitled)?;
+            dependencies::with_standing_approvals(config, capabilities, store.clone(), clock.clone(), entitled)?;
         let links = Links::new(store.clone(), account.url);
         let missing = slack.missing_scopes().clone();
 
-        let (model, rules) = parts::models(config, registry.book.clone())?;
+        let (model, rules) = dependencies::models(config, registry.book.clone())?;
         let (model, pulse) = watched(model, &clock);
         let facts = Facts::new(registry.clone(), clock.clone());
         let services = Services::new(&registry.capabilities);
         let settle_within = registry.services().map(|service| service.settle_within).max().unwrap_or_default();
-        let settings = parts::told_settings(config, &registry);
+        let settings = dependencies::told_settings(config, &registry);
         let approvals = config.approvals.clone();
         let policy_for: PolicyFor = Arc::new(move |matter| policy::policy_for(&approvals, matter));
         let actions = registry.actions.clone();
-        let engine = Engine::new(engine::Parts {
+        let engine = Engine::new(engine::EngineDeps {
             actions: actions.clone(),
-            graph: chat_graph(model, rules, registry.clone(), Arc::new(parts::StoreShelf(store.clone())))
+            graph: chat_graph(model, rules, registry.clone(), Arc::new(dependencies::StoreShelf(store.clone())))
                 .context("the chat graph is not sound")?,
             store: store.clone(),
             clock: clock.clone(),
@@ -199,8 +199,8 @@ impl Bot {
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
         let senders = config.workers.senders;
         let presence = Presence::new(slack.clone(), config.slack.native_status, config.slack.agent_view);
-        let memories = parts::memories();
-        let sender = Sender::new(outbox::Parts {
+        let memories = dependencies::memories();
+        let sender = Sender::new(outbox::SenderDeps {
             store: store.clone(),
             slack: slack.clone(),
             channels: Vec::new(),
@@ -214,7 +214,7 @@ impl Bot {
             rate_limits: config.slack.rate_limits,
             tasks: tasks.clone(),
         });
-        let workers = Workers::new(workers::Parts {
+        let workers = Workers::new(workers::WorkersDeps {
             store: store.clone(),
             engines: vec![Arc::new(engine)],
             sender: sender.clone(),
@@ -224,7 +224,7 @@ impl Bot {
             threads: config.workers.threads,
             stop,
         });
-        let home = Home::new(home::Parts {
+        let home = Home::new(home::HomeDeps {
             store: store.clone(),
             clock: clock.clone(),
             slack: slack.clone(),
@@ -238,15 +238,15 @@ impl Bot {
         });
         let redaction = Redaction::from(&config.record);
         let notebook = Notebook::new(store.clone(), clock.clone(), Some(slack.clone()), redaction);
-        let creation = Creation::new(creation::Parts {
+        let creation = Creation::new(creation::CreationDeps {
             store: store.clone(),
             clock: clock.clone(),
             slack: slack.clone(),
             registry: registry.clone(),
         });
-        let desk = Desk::new(desk::Parts {
+        let desk = Desk::new(desk::InboxDeps {
             store: store.clone(),
-            approvals: Approvals::new(approvals::desk::Parts {
+            approvals: Approvals::new(approvals::desk::ApprovalsDeps {
                 store: store.clone(),
                 clock: clock.clone(),
                 memories: memories.clone(),
@@ -265,7 +265,7 @@ impl Bot {
                 },
             }),
             creation,
-            commands: Commands::new(commands::Parts {
+            commands: Commands::new(commands::CommandsDeps {
                 store: store.clone(),
                 clock: clock.clone(),
                 facts,
@@ -298,7 +298,7 @@ impl Bot {
             Ingress::Http => None,
         };
         let (running, rounds) = (Supervision::default(), Rounds::default());
-        let watched = http::Parts {
+        let watched = http::HttpDeps {
             store: Readiness::new(store.clone()),
             slack: health,
             services,

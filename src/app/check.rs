@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::Url;
 
-use super::{check_approvers, check_messages, check_scopes, check_store, installed, keys, parts, stdout::told};
+use super::{check_approvers, check_messages, check_scopes, check_store, dependencies, installed, keys, stdout::told};
 use crate::{
     capabilities::standing,
     clock::SystemClock,
@@ -56,16 +56,16 @@ pub async fn run(config: &Config) -> Vec<Line> {
 pub fn settings(config: &Config) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut note = |result: Result<(), anyhow::Error>| wrong.extend(result.err().map(|error| told(&error)));
-    note(parts::slack(config).map(drop));
+    note(dependencies::slack(config).map(drop));
     note(way_in(config).map_err(anyhow::Error::msg));
-    note(parts::redis_url(config).map(drop));
-    note(parts::models(config, Arc::default()).map(drop));
-    note(parts::capabilities(config, Arc::new(SystemClock)).map(drop));
+    note(dependencies::redis_url(config).map(drop));
+    note(dependencies::models(config, Arc::default()).map(drop));
+    note(dependencies::capabilities(config, Arc::new(SystemClock)).map(drop));
     wrong
 }
 
 async fn slack(config: &Config) -> Result<String, String> {
-    let client = parts::slack(config).map_err(|error| told(&error))?;
+    let client = dependencies::slack(config).map_err(|error| told(&error))?;
     let account =
         client.auth_test().await.map_err(|error| format!("{error} (SLACK_API_URL is {})", config.slack.api_url))?;
     Ok(format!("{} ({}), as {}", account.team_name, account.team, account.identity.user))
@@ -126,7 +126,7 @@ async fn socket_mode(config: &Config, app_token: &SecretString) -> Result<String
 }
 
 async fn model(config: &Config) -> Result<String, String> {
-    let (model, _) = parts::models(config, Arc::default()).map_err(|error| told(&error))?;
+    let (model, _) = dependencies::models(config, Arc::default()).map_err(|error| told(&error))?;
     if !model.is_remote() {
         return Ok("none (ANTHROPIC_API_KEY is not set): the documented phrases are understood".to_owned());
     }
@@ -161,7 +161,7 @@ async fn services(config: &Config) -> Vec<Line> {
 }
 
 fn actions(config: &Config) -> Result<String, String> {
-    let registry = parts::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
+    let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
     let known = registry.actions.len() + standing::ACTIONS.len(); // as `/countersign settings` lists them
     match config.approvals.rules().len() {
         0 => Ok(format!("{known}, all approved as [approvals] says")),

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{parts, stdout::told};
+use super::{dependencies, stdout::told};
 use crate::{
     clock::SystemClock,
     config::{Approvals, Config, Rule},
@@ -23,7 +23,7 @@ const REMARKS: usize = 3;
 /// The approvers of the settings, and what is wrong with them.
 pub(super) async fn run(config: &Config) -> Result<String, String> {
     let settings = &config.approvals;
-    let registry = parts::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
+    let registry = dependencies::capabilities(config, Arc::new(SystemClock)).map_err(|error| told(&error))?;
     let actions: Vec<&str> = registry.actions.keys().copied().collect();
     let stuck = stuck(settings, &actions);
     if stuck.len() == actions.len() {
@@ -36,10 +36,10 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
              (S…)"
         ));
     }
-    let client = parts::slack(config).map_err(|error| told(&error))?;
+    let client = dependencies::slack(config).map_err(|error| told(&error))?;
     let mut groups = BTreeMap::new();
     let mut wrong = Vec::new();
-    for group in parts::groups_named(config) {
+    for group in dependencies::groups_named(config) {
         match client.usergroup_members(&group).await {
             Ok(members) => {
                 if members.is_empty() {
@@ -156,7 +156,7 @@ fn have_nobody_in_common(policy: &Policy, groups: &BTreeMap<String, BTreeSet<Str
 /// Which user group would be right: the one whose id or handle is most like what was found.
 fn right(found: &str, known: &[UserGroup]) -> String {
     let names = known.iter().flat_map(|group| [group.id.as_str(), group.handle.as_str()]);
-    let nearest = parts::nearest(found, names);
+    let nearest = dependencies::nearest(found, names);
     match known.iter().find(|group| nearest.is_some_and(|name| group.id == name || group.handle == name)) {
         Some(UserGroup { id, handle }) => format!("the nearest is {id} (@{handle})"),
         None => "this workspace has none".to_owned(),

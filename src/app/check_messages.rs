@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{parts, stdout::told};
+use super::{dependencies, stdout::told};
 use crate::{
     clock::{Clock as _, SystemClock},
     config::{Config, StoreKind},
@@ -22,7 +22,7 @@ pub(super) async fn run(config: &Config) -> Result<String, String> {
     if config.store_kind() == StoreKind::Sqlite && !config.store.path.exists() {
         return Ok("none yet".to_owned());
     }
-    let store = parts::store_to_read(config, Arc::new(SystemClock)).await.map_err(|error| told(&error))?;
+    let store = dependencies::store_to_read(config, Arc::new(SystemClock)).await.map_err(|error| told(&error))?;
     let letters = store.dead_letters(COUNTED).await.map_err(|error| error.to_string())?;
     let waiting =
         store.waiting(Waiting::late_before(SystemClock.now()), COUNTED).await.map_err(|error| error.to_string())?;

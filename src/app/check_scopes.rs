@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 
-use super::{installed, parts, stdout::told};
+use super::{dependencies, installed, stdout::told};
 use crate::{
     capabilities::Nameable,
     clock::SystemClock,
@@ -41,7 +41,8 @@ fn told_of(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String
         // A rule is found by the exact name; an envelope by the name in whichever case.
         let is = |known: &str| if exact { known == context } else { same(known, context) };
         if !contexts().any(is) {
-            let nearest = parts::nearest(context, contexts()).map(|nearest| format!("; the nearest is {nearest}"));
+            let nearest =
+                dependencies::nearest(context, contexts()).map(|nearest| format!("; the nearest is {nearest}"));
             wrong.push(format!("{key}: there is no context {context}{}", nearest.unwrap_or_default()));
         }
     }
@@ -54,7 +55,8 @@ fn told_of(settings: &Approvals, nameable: &[Nameable]) -> Result<String, String
     let mut remarks = Vec::new();
     for (name, envelope) in &settings.envelopes {
         for subject in envelope.subjects.iter().filter(|subject| !things().any(|known| same(known, subject))) {
-            let nearest = parts::nearest(subject, things()).map(|nearest| format!("; the nearest is “{nearest}”"));
+            let nearest =
+                dependencies::nearest(subject, things()).map(|nearest| format!("; the nearest is “{nearest}”"));
             let nearest = nearest.unwrap_or_default();
             remarks.push(format!("approvals.envelopes.{name}: there is no {kind} “{subject}” yet{nearest}"));
         }

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{parts, stdout::told};
+use super::{dependencies, stdout::told};
 use crate::{
     clock::SystemClock,
     config::{Config, StoreKind},
@@ -31,14 +31,14 @@ pub(super) async fn run(config: &Config) -> (Result<String, String>, Option<Arc<
     // Opening it to write would close it to others, and what was wrong would not be told.
     let open_to_others = if is_file { wide(&config.store.path) } else { None };
     let opened = if open_to_others.is_none() {
-        parts::store(config, Arc::new(SystemClock)).await
+        dependencies::store(config, Arc::new(SystemClock)).await
     } else {
-        parts::store_to_read(config, Arc::new(SystemClock)).await
+        dependencies::store_to_read(config, Arc::new(SystemClock)).await
     };
     let (store, in_use) = match opened {
         Ok(store) => (store, false),
         Err(error) if matches!(error.downcast_ref(), Some(OpenError::InUse { .. })) => {
-            match parts::store_to_read(config, Arc::new(SystemClock)).await {
+            match dependencies::store_to_read(config, Arc::new(SystemClock)).await {
                 Ok(store) => (store, true),
                 Err(error) => return (Err(told(&error)), None),
             }
@@ -91,7 +91,7 @@ async fn all_readable(store: &dyn Store) -> Result<(), String> {
 async fn all_of_our_graphs(store: &dyn Store) -> Result<(), String> {
     let threads = store.threads(LOOKED_THROUGH).await.map_err(|error| error.to_string())?;
     let mut others = BTreeMap::<_, usize>::new();
-    for thread in threads.iter().filter(|thread| !parts::GRAPHS.contains(&thread.graph.as_str())) {
+    for thread in threads.iter().filter(|thread| !dependencies::GRAPHS.contains(&thread.graph.as_str())) {
         *others.entry(&thread.graph).or_default() += 1;
     }
     if others.is_empty() {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::{
+    dependencies,
     installed::{self, StandIn},
-    parts,
 };
 use crate::{
     assistant::{graph::chat_graph, shelf::NoShelf, state::AgentState},
@@ -133,8 +133,8 @@ pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     let mut config = config.clone();
     platform.take_the_place(&mut config);
     let clock = Arc::new(SystemClock);
-    let registry = parts::capabilities(&config, clock.clone())?;
-    let (model, fallback) = parts::models(settings, registry.book.clone())?;
+    let registry = dependencies::capabilities(&config, clock.clone())?;
+    let (model, fallback) = dependencies::models(settings, registry.book.clone())?;
     let mut score = Score { model: model.name().to_owned(), lines: Vec::new(), calls: 0, tokens: 0 };
     let graph = chat_graph(model, fallback, registry.clone(), Arc::new(NoShelf))?;
     for case in cases {

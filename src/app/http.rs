@@ -19,17 +19,17 @@ pub(super) type Health = watch::Receiver<SocketHealth>;
 /// `/healthz`: the process runs. `/readyz`: the store keeps what is written, Slack answers, and all tasks run. Scopes that
 /// turned out to be missing are named there, and how the outside systems of the capabilities are; the bot is ready all the
 /// same for everything else. `/metrics`: for Prometheus.
-pub(super) fn router(parts: Parts) -> Router {
+pub(super) fn router(deps: HttpDeps) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/metrics", get(async || telemetry::metrics()))
         .route("/readyz", get(ready))
-        .with_state(parts)
+        .with_state(deps)
 }
 
 /// What readiness goes by.
 #[derive(Clone)]
-pub(super) struct Parts {
+pub(super) struct HttpDeps {
     /// Where threads are.
     pub store: Readiness,
     /// How Socket Mode stands, if that is how events come in.
@@ -44,8 +44,8 @@ pub(super) struct Parts {
     pub rounds: Rounds,
 }
 
-async fn ready(State(parts): State<Parts>) -> (StatusCode, Json<Value>) {
-    let Parts { store, slack, services, missing, tasks, rounds } = parts;
+async fn ready(State(deps): State<HttpDeps>) -> (StatusCode, Json<Value>) {
+    let HttpDeps { store, slack, services, missing, tasks, rounds } = deps;
     let store = store.look().await;
     let tasks = tasks.wrong().or_else(|| rounds.wrong()).map_or_else(|| Ok("running".to_owned()), Err);
     let slack = match slack.map(|health| health.borrow().clone()) {

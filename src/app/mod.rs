@@ -1,4 +1,4 @@
-//! The composition root: which parts there are and how they are joined. It alone knows everything.
+//! The composition root: which components there are and how they are joined. It alone knows everything.
 //!
 //! [`Bot`] is the production bot; `serve` runs it, the playground runs it, the tests run it. The only differences
 //! between them are addresses and a clock.
@@ -9,12 +9,12 @@ mod check_approvers;
 mod check_messages;
 mod check_scopes;
 mod check_store;
+pub mod dependencies;
 pub mod evaluate;
 mod http;
 pub mod installed;
 pub mod keys;
 pub mod notebook;
-pub mod parts;
 pub mod playground;
 mod readiness;
 pub mod sandbox;

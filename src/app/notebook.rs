@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use super::parts;
+use super::dependencies;
 use crate::{
     clock::SystemClock,
     config::Config,
@@ -43,8 +43,8 @@ pub enum Audit {
 /// If the thread has no record, or something cannot be read or written.
 pub async fn export(config: &Config, thread: &ThreadId, folder: &Path) -> anyhow::Result<Vec<String>> {
     let clock = Arc::new(SystemClock);
-    let store = parts::store_to_read(config, clock.clone()).await?;
-    let slack = parts::slack(config).ok(); // without a token people appear by their ids
+    let store = dependencies::store_to_read(config, clock.clone()).await?;
+    let slack = dependencies::slack(config).ok(); // without a token people appear by their ids
     let exported = Notebook::new(store, clock, slack, Redaction::from(&config.record)).export(thread).await?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let mut written = Vec::new();

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
-use super::{installed, parts};
+use super::{dependencies, installed};
 use crate::model::{Block, Model as _, Purpose, Request, ToolChoice, ToolSpec};
 use crate::understanding::RulesModel;
 use crate::{clock::SystemClock, config::Config};
@@ -20,7 +20,7 @@ use crate::{clock::SystemClock, config::Config};
 /// If these cannot be set up.
 pub fn answers() -> anyhow::Result<impl Fn(&Value) -> Vec<Value> + Send + 'static> {
     let config = Config::load(None, &HashMap::new(), &installed::SETTINGS)?;
-    let rules = RulesModel(parts::capabilities(&config, Arc::new(SystemClock))?.book);
+    let rules = RulesModel(dependencies::capabilities(&config, Arc::new(SystemClock))?.book);
     Ok(move |body: &Value| answer(&rules, body))
 }
 

@@ -125,7 +125,7 @@ impl<S: State> fmt::Debug for Engine<S> {
 }
 
 /// What an [`Engine`] is made of.
-pub struct Parts<S: State> {
+pub struct EngineDeps<S: State> {
     /// The graph.
     pub graph: Graph<S>,
     /// What it may propose.
@@ -149,9 +149,10 @@ pub struct Parts<S: State> {
 }
 
 impl<S: State> Engine<S> {
-    /// Puts the parts together.
-    pub fn new(parts: Parts<S>) -> Self {
-        let Parts { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping } = parts;
+    /// Joins its dependencies.
+    pub fn new(deps: EngineDeps<S>) -> Self {
+        let EngineDeps { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping } =
+            deps;
         Self { graph, actions, store, clock, policy_for, standing, keys, admission, settings, stopping }
     }
 

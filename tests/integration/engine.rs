@@ -21,7 +21,7 @@ use countersign::{
         },
         admission::{Admission, Admits},
         definition::Graph,
-        engine::{Engine, Parts, Settings},
+        engine::{Engine, EngineDeps, Settings},
         keyring::Keyring,
         node::{Ask, Context, Listener, Node, NodeError, Said, State, Step},
         standing::{Spent, StandingApprovals, Under},
@@ -264,7 +264,7 @@ fn engine_of<S: State>(
     clock: &ManualClock,
     settings: Settings,
 ) -> Engine<S> {
-    Engine::new(Parts {
+    Engine::new(EngineDeps {
         graph,
         actions: [("change", kind)].into(),
         store,

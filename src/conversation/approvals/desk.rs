@@ -90,7 +90,7 @@ pub struct Approvals {
 }
 
 /// What [`Approvals`] need.
-pub struct Parts {
+pub struct ApprovalsDeps {
     /// Where the actions are.
     pub store: Arc<dyn Store>,
     /// What time it is.
@@ -120,9 +120,9 @@ pub struct Parts {
 }
 
 impl Approvals {
-    /// Puts the parts together.
-    pub fn new(parts: Parts) -> Self {
-        let Parts {
+    /// Joins its dependencies.
+    pub fn new(deps: ApprovalsDeps) -> Self {
+        let ApprovalsDeps {
             store,
             clock,
             memories,
@@ -136,7 +136,7 @@ impl Approvals {
             keys,
             times,
             tasks,
-        } = parts;
+        } = deps;
         Self { store, clock, memories, slack, actions, times, policy_for, keys, groups, people, names, tasks, links }
     }
 

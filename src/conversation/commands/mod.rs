@@ -64,10 +64,10 @@ pub struct Command {
 
 /// Answers commands.
 #[derive(Clone)]
-pub struct Commands(Arc<Parts>);
+pub struct Commands(Arc<CommandsDeps>);
 
 /// What [`Commands`] need.
-pub struct Parts {
+pub struct CommandsDeps {
     /// Where actions are.
     pub store: Arc<dyn Store>,
     /// What time it is.
@@ -105,30 +105,30 @@ impl Answered {
 }
 
 impl Commands {
-    /// Answers from these parts.
-    pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(parts))
+    /// Answers from these dependencies.
+    pub fn new(deps: CommandsDeps) -> Self {
+        Self(Arc::new(deps))
     }
 
     /// The answer to a command. Never fails: what went wrong is the answer then.
     pub async fn answer(&self, command: &Command) -> Answered {
-        let parts = &self.0;
-        let asked = grammar::read(parts.facts.registry(), &command.command, &command.text);
+        let deps = &self.0;
+        let asked = grammar::read(deps.facts.registry(), &command.command, &command.text);
         if let Ok(Asked::Notebook(link)) = &asked {
             let answered = self.notebook_of(command, link.as_deref()).await;
             return answered.unwrap_or_else(|error| Answered::with(replies::unavailable(&error)));
         }
         let answer = match asked {
             Ok(Asked::Of { capability, word, rest }) => {
-                let capability = &parts.facts.registry().capabilities[capability];
-                Ok(capability.answer(word, &rest, &parts.facts).await)
+                let capability = &deps.facts.registry().capabilities[capability];
+                Ok(capability.answer(word, &rest, &deps.facts).await)
             }
             Ok(Asked::Pending) => self.records().pending(&self.asker(command).await).await,
             Ok(Asked::Runs) => self.records().runs(&self.asker(command).await).await,
             Ok(Asked::Mine) => self.records().mine(&command.by).await,
             Ok(Asked::Standing) => Ok(self.standing(&reader(command)).await),
             Ok(Asked::Settings) => Ok(self.settings().await),
-            Ok(Asked::Help | Asked::Notebook(_)) => Ok(replies::help(parts.facts.registry(), &command.command)),
+            Ok(Asked::Help | Asked::Notebook(_)) => Ok(replies::help(deps.facts.registry(), &command.command)),
             Err(wrong) => Ok(replies::wrong(&command.command, &wrong)),
         };
         Answered::with(answer.unwrap_or_else(|error: Error| replies::unavailable(&error)))
@@ -184,7 +184,7 @@ impl Commands {
     }
 
     fn records(&self) -> Records<'_> {
-        let Parts { store, clock, policy_for, links, .. } = &*self.0;
+        let CommandsDeps { store, clock, policy_for, links, .. } = &*self.0;
         Records { store: &**store, policy_for, links, now: clock.now() }
     }
 

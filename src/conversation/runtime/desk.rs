@@ -85,7 +85,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// The desk of one process.
 #[derive(Clone)]
-pub struct Desk(Arc<Parts>, Arc<Seats>);
+pub struct Desk(Arc<InboxDeps>, Arc<Seats>);
 
 /// The right to handle entries, one at a time.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ struct Seats {
 }
 
 /// What a [`Desk`] needs.
-pub struct Parts {
+pub struct InboxDeps {
     /// Where the entries are.
     pub store: Arc<dyn Store>,
     /// Decides on clicks.
@@ -142,9 +142,9 @@ pub struct Parts {
 
 impl Desk {
     /// A desk.
-    pub fn new(parts: Parts) -> Self {
+    pub fn new(deps: InboxDeps) -> Self {
         let seats = Seats { free: Arc::new(Semaphore::new(SEATS)), behind: AtomicBool::new(false) };
-        Self(Arc::new(parts), Arc::new(seats))
+        Self(Arc::new(deps), Arc::new(seats))
     }
 
     /// How long an entry is claimed for. After that it is anybody's: the process that claimed it is gone.
@@ -231,67 +231,67 @@ impl Desk {
     }
 
     async fn handle(&self, desk: &DeskEntry) -> Result<(), Error> {
-        let parts = &self.0;
+        let deps = &self.0;
         let entry: Entry = match serde_json::from_value(desk.entry.clone()) {
             Ok(entry) => entry,
-            Err(error) => return parts.store.set_aside_desk(desk.partition, desk.seq, &why_unreadable(&error)).await,
+            Err(error) => return deps.store.set_aside_desk(desk.partition, desk.seq, &why_unreadable(&error)).await,
         };
         if self.turns_away(desk, &entry).await? {
             return Ok(());
         }
         let answer = match &entry {
-            Entry::Click(click) => parts.approvals.on_click(click, desk.seq).await?,
-            Entry::Typed(typed) => parts.approvals.on_typed(typed, desk.seq).await?,
+            Entry::Click(click) => deps.approvals.on_click(click, desk.seq).await?,
+            Entry::Typed(typed) => deps.approvals.on_typed(typed, desk.seq).await?,
             Entry::Here(here) => self.obey(here, desk.seq).await?,
             Entry::Ask(shortcut) => self.open_window(shortcut).await,
             Entry::Asked(asked) => self.ask(asked, desk.seq).await?,
             Entry::New { by, trigger_id, shortcut } => {
-                parts.creation.open(trigger_id.as_deref(), by, shortcut).await;
+                deps.creation.open(trigger_id.as_deref(), by, shortcut).await;
                 Answer::Nothing
             }
             Entry::Wanted(wanted) => {
-                if let Some(thread) = parts.creation.begin(wanted).await? {
-                    parts.workers.wake(thread);
+                if let Some(thread) = deps.creation.begin(wanted).await? {
+                    deps.workers.wake(thread);
                 }
                 Answer::Nothing
             }
             Entry::Export(shortcut) => self.export(shortcut).await?,
-            Entry::Tell { approval } => parts.telling.tell(approval, desk.seq).await?,
-            Entry::Expire { approval } => parts.approvals.on_expiry(approval, desk.seq).await?,
-            Entry::Remind { approval } => parts.approvals.on_reminder(approval, desk.seq).await?,
-            Entry::Escalate { approval } => parts.approvals.on_escalation(approval, desk.seq).await?,
+            Entry::Tell { approval } => deps.telling.tell(approval, desk.seq).await?,
+            Entry::Expire { approval } => deps.approvals.on_expiry(approval, desk.seq).await?,
+            Entry::Remind { approval } => deps.approvals.on_reminder(approval, desk.seq).await?,
+            Entry::Escalate { approval } => deps.approvals.on_escalation(approval, desk.seq).await?,
             Entry::Overdue { thread, action, until } => {
                 let mut changes = Changes::new(CommitId::fresh(), thread.clone());
                 changes.mail.push(Mail::Overdue { action: action.clone(), until: *until });
                 changes.desk_acks.push(desk.seq);
-                parts.store.apply(&changes).await?;
+                deps.store.apply(&changes).await?;
                 Answer::Passed(thread.clone())
             }
-            Entry::Reason(reason) => parts.approvals.on_reason(reason, desk.seq).await?,
+            Entry::Reason(reason) => deps.approvals.on_reason(reason, desk.seq).await?,
             Entry::Command(command) => {
-                let Answered { mut reply, spoke_in } = parts.commands.answer(command).await;
+                let Answered { mut reply, spoke_in } = deps.commands.answer(command).await;
                 reply.choices.clear(); // a button would speak in a thread, and a private answer has none
                 let arrived = self.answers(&command.response_url, &reply).await;
                 if arrived == Arrived::Later && desk.attempts < TOLD_WITHIN {
                     return Err(later("a private answer did not arrive"));
                 }
-                spoke_in.into_iter().for_each(|thread| parts.sender.flush(thread));
+                spoke_in.into_iter().for_each(|thread| deps.sender.flush(thread));
                 Answer::Nothing
             }
             Entry::Stop(stop) => {
-                let stopped = parts.stopping.on_stop(stop, desk.seq).await?;
+                let stopped = deps.stopping.on_stop(stop, desk.seq).await?;
                 if let Some(reply) = &stopped.told {
                     self.tell(&stop.by, &stop.thread.channel, Some(&stop.thread.root), reply).await;
                 }
                 stopped.thread.map_or(Answer::Nothing, Answer::Counted)
             }
             // Said to nobody in a thread where the bot is not, it is no order.
-            Entry::Notebook { thread, addressed: false, .. } if parts.store.load(thread).await?.is_none() => {
+            Entry::Notebook { thread, addressed: false, .. } if deps.store.load(thread).await?.is_none() => {
                 Answer::Nothing
             }
             Entry::Notebook { thread, by, .. } => {
-                match parts.notebook.put_into_thread(thread, by).await {
-                    Ok(_) => parts.sender.flush(thread.clone()),
+                match deps.notebook.put_into_thread(thread, by).await {
+                    Ok(_) => deps.sender.flush(thread.clone()),
                     Err(notebook::Error::Store(error)) => return Err(error),
                     Err(error) => {
                         tracing::warn!(thread.id = %thread, error = crate::cause::chain(&error), "A thread was not exported");
@@ -302,7 +302,7 @@ impl Desk {
                 Answer::Nothing
             }
             Entry::Rated(rated) => {
-                let reply = parts.ratings.on_rated(rated, desk.seq).await?;
+                let reply = deps.ratings.on_rated(rated, desk.seq).await?;
                 let place = (&rated.thread.channel, Some(&rated.thread.root));
                 self.tell_back(&rated.by, rated.response_url.as_deref(), Some(place), &reply).await;
                 Answer::Nothing
@@ -313,19 +313,19 @@ impl Desk {
                 Answer::Nothing
             }
             Entry::Twins(twins) => {
-                parts.sender.part_twins(twins, desk.seq).await?;
+                deps.sender.part_twins(twins, desk.seq).await?;
                 return Ok(());
             }
             Entry::Prompts { channel, thread } => {
                 // Without an agent app Slack has no place for them; the first answer shows them as buttons.
-                if parts.agent_view || thread.is_some() {
-                    let prompts = parts.slack.set_suggested_prompts(channel, thread.as_ref(), &parts.prompts);
+                if deps.agent_view || thread.is_some() {
+                    let prompts = deps.slack.set_suggested_prompts(channel, thread.as_ref(), &deps.prompts);
                     report(prompts.await);
                 }
                 Answer::Nothing
             }
             Entry::Home { user, pages } => {
-                parts.home.open(user, *pages).await?;
+                deps.home.open(user, *pages).await?;
                 Answer::Nothing
             }
         };
@@ -334,7 +334,7 @@ impl Desk {
                 return Err(later("Slack does not say who that was"));
             }
             (Answer::Unanswered { record, told }, Entry::Click(Click { by, .. }) | Entry::Typed(Typed { by, .. })) => {
-                parts.approvals.on_unanswered(&record, by).await?;
+                deps.approvals.on_unanswered(&record, by).await?;
                 Answer::Refused(told)
             }
             (answer, _) => answer,
@@ -359,7 +359,7 @@ impl Desk {
         match &answer {
             Answer::Counted(_) | Answer::Passed(_) => Ok(()),
             Answer::Refused(_) | Answer::Redrawn { .. } | Answer::Unanswered { .. } | Answer::Nothing => {
-                parts.store.finish_desk(desk.partition, desk.seq).await
+                deps.store.finish_desk(desk.partition, desk.seq).await
             }
         }
     }
@@ -408,19 +408,18 @@ impl Desk {
 
     /// Does what somebody ordered in a thread, and tells them.
     async fn obey(&self, here: &Here, seq: Seq) -> Result<Answer, Error> {
-        let parts = &self.0;
+        let deps = &self.0;
         let thread = here.thread.clone();
-        let (reply, changed) =
-            match in_thread::obey(&*parts.store, &parts.memories, here, parts.clock.now(), seq).await? {
-                Outcome::Passed => return Ok(Answer::Passed(thread)),
-                Outcome::Answered(reply) => (reply, false),
-                Outcome::Changed(reply) => (reply, true),
-            };
+        let (reply, changed) = match in_thread::obey(&*deps.store, &deps.memories, here, deps.clock.now(), seq).await? {
+            Outcome::Passed => return Ok(Answer::Passed(thread)),
+            Outcome::Answered(reply) => (reply, false),
+            Outcome::Changed(reply) => (reply, true),
+        };
         self.tell(&here.by, &thread.channel, Some(&thread.root), &reply).await;
         if changed {
-            parts.sender.flush(thread.clone());
-            parts.workers.wake(thread);
-            parts.home.something_changed();
+            deps.sender.flush(thread.clone());
+            deps.workers.wake(thread);
+            deps.home.something_changed();
         }
         Ok(Answer::Nothing)
     }
@@ -440,16 +439,15 @@ impl Desk {
     /// Asks the assistant about a message, if the bot may write there.
     async fn ask(&self, asked: &Asked, seq: Seq) -> Result<Answer, Error> {
         use client_error::Error::{Gone, Refused};
-        let parts = &self.0;
+        let deps = &self.0;
         let ThreadId { channel, root, .. } = &asked.thread;
-        let told =
-            parts.slack.post_ephemeral(channel, Some(root), &asked.by, &render::reply(&shortcuts::on_it())).await;
+        let told = deps.slack.post_ephemeral(channel, Some(root), &asked.by, &render::reply(&shortcuts::on_it())).await;
         if let (Err(Gone { .. } | Refused { .. }), Some(url)) = (&told, &asked.response_url) {
             self.respond(url, &shortcuts::not_there()).await;
             return Ok(Answer::Nothing);
         }
         report(told);
-        parts.store.apply(&shortcuts::ask(asked, parts.clock.now(), seq)).await?;
+        deps.store.apply(&shortcuts::ask(asked, deps.clock.now(), seq)).await?;
         Ok(Answer::Counted(asked.thread.clone()))
     }
 

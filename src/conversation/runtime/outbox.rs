@@ -68,7 +68,7 @@ const OLDER: usize = 20;
 pub struct Sender(Arc<Inner>);
 
 /// What a [`Sender`] needs.
-pub struct Parts {
+pub struct SenderDeps {
     /// Where messages wait.
     pub store: Arc<dyn Store>,
     /// Where they go.
@@ -117,10 +117,22 @@ struct Inner {
 }
 
 impl Sender {
-    /// Sends with these parts.
-    pub fn new(parts: Parts) -> Self {
-        let Parts { store, slack, channels, presence, links, names, memories, clock, name, seats, rate_limits, tasks } =
-            parts;
+    /// Sends with these dependencies.
+    pub fn new(deps: SenderDeps) -> Self {
+        let SenderDeps {
+            store,
+            slack,
+            channels,
+            presence,
+            links,
+            names,
+            memories,
+            clock,
+            name,
+            seats,
+            rate_limits,
+            tasks,
+        } = deps;
         let (seats, direct) = (Arc::new(Semaphore::new(seats)), Mutex::default());
         let pacing = rate_limits.then(Pacing::default);
         let (line, ahead) = (Line::default(), AtomicI64::new(0));
@@ -328,7 +340,7 @@ pub(super) mod tests {
     ) -> Sender {
         let (token, timeout) = (SecretString::from("xoxb-1"), Duration::from_secs(10));
         let slack = SlackClient::new("http://127.0.0.1:9/api", &token, timeout).unwrap();
-        Sender::new(Parts {
+        Sender::new(SenderDeps {
             presence: Presence::new(slack.clone(), false, false),
             links: Links::new(store.clone(), None),
             names: Names::new(slack.clone(), clock.clone()),

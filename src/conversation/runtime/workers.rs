@@ -78,7 +78,7 @@ struct Inner {
 }
 
 /// What [`Workers`] need.
-pub struct Parts {
+pub struct WorkersDeps {
     /// Where threads are.
     pub store: Arc<dyn Store>,
     /// What advances them, one for each graph.
@@ -99,8 +99,8 @@ pub struct Parts {
 
 impl Workers {
     /// Idle workers.
-    pub fn new(parts: Parts) -> Self {
-        let Parts { store, engines, sender, clock, name, lease, threads, stop } = parts;
+    pub fn new(deps: WorkersDeps) -> Self {
+        let WorkersDeps { store, engines, sender, clock, name, lease, threads, stop } = deps;
         Self(Arc::new(Inner {
             store,
             engines: engines.into_iter().map(|engine| (engine.graph(), engine)).collect(),
@@ -343,7 +343,7 @@ mod tests {
 
     fn workers(store: &Arc<dyn Store>, clock: &ManualClock, engines: Vec<Arc<dyn Advance>>) -> Workers {
         let clock: Arc<dyn Clock> = Arc::new(clock.clone());
-        Workers::new(Parts {
+        Workers::new(WorkersDeps {
             store: store.clone(),
             engines,
             sender: alone(store.clone(), clock.clone(), Vec::new()),

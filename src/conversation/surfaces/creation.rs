@@ -74,7 +74,7 @@ pub struct Creation {
 }
 
 /// What [`Creation`] needs.
-pub struct Parts {
+pub struct CreationDeps {
     /// Where requests are filed.
     pub store: Arc<dyn Store>,
     /// What time it is.
@@ -86,9 +86,9 @@ pub struct Parts {
 }
 
 impl Creation {
-    /// Puts the parts together.
-    pub fn new(parts: Parts) -> Self {
-        let Parts { store, clock, slack, registry } = parts;
+    /// Joins its dependencies.
+    pub fn new(deps: CreationDeps) -> Self {
+        let CreationDeps { store, clock, slack, registry } = deps;
         Self { store, clock, slack, registry }
     }
 

@@ -8,7 +8,7 @@ use countersign::{
     conversation::{
         approvals::{
             clicks::{Click, Pressed},
-            desk::{Answer, Approvals, Parts},
+            desk::{Answer, Approvals, ApprovalsDeps},
             groups::Groups,
             people::People,
         },
@@ -132,7 +132,7 @@ pub(super) async fn approvals_under(
     let us = slack.auth_test().await.unwrap().identity;
     let settings = Config::load(None, &Default::default(), &countersign::app::installed::SETTINGS).unwrap();
     let people = People::new(slack.clone(), clock.clone(), us, &settings);
-    Approvals::new(Parts {
+    Approvals::new(ApprovalsDeps {
         groups: Groups::new(slack.clone(), clock.clone(), Vec::new(), people.clone()),
         people,
         names: Names::new(slack.clone(), clock.clone()),

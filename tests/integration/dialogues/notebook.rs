@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign::{
-    app::parts::memories,
+    app::dependencies::memories,
     config::Kept,
     conversation::record::{
         notebook::{Notebook, Redaction, verify::verify},

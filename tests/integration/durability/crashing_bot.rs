@@ -5,7 +5,7 @@
 use std::{collections::HashMap, path::Path, process::Command, sync::Arc};
 
 use countersign::{
-    app::{Bot, parts, telemetry},
+    app::{Bot, dependencies, telemetry},
     clock::SystemClock,
     config::{Config, environment},
 };
@@ -43,7 +43,7 @@ async fn the_bot_that_crashes() {
     let config = Config::load(None, &environment, &countersign::app::installed::SETTINGS).unwrap();
     telemetry::log(&config.server.log, config.server.log_format);
     let clock = Arc::new(SystemClock);
-    let store = parts::store(&config, clock.clone()).await.unwrap();
+    let store = dependencies::store(&config, clock.clone()).await.unwrap();
     let store = Arc::new(CrashingStore::new(store, point, Path::new(names)));
     let stop = CancellationToken::new();
     let bot = Bot::with_store(store, &config, clock, stop.clone()).await.unwrap();

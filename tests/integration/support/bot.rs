@@ -11,7 +11,7 @@ use std::{
 
 use countersign::capabilities::experiments::settings::Upgrade;
 use countersign::{
-    app::{Bot, bot::InHand, installed, parts},
+    app::{Bot, bot::InHand, dependencies, installed},
     capabilities::Capability,
     clock::ManualClock,
     config::{Config, SlackMode, StoreKind},
@@ -173,7 +173,7 @@ impl TestBot {
         }
         let mut all = installed::capabilities(&self.config, clock.clone())?;
         all.extend(self.more.iter().cloned());
-        let store = parts::store(&self.config, clock.clone()).await?;
+        let store = dependencies::store(&self.config, clock.clone()).await?;
         Bot::with_capabilities(all, store, &self.config, clock, stop.clone()).await
     }
 

@@ -65,15 +65,15 @@ fn is_unaddressed(entry: &Entry) -> bool {
 impl Desk {
     /// Whether somebody was turned away: told so, and kept in the record of the thread if it is one of ours.
     pub(super) async fn turns_away(&self, desk: &DeskEntry, entry: &Entry) -> Result<bool, Error> {
-        let parts = &self.0;
+        let deps = &self.0;
         let Some(Wanted { by, right, thread }) = wanted(entry) else { return Ok(false) };
         if is_unaddressed(entry)
             && let Some(thread) = thread
-            && parts.store.load(thread).await?.is_none()
+            && deps.store.load(thread).await?.is_none()
         {
             return Ok(false); // talk where the bot is not: nobody meant it
         }
-        let Err(outside) = parts.people.may(by, right).await else { return Ok(false) };
+        let Err(outside) = deps.people.may(by, right).await else { return Ok(false) };
         // A window can be opened for three seconds; everything else waits for Slack's answer.
         let waits = !matches!(entry, Entry::New { trigger_id: Some(_), .. });
         if outside == Outside::Unanswered && waits && desk.attempts < PATIENT {
@@ -81,22 +81,22 @@ impl Desk {
         }
         self.tell_outsider(entry, by, &told(outside, right)).await;
         match thread {
-            Some(thread) if parts.store.load(thread).await?.is_some() => {
+            Some(thread) if deps.store.load(thread).await?.is_some() => {
                 let detail = json!({ "why": outside.word(), "asked": right == Right::Ask });
                 let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-                let at = parts.clock.now();
+                let at = deps.clock.now();
                 changes.audit.push(AuditDraft::new(AuditKind::ClickRefused, at, Some(by.clone()), detail));
                 changes.desk_acks.push(desk.seq);
-                parts.store.apply(&changes).await?;
+                deps.store.apply(&changes).await?;
             }
-            _ => parts.store.finish_desk(desk.partition, desk.seq).await?,
+            _ => deps.store.finish_desk(desk.partition, desk.seq).await?,
         }
         Ok(true)
     }
 
     /// Tells somebody privately, where they asked.
     async fn tell_outsider(&self, entry: &Entry, by: &UserId, reply: &Reply) {
-        let parts = &self.0;
+        let deps = &self.0;
         let (url, thread) = match entry {
             Entry::Command(command) => (Some(&command.response_url), None),
             Entry::Ask(shortcut) | Entry::Export(shortcut) => (shortcut.response_url.as_ref(), Some(&shortcut.thread)),
@@ -111,11 +111,11 @@ impl Desk {
             Entry::Stop(stop) => (None, Some(&stop.thread)),
             Entry::New { trigger_id: Some(trigger), .. } => {
                 let window = modals::saying("Nothing was done", reply);
-                report(parts.slack.open_view(trigger, &window).await.map(drop));
+                report(deps.slack.open_view(trigger, &window).await.map(drop));
                 return;
             }
             Entry::Wanted(wanted) => {
-                match (&wanted.channel, parts.slack.open_direct(by).await) {
+                match (&wanted.channel, deps.slack.open_direct(by).await) {
                     (Some(channel), _) => drop(self.tell(by, channel, None, reply).await),
                     (None, Ok(channel)) => drop(self.tell(by, &channel, None, reply).await),
                     (None, Err(error)) => drop(report(Err(error))),

@@ -14,21 +14,21 @@ const LOOKED_THROUGH: usize = 1000;
 impl Desk {
     /// Sends something once more that could not be delivered; what the person is told.
     pub(super) async fn send_again(&self, wish: &SendAgain) -> Result<Reply, Error> {
-        let parts = &self.0;
-        let letters = parts.store.dead_letters(LOOKED_THROUGH).await?;
+        let deps = &self.0;
+        let letters = deps.store.dead_letters(LOOKED_THROUGH).await?;
         let Some((letter, thread, outgoing)) =
             undelivered::messages(&letters).find(|(_, _, outgoing)| outgoing.nonce.as_str() == wish.key)
         else {
             return Ok(undelivered::nothing_to_send());
         };
-        if !parts.store.send_again(&letter.id, parts.clock.now()).await? {
+        if !deps.store.send_again(&letter.id, deps.clock.now()).await? {
             return Ok(undelivered::nothing_to_send());
         }
         // What was said of it is taken back behind it; if it fails once more, that is said anew.
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        changes.outbox.extend(undelivered::take_back(outgoing, parts.clock.now()));
-        parts.store.apply(&changes).await?;
-        parts.sender.flush(thread.clone());
+        changes.outbox.extend(undelivered::take_back(outgoing, deps.clock.now()));
+        deps.store.apply(&changes).await?;
+        deps.sender.flush(thread.clone());
         Ok(undelivered::sent_again())
     }
 }

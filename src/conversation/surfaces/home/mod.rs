@@ -74,7 +74,7 @@ const HEALTH_GOOD_FOR: Duration = Duration::from_secs(60);
 pub struct Home(Arc<Inner>);
 
 /// What a [`Home`] needs.
-pub struct Parts {
+pub struct HomeDeps {
     /// Where actions are.
     pub store: Arc<dyn Store>,
     /// What time it is.
@@ -98,7 +98,7 @@ pub struct Parts {
 }
 
 struct Inner {
-    parts: Parts,
+    deps: HomeDeps,
     viewers: Mutex<HashMap<UserId, Viewer>>,
     looked_at: Mutex<Option<Instant>>,
     looking: AtomicBool,
@@ -127,10 +127,10 @@ struct Viewer {
 }
 
 impl Home {
-    /// Draws with these parts.
-    pub fn new(parts: Parts) -> Self {
+    /// Draws with these dependencies.
+    pub fn new(deps: HomeDeps) -> Self {
         Self(Arc::new(Inner {
-            parts,
+            deps,
             viewers: Mutex::default(),
             looked_at: Mutex::default(),
             looking: AtomicBool::new(false),
@@ -158,14 +158,14 @@ impl Home {
             Some(reply) => reply.clone(),
             None => self.counted(key).await?,
         };
-        let now = self.0.parts.clock.now();
+        let now = self.0.deps.clock.now();
         self.note(user, |viewer| viewer.notice = Some((notice, now)));
         self.draw(user, None, HEALTH_GOOD_FOR).await
     }
 
     /// Notes what somebody looks at.
     fn note(&self, user: &UserId, change: impl FnOnce(&mut Viewer)) {
-        let now = self.0.parts.clock.now();
+        let now = self.0.deps.clock.now();
         let Ok(mut viewers) = self.0.viewers.lock() else { return };
         let viewer = viewers.entry(user.clone()).or_default();
         viewer.opened_at = now;
@@ -175,7 +175,7 @@ impl Home {
 
     async fn counted(&self, key: &str) -> Result<Reply, Error> {
         let record = match ApprovalId::try_from(key.to_owned()) {
-            Ok(approval) => self.0.parts.store.action_by_approval(&approval).await?,
+            Ok(approval) => self.0.deps.store.action_by_approval(&approval).await?,
             Err(_) => None,
         };
         Ok(match record {
@@ -205,7 +205,7 @@ impl Home {
             return;
         }
         let home = self.clone();
-        self.0.parts.tasks.spawn(async move {
+        self.0.deps.tasks.spawn(async move {
             for (user, viewer) in home.recent() {
                 if let Err(error) = home.draw(&user, Some(&viewer.shown), HEALTH_GOOD_FOR).await {
                     tracing::warn!(error = crate::cause::chain(&error), "A Home tab was not brought up to date");
@@ -221,7 +221,7 @@ impl Home {
         let drawing = self.viewer(user).unwrap_or_default().drawing;
         let _one_at_a_time = drawing.lock().await;
         let Viewer { pages, notice, .. } = self.viewer(user).unwrap_or_default();
-        let Parts { store, clock, slack, policy_for, groups, names, links, .. } = &self.0.parts;
+        let HomeDeps { store, clock, slack, policy_for, groups, names, links, .. } = &self.0.deps;
         let (theirs, now) = (groups.of(user).await, clock.now());
         let is_named = groups.names(user, &theirs);
         let reader = Reader { store: &**store, links, policy_for, user, groups: theirs, is_named, now };
@@ -247,7 +247,7 @@ impl Home {
 
     /// How the systems are. That a platform did not answer is kept for as long as that it did.
     async fn health(&self, good_for: Duration) -> Health {
-        let Parts { clock, facts, model, .. } = &self.0.parts;
+        let HomeDeps { clock, facts, model, .. } = &self.0.deps;
         let known = self.0.said.lock().ok().and_then(|known| known.clone());
         let said = match known {
             Some((said, asked_at)) if clock.now().since(asked_at) < good_for => said,
@@ -279,7 +279,7 @@ impl Home {
 
     /// Who opened their tab lately.
     fn recent(&self) -> Vec<(UserId, Viewer)> {
-        let now = self.0.parts.clock.now();
+        let now = self.0.deps.clock.now();
         let Ok(mut viewers) = self.0.viewers.lock() else { return Vec::new() };
         make_room(&mut viewers, now);
         viewers.iter().map(|(user, viewer)| (user.clone(), viewer.clone())).collect()
