@@ -7,7 +7,7 @@
 //! ```text
 //! Slack ──► slack (verify, parse) ──► runtime::dispatch ──► store.ingest (deduplicate, file, wake) ──► acknowledge
 //!                                              │
-//!            mailbox of a thread ◄─────────────┴─────────────► desk (clicks, typed consent, commands, timers)
+//!            mailbox of a thread ◄─────────────┴─────────────► inbox (clicks, typed consent, commands, timers)
 //!                   │                                                 │
 //!    worker: lease ─► load ─► graph: run a node ─► commit             └─► decide: one compare-and-set, no lease
 //!                   ▲                     │
@@ -108,7 +108,7 @@
 //!    is quiet, and what must not happen twice is then put before a person. No byte of a change leaves once another process may look
 //!    ([`permit`]). An answer counts as far as it tells of the change; the rest is read back. What is too large for one
 //!    request is saved portion by portion ([`graph::action::Portions`]).
-//! 5. *Every click gets an answer; no live button outlasts its decision.* The desk needs no lease
+//! 5. *Every click gets an answer; no live button outlasts its decision.* The inbox needs no lease
 //!    ([`conversation::approvals`]).
 //! 6. *Killing any process at any moment loses nothing and blocks no thread for longer than a lease.* Readiness and leases
 //!    are properties of the thread in the store; there is no queue to lose. A wait for something elsewhere is saved with its

@@ -23,7 +23,7 @@ use crate::{
     clock::Clock,
     config::{Config, SlackMode},
     conversation::{
-        approvals::{self, desk::Approvals, groups::Groups, people::People, policy, telling::Telling},
+        approvals::{self, groups::Groups, inbox::Approvals, people::People, policy, telling::Telling},
         commands::{self, Commands},
         presentation::{links::Links, names::Names, render},
         record::{
@@ -32,8 +32,8 @@ use crate::{
             retention::Retention,
         },
         runtime::{
-            desk::{self, Desk},
             dispatch::Dispatch,
+            inbox::{self, Inbox},
             outbox::{self, Sender},
             presence::Presence,
             stopping::Stopping,
@@ -244,9 +244,9 @@ impl Bot {
             slack: slack.clone(),
             registry: registry.clone(),
         });
-        let desk = Desk::new(desk::InboxDeps {
+        let inbox = Inbox::new(inbox::InboxDeps {
             store: store.clone(),
-            approvals: Approvals::new(approvals::desk::ApprovalsDeps {
+            approvals: Approvals::new(approvals::inbox::ApprovalsDeps {
                 store: store.clone(),
                 clock: clock.clone(),
                 memories: memories.clone(),
@@ -291,7 +291,7 @@ impl Bot {
             sender: sender.clone(),
             tasks: tasks.clone(),
         });
-        let sink: Arc<dyn Sink> = Arc::new(Dispatch::new(store.clone(), clock.clone(), workers.clone(), desk.clone()));
+        let sink: Arc<dyn Sink> = Arc::new(Dispatch::new(store.clone(), clock.clone(), workers.clone(), inbox.clone()));
         let (ingress, events) = ingress(config, us, sink, clock.clone())?;
         let health = match &ingress {
             Ingress::Socket(socket) => Some(socket.health()),
@@ -314,7 +314,7 @@ impl Bot {
             store: store.clone(),
             clock,
             workers: workers.clone(),
-            desk,
+            inbox,
             home,
             sender,
             retention,

@@ -66,7 +66,7 @@ fn name(letter: &DeadLetter) -> String {
         (Undelivered::Message(outgoing), Some(thread)) => {
             format!("{} in {}/{} since {at} ({reason})", kind(&outgoing.body), thread.channel, thread.root)
         }
-        (Undelivered::Desk(entry), _) => {
+        (Undelivered::Inbox(entry), _) => {
             format!("{} since {at} ({reason})", entry["kind"].as_str().unwrap_or("an unreadable entry"))
         }
         (Undelivered::Message(outgoing), None) => format!("{} since {at} ({reason})", kind(&outgoing.body)),

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::{
     capabilities::standing::book,
     config::{Config, StoreKind, digest_key},
-    conversation::runtime::entry,
+    conversation::runtime::interaction,
     graph::{
         action::{ActionRecord, Status},
         keyring::{KeyId, Keyring},
@@ -48,7 +48,7 @@ const LOOKED_AT: usize = 10_000;
 const BYTES: usize = 32;
 
 /// What is sealed in the store besides records.
-const SCOPE: Scope = Scope { harmless: entry::decides_nothing, registers: &[book::KEY] };
+const SCOPE: Scope = Scope { harmless: interaction::decides_nothing, registers: &[book::KEY] };
 
 /// Keys, and where they are from.
 #[derive(Debug)]

@@ -9,7 +9,7 @@
 //! | [`record`] | what is kept of the past, and who may see how much of it |
 //! | [`presentation`] | how things look in Slack: messages and cards, windows, names, links |
 //!
-//! A room imports rooms below it and none above; `tests/integration/tidy.rs` holds the order. What lies on the desk
+//! A room imports rooms below it and none above; `tests/integration/tidy.rs` holds the order. What waits in the inbox
 //! ([`runtime::entry`]) is the sum of what the rooms handle: each shape is in the room that handles it.
 //!
 //! *Architecture Invariant:* nothing here decides what the assistant says or does; nothing in the graph knows Slack.

@@ -14,8 +14,8 @@ pub(super) enum Place {
     Letter(ThreadId, Seq),
     /// A message to be sent; can be set aside.
     Message(ThreadId, Seq),
-    /// A desk entry; can be set aside.
-    Desk(Partition, Seq),
+    /// An interaction; can be set aside.
+    Inbox(Partition, Seq),
     /// Anything else. It stays where it is: its kind, the thread, and which one.
     Other(&'static str, String),
 }
@@ -26,7 +26,7 @@ impl Place {
         match self {
             Self::Letter(..) => "letter",
             Self::Message(..) => "message",
-            Self::Desk(..) => "desk",
+            Self::Inbox(..) => "desk",
             Self::Other(kind, _) => kind,
         }
     }
@@ -41,7 +41,7 @@ impl Place {
         match self {
             Self::Letter(..) => serde_json::from_slice::<Mail>(stored).is_ok(),
             Self::Message(..) => serde_json::from_slice::<Outbound>(stored).is_ok(),
-            Self::Desk(..) => serde_json::from_slice::<serde_json::Value>(stored).is_ok(),
+            Self::Inbox(..) => serde_json::from_slice::<serde_json::Value>(stored).is_ok(),
             Self::Other(..) => false,
         }
     }
@@ -52,7 +52,7 @@ impl fmt::Display for Place {
         match self {
             Self::Letter(thread, seq) => write!(f, "letter {thread} {seq}"),
             Self::Message(thread, seq) => write!(f, "message {thread} {seq}"),
-            Self::Desk(partition, seq) => write!(f, "desk {:02} {seq}", partition.number()),
+            Self::Inbox(partition, seq) => write!(f, "desk {:02} {seq}", partition.number()),
             Self::Other(kind, which) => write!(f, "{kind} {which}"),
         }
     }
@@ -73,7 +73,7 @@ impl FromStr for Place {
             "desk" => {
                 let number = owner.parse::<u8>().map_err(|_| ())?;
                 let partition = Partition::all().find(|partition| partition.number() == number).ok_or(())?;
-                Ok(Self::Desk(partition, seq))
+                Ok(Self::Inbox(partition, seq))
             }
             _ => Err(()),
         }
@@ -123,7 +123,7 @@ mod tests {
     fn a_place_is_read_back_from_its_name() {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
         for place in
-            [Place::Letter(thread.clone(), 5), Place::Message(thread.clone(), 6), Place::Desk(thread.partition(), 7)]
+            [Place::Letter(thread.clone(), 5), Place::Message(thread.clone(), 6), Place::Inbox(thread.partition(), 7)]
         {
             assert_eq!(place.to_string().parse(), Ok(place));
         }
@@ -132,7 +132,7 @@ mod tests {
             "it stays where it is"
         );
         let found = Found::default();
-        let place = Place::Desk(thread.partition(), 7);
+        let place = Place::Inbox(thread.partition(), 7);
         assert!(
             !found.has(&place) && found.note(&place, "no reason") && !found.note(&place, "again") && found.has(&place)
         );

@@ -1,7 +1,7 @@
 //! Seals what leads to a change, around any store: who can write into the store and has no key cannot forge it.
 //!
 //! Every record of an action is sealed as a whole with each write, and looked at with each read; what was found is in
-//! [`ActionRecord::proof`], and whoever carries something out goes by it. Clicks that wait on the desk and the registers
+//! [`ActionRecord::proof`], and whoever carries something out goes by it. Clicks that wait in the inbox and the registers
 //! named here are sealed as well: each of them leads to a change by itself. So is what happened elsewhere, which an approved
 //! action may wait for.
 //!
@@ -19,7 +19,7 @@ use crate::{
         action::{ActionRecord, Label, Status},
         keyring::{Keyring, Proof, RowSeal},
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
             Destination, Durability, Error, Forget, Ingested, Lease, Letter, Mail, Posted, Register, Saved, Sent, Seq,
             StepRecord, Store, Then, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
         },
@@ -33,7 +33,7 @@ const ADOPTED: usize = 10_000;
 /// What else is sealed than the records of actions.
 #[derive(Clone, Copy)]
 pub struct Scope {
-    /// Whether a desk entry without a seal may be handled: it decides nothing, such as the timer of a card. An earlier
+    /// Whether an interaction without a seal may be handled: it decides nothing, such as the timer of a card. An earlier
     /// version has set such timers.
     pub harmless: fn(&Value) -> bool,
     /// The registers that are sealed.
@@ -133,7 +133,7 @@ impl SealedStore {
         }
         for timer in &mut changes.timers {
             if let TimerChange::Set { entry, .. } = timer {
-                *entry = self.enclosed(DESK, entry);
+                *entry = self.enclosed(INBOX, entry);
             }
         }
         changes
@@ -194,9 +194,9 @@ impl SealedStore {
     }
 }
 
-/// What records, desk entries and registers, and mail are sealed for.
+/// What records, interactions and registers, and mail are sealed for.
 const ACTION: &str = "action";
-const DESK: &str = "desk";
+const INBOX: &str = "desk";
 const MAIL: &str = "mail";
 
 /// The name of the seal beside a sealed value.
@@ -227,7 +227,7 @@ impl Store for SealedStore {
     async fn ingest(&self, delivery: &Delivery) -> Result<Ingested, Error> {
         let mut delivery = delivery.clone();
         match &mut delivery.to {
-            Destination::Desk { entry, .. } => *entry = self.enclosed(DESK, entry),
+            Destination::Inbox { entry, .. } => *entry = self.enclosed(INBOX, entry),
             Destination::Mailbox { thread, mail, .. } => *mail = self.sealed_mail(thread, mail),
         }
         self.inner.ingest(&delivery).await
@@ -267,15 +267,20 @@ impl Store for SealedStore {
         self.told(self.inner.apply(&self.sealed_changes(changes)).await)
     }
 
-    async fn claim_desk(&self, worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
-        let mut claimed = self.inner.claim_desk(worker, ttl, limit).await?;
-        for desk in &mut claimed {
-            desk.entry = match self.disclosed(DESK, &desk.entry) {
+    async fn claim_interaction(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        limit: usize,
+    ) -> Result<Vec<ClaimedInteraction>, Error> {
+        let mut claimed = self.inner.claim_interaction(worker, ttl, limit).await?;
+        for interaction in &mut claimed {
+            interaction.entry = match self.disclosed(INBOX, &interaction.entry) {
                 Ok(Some(entry)) => entry,
-                Ok(None) if (self.scope.harmless)(&desk.entry) => continue,
+                Ok(None) if (self.scope.harmless)(&interaction.entry) => continue,
                 // It cannot be read then, and is set aside.
                 refused => {
-                    tracing::error!(desk.seq = desk.seq, proof = ?refused.err(), "A desk entry is not one of ours");
+                    tracing::error!(interaction.seq = interaction.seq, proof = ?refused.err(), "An interaction is not one of ours");
                     Value::Null
                 }
             };
@@ -283,20 +288,20 @@ impl Store for SealedStore {
         Ok(claimed)
     }
 
-    async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
-        self.inner.finish_desk(partition, seq).await
+    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
+        self.inner.finish_interaction(partition, seq).await
     }
 
-    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
-        self.inner.retry_desk(entry, wait).await
+    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
+        self.inner.retry_interaction(entry, wait).await
     }
 
-    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
-        self.inner.fail_desk(entry, reason, at).await
+    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error> {
+        self.inner.fail_interaction(entry, reason, at).await
     }
 
-    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        self.inner.set_aside_desk(partition, seq, why).await
+    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
+        self.inner.set_aside_interaction(partition, seq, why).await
     }
 
     async fn claim_outbox(

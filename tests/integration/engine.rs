@@ -359,7 +359,7 @@ impl Bench {
     }
 }
 
-/// Bo's decision, as the desk writes it.
+/// Bo's decision, as the inbox writes it.
 fn decided(record: &ActionRecord, verdict: Verdict, at: Timestamp, alter: impl FnOnce(&mut ActionRecord)) -> Changes {
     let to = if verdict == Verdict::Approved { Status::Approved } else { Status::Rejected };
     let mut decided = record.moved(to).unwrap();
@@ -380,7 +380,7 @@ async fn an_approved_change_is_sent_once_after_its_intent_was_written() {
     bench.decides(Verdict::Approved, |_| ()).await;
     assert_eq!((bench.action().await.status, bench.sent()), (Status::Done, 1));
     use AuditKind::{Asked, Executed, Outcome, Shown};
-    assert_eq!(bench.audited().await, [Asked, Shown, Executed, Outcome], "the decision is the desk's to record");
+    assert_eq!(bench.audited().await, [Asked, Shown, Executed, Outcome], "the decision is the inbox's to record");
 }
 
 #[tokio::test]

@@ -9,9 +9,9 @@
 mod actions;
 mod commits;
 mod dead_letters;
-mod desk;
 mod files;
 pub(crate) mod fixture;
+mod inbox;
 mod leases;
 mod mailbox;
 mod model;
@@ -131,14 +131,14 @@ macro_rules! store_suite {
                     a_slot_remembers_the_card_that_it_shows,
                     dead_letters_go_with_their_thread_and_with_time,
                 ],
-                desk: [
+                inbox: [
                     entries_are_claimed_oldest_first,
                     a_claimed_entry_is_given_once,
                     an_entry_can_arrive_claimed,
                     a_claim_that_ran_out_is_given_again,
                     a_repeated_entry_is_dropped,
                     an_entry_is_dealt_with_by_a_change,
-                    a_due_timer_is_put_on_the_desk_once,
+                    a_due_timer_is_put_in_the_inbox_once,
                     a_timer_can_be_moved_and_cleared,
                     timers_of_two_threads_share_a_key,
                 ],
@@ -167,7 +167,7 @@ macro_rules! store_suite {
                     an_unreadable_letter_that_came_meanwhile_holds_up_no_other,
                     a_letter_waits_for_a_program_that_can_read_it,
                     a_thread_with_a_letter_set_aside_is_not_finished,
-                    an_unreadable_desk_entry_holds_up_no_other,
+                    an_unreadable_interaction_holds_up_no_other,
                     an_entry_of_an_unknown_kind_is_kept_for_a_newer_program,
                     an_unreadable_message_holds_up_no_other,
                     an_unreadable_action_hides_no_other,

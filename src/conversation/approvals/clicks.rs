@@ -1,4 +1,4 @@
-//! What people press on a card, and what they type about one, as it lies on the desk. Stored, so each shape must stay
+//! What people press on a card, and what they type about one, as it waits in the inbox. Stored, so each shape must stay
 //! readable.
 
 use serde::{Deserialize, Serialize};

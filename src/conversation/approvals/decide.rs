@@ -28,7 +28,7 @@ pub fn decide(
     record: &ActionRecord,
     decision: Decision,
     how: Option<How<'_>>,
-    desk: Option<Seq>,
+    inbox: Option<Seq>,
 ) -> Result<(ActionRecord, Changes), IllegalMove> {
     let approvals = record.approved_by().len() + usize::from(decision.verdict == Verdict::Approved);
     let to = match &decision.verdict {
@@ -43,7 +43,7 @@ pub fn decide(
     decided.decisions.push(decision.clone());
 
     let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-    changes.desk_acks.extend(desk);
+    changes.inbox_acks.extend(inbox);
     let mut detail = json!({ "verdict": decision.verdict, "status": to, "digest": record.digest });
     match how {
         None => {}
@@ -96,7 +96,7 @@ mod tests {
         let (counted, changes) = decide(&open(2, true), decision("ana", Verdict::Approved), None, None).unwrap();
         assert_eq!((counted.status, changes.mail.len()), (Status::Pending, 0), "one of two: the thread is left alone");
         let (approved, changes) = decide(&counted, decision("bo", Verdict::Approved), None, Some(7)).unwrap();
-        assert_eq!((approved.status, changes.mail.len(), changes.desk_acks), (Status::Approved, 1, vec![7]));
+        assert_eq!((approved.status, changes.mail.len(), changes.inbox_acks), (Status::Approved, 1, vec![7]));
         assert_eq!(approved.approved_by(), ["ana".into(), "bo".into()] as [UserId; 2]);
         assert!(decide(&approved, decision("cy", Verdict::Approved), None, None).is_err(), "it is decided");
     }

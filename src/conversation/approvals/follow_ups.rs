@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     clicks::{Click, Pressed, Reason},
-    desk::{Answer, Approvals},
+    inbox::{Answer, Approvals},
     people::Right,
     policy, replies,
 };
@@ -38,7 +38,7 @@ impl Approvals {
         };
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.mail.push(wished(record, &click.by, wish, text));
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(record.thread.clone()))
     }
@@ -49,7 +49,7 @@ impl Approvals {
             return Ok(Answer::Refused(self.came_after(record).await));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         changes.mail.push(Mail::News { action: record.id.clone(), by: by.clone(), news: News::CheckAgain });
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(record.thread.clone()))
@@ -61,7 +61,7 @@ impl Approvals {
             return Ok(Answer::Refused(told));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         changes.mail.push(Mail::News { action: record.id.clone(), by: click.by.clone(), news: News::SaidDone });
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(record.thread.clone()))
@@ -81,7 +81,7 @@ impl Approvals {
         changes.audit.push(settled.event(AuditKind::Settled, now, Some(by.clone()), detail));
         settled.outcome = Some(outcome);
         settled.settled = Some(Settlement { by: by.clone(), at: now });
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         changes.outbox.push(settled.redrawn(now));
         changes.mail.push(Mail::News { action: record.id.clone(), by, news: News::Settled });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: settled });
@@ -134,7 +134,7 @@ impl Approvals {
         *slot = Some(words.to_owned());
         let now = self.clock.now();
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         let detail = json!({ "reason": words });
         changes.audit.push(explained.event(AuditKind::Reasoned, now, Some(reason.by.clone()), detail));
         changes.outbox.push(explained.redrawn(now));

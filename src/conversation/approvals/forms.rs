@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{
     clicks::Click,
-    desk::{Answer, Approvals},
     follow_ups::wished,
+    inbox::{Answer, Approvals},
     people::Right,
     policy::{self, Denied},
     replies,

@@ -6,7 +6,7 @@
 //! | [`policy`], [`envelope`] | who may decide: more strictly outside of what was agreed beforehand |
 //! | [`clicks`], [`consent`] | what people press, and the typed words that mean yes or no |
 //! | [`decide`] | pure: a record and a decision give the changes to write |
-//! | [`desk`] | joins them with the store: whoever is first wins in one compare-and-set, everybody else is told |
+//! | [`inbox`] | joins them with the store: whoever is first wins in one compare-and-set, everybody else is told |
 //! | [`forms`] | windows that cards open |
 //! | [`telling`], [`named_now`] | tells those who are named that a card waits for them; which cards those are by now |
 //! | [`withdraw`] | lets go of an open request |
@@ -18,11 +18,11 @@
 pub mod clicks;
 pub mod consent;
 pub mod decide;
-pub mod desk;
 pub mod envelope;
 mod follow_ups;
 pub mod forms;
 pub mod groups;
+pub mod inbox;
 pub mod named_now;
 pub mod people;
 pub mod policy;

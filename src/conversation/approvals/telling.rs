@@ -1,15 +1,15 @@
 //! Tells those who are named by a card's policy that it waits for them, directly and once.
 //!
-//! When the card is put out, a timer that is due at once puts [`Entry::Tell`] on the desk, in the same write. Handling it
+//! When the card is put out, a timer that is due at once puts [`Interaction::Tell`] in the inbox, in the same write. Handling it
 //! puts one message for each person into the thread's outbox, behind the card, each in a slot of its own; the record
 //! remembers who was told. All of that is one write, so a crash neither loses nor repeats a message. When the card is
 //! decided, the same slots are filled anew, which edits the messages.
 //!
-//! [`Entry::Tell`]: crate::conversation::runtime::entry::Entry::Tell
+//! [`Interaction::Tell`]: crate::conversation::runtime::interaction::Interaction::Tell
 
 use std::sync::Arc;
 
-use super::{RACES, desk::Answer, groups::Groups};
+use super::{RACES, groups::Groups, inbox::Answer};
 use crate::{
     clock::{Clock, Timestamp},
     graph::{
@@ -116,7 +116,7 @@ fn waits(record: &ActionRecord, people: Vec<UserId>, now: Timestamp, seq: Seq) -
     let moved = record.moved(Status::Pending);
     let mut told = moved.map_err(|error| Error::Corrupt { what: format!("action {}: {error}", record.id) })?;
     let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-    changes.desk_acks.push(seq);
+    changes.inbox_acks.push(seq);
     told.told = people;
     changes.outbox = told.notices(now);
     told.told.splice(0..0, record.told.iter().cloned());

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     RACES,
-    desk::{Answer, Approvals, moved},
+    inbox::{Answer, Approvals, moved},
     policy, replies,
 };
 use crate::{
@@ -52,7 +52,7 @@ impl Approvals {
             return Ok(Answer::Nothing); // it comes too late: the bot was away
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         changes.audit.push(record.event(AuditKind::Reminded, now, None, json!({ "expires_at": record.expires_at })));
         changes.outbox.push(in_thread(format!("remind:{}", record.id), now, replies::reminder(&record)));
         self.store.apply(&changes).await?;
@@ -89,7 +89,7 @@ impl Approvals {
         record = record.moved(Status::Pending).map_err(|error| Error::Corrupt { what: error.to_string() })?;
         record.escalated_at = Some(now);
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         if record.digest != shown.digest {
             changes.audit.push(policy::changed(&shown, &record, now));
         }

@@ -5,7 +5,7 @@ use super::{
     clicks::{Pressed, Typed},
     consent::{self, Unseen},
     decide::How,
-    desk::{Answer, Approvals},
+    inbox::{Answer, Approvals},
     people::Right,
     replies,
 };
@@ -138,7 +138,7 @@ impl Approvals {
             addressed: typed.addressed,
             wish: None,
         });
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(typed.thread.clone()))
     }

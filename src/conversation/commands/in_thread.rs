@@ -130,7 +130,7 @@ async fn pass_on(store: &dyn Store, here: &Here, seq: Seq) -> Result<(), Error> 
     let mut changes = Changes::new(CommitId::fresh(), here.thread.clone());
     let Here { by, text, ts, .. } = here.clone();
     changes.mail.push(Mail::Said { by, text, ts, addressed: true, wish: None });
-    changes.desk_acks.push(seq);
+    changes.inbox_acks.push(seq);
     store.apply(&changes).await
 }
 

@@ -59,7 +59,7 @@ impl Ratings {
             return Ok(Reply::text("I have that already, thank you."));
         }
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         let detail = json!({ "run": run, "helped": helped });
         changes.audit.push(AuditDraft::new(AuditKind::Rated, self.clock.now(), Some(by.clone()), detail));
         self.store.apply(&changes).await?;

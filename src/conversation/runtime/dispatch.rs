@@ -1,15 +1,15 @@
 //! Stores each delivery where it belongs. When this returns, Slack may be told that it arrived.
 //!
 //! Messages and pressed choices go into their thread's mailbox. Clicks on cards, plain yes and no, commands and visits
-//! to the Home tab go on the desk, since they must be answered even while the thread is busy.
+//! to the Home tab go in the inbox, since they must be answered even while the thread is busy.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::{
-    desk::{Desk, Seat},
-    entry::{self, Entry},
+    inbox::{Inbox, Seat},
+    interaction::{Interaction, SendAgain},
     order::Order,
     stopping::Stop,
     workers::Workers,
@@ -38,13 +38,13 @@ use crate::{
             shortcuts,
         },
     },
-    graph::store::{Delivery, DeskEntry, Destination, External, Ingested, Mail, Store},
+    graph::store::{ClaimedInteraction, Delivery, Destination, External, Ingested, Mail, Store},
     ids::{ApprovalId, DedupKey, Partition, ThreadId, UserId},
     slack::{
         Inbound,
         command::Command,
         event::{ChannelKind, HomeOpened, Message, SessionStopped, TalkOpened},
-        interaction::{Action, Interaction, Kind, View},
+        interaction::{self, Action, Kind, View},
         sink::{Answer, Received, Sink, SinkError},
     },
 };
@@ -54,13 +54,13 @@ pub struct Dispatch {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     workers: Workers,
-    desk: Desk,
+    inbox: Inbox,
 }
 
 impl Dispatch {
-    /// Deliveries go to these workers and this desk.
-    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, workers: Workers, desk: Desk) -> Self {
-        Self { store, clock, workers, desk }
+    /// Deliveries go to these workers and this inbox.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, workers: Workers, inbox: Inbox) -> Self {
+        Self { store, clock, workers, inbox }
     }
 
     /// Something happened elsewhere than in Slack, about this thread. Once this returns it is stored, and a repeat of it is
@@ -84,22 +84,27 @@ impl Dispatch {
         let ingested = self.store.ingest(&delivery).await.map_err(|error| SinkError(Box::new(error)))?;
         match (ingested, delivery.to) {
             (Ingested::New(_), Destination::Mailbox { thread, .. }) => self.workers.wake(thread),
-            (Ingested::New(seq), Destination::Desk { partition, entry, claim: Some(_) }) => {
+            (Ingested::New(seq), Destination::Inbox { partition, entry, claim: Some(_) }) => {
                 if let Some(seat) = seat {
-                    self.desk.take(DeskEntry { partition, seq, attempts: 0, entry }, seat);
+                    self.inbox.take(ClaimedInteraction { partition, seq, attempts: 0, entry }, seat);
                 }
             }
-            (Ingested::New(_), Destination::Desk { .. }) => {} // found as soon as a seat is free
+            (Ingested::New(_), Destination::Inbox { .. }) => {} // found as soon as a seat is free
             (Ingested::Duplicate, _) => metrics::counter!("countersign_duplicates_total").increment(1),
             (Ingested::Parked(_), _) => {}
         }
         Ok(())
     }
 
-    async fn put_on_desk(&self, partition: Partition, entry: &Entry, dedup: Vec<DedupKey>) -> Result<(), SinkError> {
-        let seat = self.desk.seat(); // before the claim, whose time is for handling
-        let claim = seat.is_some().then(|| (self.workers.name().clone(), self.desk.claim()));
-        self.store_with(Destination::Desk { partition, entry: entry.to_value(), claim }, dedup, seat).await
+    async fn put_in_inbox(
+        &self,
+        partition: Partition,
+        entry: &Interaction,
+        dedup: Vec<DedupKey>,
+    ) -> Result<(), SinkError> {
+        let seat = self.inbox.seat(); // before the claim, whose time is for handling
+        let claim = seat.is_some().then(|| (self.workers.name().clone(), self.inbox.claim()));
+        self.store_with(Destination::Inbox { partition, entry: entry.to_value(), claim }, dedup, seat).await
     }
 
     async fn on_message(&self, message: Message) -> Result<(), SinkError> {
@@ -116,8 +121,8 @@ impl Dispatch {
         }
         if let (Some(order), true, true) = (in_thread::meant(&text), addressed, thread_ts.is_some()) {
             let partition = thread.partition();
-            let here = Entry::Here(Here { thread, by, text, ts, order, mentioned });
-            return self.put_on_desk(partition, &here, dedup).await;
+            let here = Interaction::Here(Here { thread, by, text, ts, order, mentioned });
+            return self.put_in_inbox(partition, &here, dedup).await;
         }
         let order = Order::typed(&text);
         if let Some(order) = order.filter(|order| thread_ts.is_some() || *order == Order::Notebook && addressed) {
@@ -125,8 +130,8 @@ impl Dispatch {
         }
         if let (Some(means), Some(_)) = (consent::typed(&text), thread_ts) {
             let partition = thread.partition();
-            let typed = Entry::Typed(Typed { thread, by, text, ts, means, addressed });
-            return self.put_on_desk(partition, &typed, dedup).await;
+            let typed = Interaction::Typed(Typed { thread, by, text, ts, means, addressed });
+            return self.put_in_inbox(partition, &typed, dedup).await;
         }
         let mail = Mail::Said { by, text, ts, addressed, wish: None };
         self.store(Destination::mailbox(thread, addressed, mail), dedup).await
@@ -142,14 +147,14 @@ impl Dispatch {
     ) -> Result<(), SinkError> {
         let partition = thread.partition();
         let entry = match order {
-            Order::Stop => Entry::Stop(Stop { thread, by, addressed }),
-            Order::Notebook => Entry::Notebook { thread, by, addressed },
+            Order::Stop => Interaction::Stop(Stop { thread, by, addressed }),
+            Order::Notebook => Interaction::Notebook { thread, by, addressed },
         };
-        self.put_on_desk(partition, &entry, dedup).await
+        self.put_in_inbox(partition, &entry, dedup).await
     }
 
     /// Somebody said whether an answer helped.
-    async fn on_rating(&self, interaction: &Interaction, action: &Action) -> Result<(), SinkError> {
+    async fn on_rating(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let (Some((run, helped)), Some(channel), Some(message)) =
             (action.value().and_then(rated::read), &interaction.channel, &interaction.message_ts)
         else {
@@ -158,14 +163,14 @@ impl Dispatch {
         let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
         let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
         let (by, response_url) = (interaction.user.clone(), interaction.response_url.clone());
-        let rated = Entry::Rated(Rated { thread: thread.clone(), by, run, helped, response_url });
-        self.put_on_desk(thread.partition(), &rated, vec![interaction.dedup.clone()]).await
+        let rated = Interaction::Rated(Rated { thread: thread.clone(), by, run, helped, response_url });
+        self.put_in_inbox(thread.partition(), &rated, vec![interaction.dedup.clone()]).await
     }
 
-    async fn on_interaction(&self, interaction: Interaction) -> Result<Answer, SinkError> {
+    async fn on_interaction(&self, interaction: interaction::Interaction) -> Result<Answer, SinkError> {
         match &interaction.kind {
             Kind::MessageAction { callback_id, text } => self.on_shortcut(&interaction, callback_id, text).await?,
-            Kind::Shortcut { callback_id } if self.desk.creates(callback_id) => {
+            Kind::Shortcut { callback_id } if self.inbox.creates(callback_id) => {
                 self.on_new(&interaction, callback_id).await?;
             }
             Kind::ViewSubmission { view } => return self.on_submission(&interaction, view).await,
@@ -175,42 +180,47 @@ impl Dispatch {
     }
 
     /// Somebody used a shortcut on a message.
-    async fn on_shortcut(&self, interaction: &Interaction, callback: &str, text: &str) -> Result<(), SinkError> {
+    async fn on_shortcut(
+        &self,
+        interaction: &interaction::Interaction,
+        callback: &str,
+        text: &str,
+    ) -> Result<(), SinkError> {
         let Some(shortcut) = shortcuts::used(interaction, text) else { return Ok(()) };
         let partition = shortcut.thread.partition();
         let entry = match callback {
-            shortcuts::ASK => Entry::Ask(shortcut),
-            shortcuts::EXPORT => Entry::Export(shortcut),
+            shortcuts::ASK => Interaction::Ask(shortcut),
+            shortcuts::EXPORT => Interaction::Export(shortcut),
             _ => return Ok(()),
         };
-        self.put_on_desk(partition, &entry, vec![interaction.dedup.clone()]).await
+        self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
     /// Somebody wants to propose something new.
-    async fn on_new(&self, interaction: &Interaction, shortcut: &str) -> Result<(), SinkError> {
+    async fn on_new(&self, interaction: &interaction::Interaction, shortcut: &str) -> Result<(), SinkError> {
         let (by, trigger_id) = (interaction.user.clone(), interaction.trigger_id.clone());
         let partition = Partition::of(by.as_str());
-        self.put_on_desk(
+        self.put_in_inbox(
             partition,
-            &Entry::New { by, trigger_id, shortcut: shortcut.to_owned() },
+            &Interaction::New { by, trigger_id, shortcut: shortcut.to_owned() },
             vec![interaction.dedup.clone()],
         )
         .await
     }
 
     /// A window was sent. What it says is stored, or refused, before it is acknowledged.
-    async fn on_submission(&self, interaction: &Interaction, view: &View) -> Result<Answer, SinkError> {
+    async fn on_submission(&self, interaction: &interaction::Interaction, view: &View) -> Result<Answer, SinkError> {
         match view.callback_id.as_str() {
             modals::EDIT | modals::CHANGE => {
-                let payload = self.desk.submit(view, &interaction.user).await;
+                let payload = self.inbox.submit(view, &interaction.user).await;
                 Ok(Answer { payload: payload.map_err(|error| SinkError(Box::new(error)))? })
             }
-            callback if self.desk.creates(callback) => match self.desk.wanted(view, interaction).await {
+            callback if self.inbox.creates(callback) => match self.inbox.wanted(view, interaction).await {
                 Ok(wanted) => {
                     let partition = Partition::of(wanted.by.as_str());
                     // Sent again after an answer that came too late, it is another act in the same window.
                     let dedup = vec![interaction.dedup.clone(), view.dedup()];
-                    self.put_on_desk(partition, &Entry::Wanted(wanted), dedup).await?;
+                    self.put_in_inbox(partition, &Interaction::Wanted(wanted), dedup).await?;
                     Ok(Answer::default())
                 }
                 Err(stays) => Ok(Answer::with(stays)),
@@ -219,7 +229,7 @@ impl Dispatch {
                 Ok(asked) => {
                     let partition = asked.thread.partition();
                     let dedup = vec![interaction.dedup.clone(), view.dedup()];
-                    self.put_on_desk(partition, &Entry::Asked(asked), dedup).await?;
+                    self.put_in_inbox(partition, &Interaction::Asked(asked), dedup).await?;
                     Ok(Answer::default())
                 }
                 Err(wrong) => Ok(Answer::with(wrong)),
@@ -229,8 +239,8 @@ impl Dispatch {
                 let approval = ApprovalId::try_from(view.private_metadata.clone());
                 if let (Ok(approval), Some(reason)) = (approval, reason) {
                     let (partition, by) = (approval.partition(), interaction.user.clone());
-                    let entry = Entry::Reason(Reason { approval, by, reason });
-                    self.put_on_desk(partition, &entry, vec![interaction.dedup.clone()]).await?;
+                    let entry = Interaction::Reason(Reason { approval, by, reason });
+                    self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await?;
                 }
                 Ok(Answer::default())
             }
@@ -238,7 +248,7 @@ impl Dispatch {
         }
     }
 
-    async fn on_press(&self, interaction: &Interaction) -> Result<(), SinkError> {
+    async fn on_press(&self, interaction: &interaction::Interaction) -> Result<(), SinkError> {
         let Kind::BlockActions { actions, .. } = &interaction.kind else { return Ok(()) };
         let Some(action) = actions.first() else { return Ok(()) };
         match action.action_id.as_str() {
@@ -265,7 +275,12 @@ impl Dispatch {
         }
     }
 
-    async fn on_click(&self, interaction: &Interaction, action: &Action, pressed: Pressed) -> Result<(), SinkError> {
+    async fn on_click(
+        &self,
+        interaction: &interaction::Interaction,
+        action: &Action,
+        pressed: Pressed,
+    ) -> Result<(), SinkError> {
         let key = action.value().unwrap_or_default().to_owned();
         let partition = ApprovalId::try_from(key.clone()).map_or_else(|_| Partition::of(&key), |id| id.partition());
         let click = Click {
@@ -279,25 +294,25 @@ impl Dispatch {
             response_url: interaction.response_url.clone(),
             trigger_id: interaction.trigger_id.clone(),
         };
-        self.put_on_desk(partition, &Entry::Click(click), vec![interaction.dedup.clone()]).await
+        self.put_in_inbox(partition, &Interaction::Click(click), vec![interaction.dedup.clone()]).await
     }
 
     /// Somebody wants something sent once more.
-    async fn on_send_again(&self, interaction: &Interaction, action: &Action) -> Result<(), SinkError> {
+    async fn on_send_again(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let key = action.value().unwrap_or_default().to_owned();
         let partition = Partition::of(&key);
-        let entry = Entry::SendAgain(entry::SendAgain {
+        let entry = Interaction::SendAgain(SendAgain {
             key,
             by: interaction.user.clone(),
             channel: interaction.channel.clone(),
             thread: interaction.thread_ts.clone().or_else(|| interaction.message_ts.clone()),
             response_url: interaction.response_url.clone(),
         });
-        self.put_on_desk(partition, &entry, vec![interaction.dedup.clone()]).await
+        self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await
     }
 
     /// A button that says something says it for the person, in the thread of its message.
-    async fn on_choice(&self, interaction: &Interaction, action: &Action) -> Result<(), SinkError> {
+    async fn on_choice(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let (Some(text), Some(channel), Some(message)) =
             (action.value(), &interaction.channel, &interaction.message_ts)
         else {
@@ -314,22 +329,22 @@ impl Dispatch {
         let partition = Partition::of(command.channel.as_str());
         let Command { command, text, user, team, channel, response_url, dedup, .. } = command;
         let Some(response_url) = response_url else { return Ok(()) };
-        let entry = Entry::Command(commands::Command { command, text, by: user, team, channel, response_url });
-        self.put_on_desk(partition, &entry, vec![dedup]).await
+        let entry = Interaction::Command(commands::Command { command, text, by: user, team, channel, response_url });
+        self.put_in_inbox(partition, &entry, vec![dedup]).await
     }
 
     async fn on_home(&self, home: HomeOpened) -> Result<(), SinkError> {
         let partition = Partition::of(home.user.as_str());
-        let entry = Entry::Home { user: home.user, pages: Pages::default() };
-        self.put_on_desk(partition, &entry, vec![home.dedup]).await
+        let entry = Interaction::Home { user: home.user, pages: Pages::default() };
+        self.put_in_inbox(partition, &entry, vec![home.dedup]).await
     }
 
     /// Somebody turns a page of their Home tab.
-    async fn on_page(&self, interaction: &Interaction, action: &Action) -> Result<(), SinkError> {
+    async fn on_page(&self, interaction: &interaction::Interaction, action: &Action) -> Result<(), SinkError> {
         let pages = action.value().and_then(|value| serde_json::from_str(value).ok()).unwrap_or_default();
         let user = interaction.user.clone();
         let partition = Partition::of(user.as_str());
-        self.put_on_desk(partition, &Entry::Home { user, pages }, vec![interaction.dedup.clone()]).await
+        self.put_in_inbox(partition, &Interaction::Home { user, pages }, vec![interaction.dedup.clone()]).await
     }
 }
 
@@ -347,7 +362,7 @@ impl Sink for Dispatch {
             }
             Inbound::TalkOpened(TalkOpened { channel, thread, dedup }) => {
                 let partition = Partition::of(channel.as_str());
-                self.put_on_desk(partition, &Entry::Prompts { channel, thread }, vec![dedup]).await?;
+                self.put_in_inbox(partition, &Interaction::Prompts { channel, thread }, vec![dedup]).await?;
             }
             Inbound::Ignored(_) => {}
         }

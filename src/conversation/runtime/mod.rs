@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`dispatch`] | stores each delivery where it belongs, before it is acknowledged |
 //! | [`workers`] | leases threads and lets the engine of their graph advance them |
-//! | [`desk`], [`entry`] | handles what cannot wait for a thread, clicks, typed consent, commands, expiry; and what lies there |
+//! | [`inbox`], [`interaction`] | handles what cannot wait for a thread, clicks, typed consent, commands, expiry; and what lies there |
 //! | [`order`], [`stopping`] | “stop” and “notebook”, typed; ending a run |
 //! | [`outbox`], [`pacing`] | sends what was said by its channel, once, in order, and no faster than Slack takes it |
 //! | [`presence`] | what Slack itself shows while it works |
@@ -14,9 +14,9 @@
 //!
 //! *Architecture Invariant:* nothing here says whether a decision counts, what a command answers or how anything looks.
 
-pub mod desk;
 pub mod dispatch;
-pub mod entry;
+pub mod inbox;
+pub mod interaction;
 pub mod order;
 pub mod outbox;
 pub mod pacing;

@@ -79,7 +79,7 @@ impl Stopping {
             }
         }
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         // A closed card is an answer, and so is the word about one that stays open.
         changes.mail.push(Mail::Stop { by: by.clone(), asks: *addressed && closed == 0 && kept.is_empty() });
         self.store.apply(&changes).await?;

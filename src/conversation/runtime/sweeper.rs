@@ -15,7 +15,7 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::{desk::Desk, outbox::Sender, workers::Workers};
+use super::{inbox::Inbox, outbox::Sender, workers::Workers};
 use crate::{
     clock::Clock,
     conversation::{record::retention::Retention, surfaces::home::Home},
@@ -76,7 +76,7 @@ pub struct Sweeper {
     /// Goes on with threads.
     pub workers: Workers,
     /// Handles entries.
-    pub desk: Desk,
+    pub inbox: Inbox,
     /// Keeps Home tabs up to date.
     pub home: Home,
     /// Sends messages.
@@ -144,7 +144,7 @@ impl Sweeper {
     async fn once(&self) -> Vec<&'static str> {
         let looks = [
             look("due timers", self.fire_timers()).await,
-            look("the desk", self.sweep_the_desk()).await,
+            look("the inbox", self.sweep_the_inbox()).await,
             look("ready threads", self.workers.sweep()).await,
             look("outgoing messages", self.sender.sweep()).await,
             look("Home tabs", async { self.home.look() }).await,
@@ -158,9 +158,9 @@ impl Sweeper {
         }
     }
 
-    async fn sweep_the_desk(&self) {
-        if let Err(error) = self.desk.sweep().await {
-            tracing::warn!(error = crate::cause::chain(&error), "Cannot look at the desk");
+    async fn sweep_the_inbox(&self) {
+        if let Err(error) = self.inbox.sweep().await {
+            tracing::warn!(error = crate::cause::chain(&error), "Cannot look at the inbox");
         }
     }
 }
@@ -179,7 +179,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_look_that_panics_is_told_and_the_others_go_on() {
-        assert_eq!(look("the desk", async {}).await, Ok(()));
+        assert_eq!(look("the inbox", async {}).await, Ok(()));
         let broken = look("due timers", async { panic!("out of time") }).await;
         assert_eq!(broken, Err("due timers"));
 

@@ -139,7 +139,7 @@ pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
         body: Outbound::Reply { reply: Reply::text(said) },
     });
     changes.mail.push(Mail::Said { by, text: question, ts: message, addressed: true, wish: None });
-    changes.desk_acks.push(seq);
+    changes.inbox_acks.push(seq);
     changes
 }
 

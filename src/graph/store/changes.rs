@@ -71,8 +71,8 @@ pub struct Changes {
     pub snapshot: Option<Value>,
     /// Mailbox entries that are dealt with.
     pub acks: Vec<Seq>,
-    /// Desk entries of the same partition that are dealt with.
-    pub desk_acks: Vec<Seq>,
+    /// Interactions of the same partition that are dealt with.
+    pub inbox_acks: Vec<Seq>,
     /// New mailbox entries; they wake the thread.
     pub mail: Vec<Mail>,
     /// What is to be said.
@@ -94,7 +94,7 @@ impl Changes {
             step: None,
             snapshot: None,
             acks: Vec::new(),
-            desk_acks: Vec::new(),
+            inbox_acks: Vec::new(),
             mail: Vec::new(),
             outbox: Vec::new(),
             timers: Vec::new(),
@@ -122,7 +122,7 @@ pub enum TimerChange {
         key: String,
         /// When it is due.
         due: Timestamp,
-        /// What is put on the desk then.
+        /// What is put in the inbox then.
         entry: Value,
     },
     /// Takes it away.

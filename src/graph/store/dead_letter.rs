@@ -10,12 +10,12 @@ use crate::{
     ids::{Slot, ThreadId},
 };
 
-/// A message that was refused for good or tried too often, or a desk entry that failed each time.
+/// A message that was refused for good or tried too often, or an interaction that failed each time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeadLetter {
     /// Names it in [`super::Store::send_again`]. Only the store reads it.
     pub id: String,
-    /// The thread of a message; a desk entry has none.
+    /// The thread of a message; an interaction has none.
     pub thread: Option<ThreadId>,
     /// When it was given up.
     pub at: Timestamp,
@@ -32,8 +32,8 @@ pub struct DeadLetter {
 pub enum Undelivered {
     /// A message to a thread or to a person.
     Message(Box<Outgoing>),
-    /// An entry of the desk, in the words of `conversation`.
-    Desk(Value),
+    /// An entry of the inbox, in the words of `conversation`.
+    Inbox(Value),
 }
 
 impl DeadLetter {
@@ -44,7 +44,7 @@ impl DeadLetter {
     pub fn fills(&self, thread: &ThreadId, slot: &Slot) -> bool {
         let of = match &self.what {
             Undelivered::Message(outgoing) => outgoing.slot.as_ref(),
-            Undelivered::Desk(_) => None,
+            Undelivered::Inbox(_) => None,
         };
         self.thread.as_ref() == Some(thread) && of == Some(slot)
     }

@@ -1,4 +1,4 @@
-//! What arrives: for a thread's mailbox, or for the desk.
+//! What arrives: for a thread's mailbox, or for the inbox.
 
 use std::time::Duration;
 
@@ -40,8 +40,9 @@ pub enum Destination {
         #[serde(default, skip_serializing_if = "GraphName::is_default")]
         graph: GraphName,
     },
-    /// On the desk of a partition.
-    Desk {
+    /// In the inbox of a partition.
+    #[serde(rename = "desk")]
+    Inbox {
         /// The partition.
         partition: Partition,
         /// What arrived, in the words of `conversation`, which alone reads it.
@@ -255,12 +256,12 @@ pub enum Ingested {
     Parked(Seq),
 }
 
-/// A desk entry that this worker is to handle.
+/// An interaction that this worker is to handle.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DeskEntry {
+pub struct ClaimedInteraction {
     /// The partition it is in.
     pub partition: Partition,
-    /// Its position; goes into [`super::Changes::desk_acks`] or [`super::Store::finish_desk`].
+    /// Its position; goes into [`super::Changes::inbox_acks`] or [`super::Store::finish_interaction`].
     pub seq: Seq,
     /// How often it was claimed before and not finished.
     pub attempts: u32,

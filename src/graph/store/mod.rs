@@ -9,12 +9,12 @@
 //! [`ThreadId::partition`], so that each operation touches one partition only.
 //!
 //! **Two lanes.** What arrives for a thread waits in its mailbox until a worker *leases* the thread. What needs an
-//! answer although the thread may be busy (clicks, commands, timers) waits on the *desk*, where entries are claimed one
+//! answer although the thread may be busy (clicks, commands, timers) waits in the *inbox*, where entries are claimed one
 //! by one without a lease.
 //!
 //! **Time.** Leases and claims run by the store's own clock. `now` arguments are for what people see: timers, waits.
 //!
-//! **One thing that cannot be read hides no other.** A letter, a desk entry or a message that this process cannot read is
+//! **One thing that cannot be read hides no other.** A letter, an interaction or a message that this process cannot read is
 //! *set aside*: kept as it is, counted, logged once, listed by [`Store::unreadable`], and out of the way of what comes after
 //! it. [`Store::sweep`] puts back what it can read: what a newer program wrote waits for that one. Lists leave out what
 //! cannot be read; a line of the record keeps its place ([`AuditEntry::unreadable`]).
@@ -41,7 +41,9 @@ pub use self::{
     audit::{AuditDraft, AuditEntry, AuditKind, Broken},
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
     dead_letter::{DeadLetter, Undelivered},
-    delivery::{Delivery, DeskEntry, Destination, External, Ingested, Letter, Mail, News, TooLong, graph_of_new},
+    delivery::{
+        ClaimedInteraction, Delivery, Destination, External, Ingested, Letter, Mail, News, TooLong, graph_of_new,
+    },
     forget::{Forget, UNFINISHED},
     lease::{Acquired, Lease, Saved, Then},
     outgoing::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard, TRIED_OFTEN, Waiting},
@@ -55,7 +57,7 @@ use crate::{
     ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId, WorkerId},
 };
 
-/// A position in a mailbox, an outbox or on the desk of one partition. Only grows.
+/// A position in a mailbox, an outbox or in the inbox of one partition. Only grows.
 pub type Seq = u64;
 
 /// How many steps a thread has saved.
@@ -155,7 +157,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// answers as the first time.
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error>;
 
-    /// Writes without a lease: decisions, and whatever else the desk does. [`Changes::step`] and
+    /// Writes without a lease: decisions, and whatever else the inbox does. [`Changes::step`] and
     /// [`Changes::snapshot`] must be empty.
     ///
     /// # Errors
@@ -163,18 +165,23 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`Error::ActionMoved`] if somebody was faster: nothing was written.
     async fn apply(&self, changes: &Changes) -> Result<(), Error>;
 
-    /// Claims desk entries that nobody handles, oldest first. A claim that is not finished within `ttl` is void.
-    async fn claim_desk(&self, worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error>;
+    /// Claims interactions that nobody handles, oldest first. A claim that is not finished within `ttl` is void.
+    async fn claim_interaction(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        limit: usize,
+    ) -> Result<Vec<ClaimedInteraction>, Error>;
 
-    /// Takes a desk entry away.
-    async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error>;
+    /// Takes an interaction away.
+    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error>;
 
-    /// Leaves a claimed desk entry alone for `wait`; then it may be claimed again. Does nothing if somebody claimed it
+    /// Leaves a claimed interaction alone for `wait`; then it may be claimed again. Does nothing if somebody claimed it
     /// since.
-    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error>;
+    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error>;
 
-    /// Takes a claimed desk entry away and keeps it as a [`DeadLetter`]. Does nothing if somebody claimed it since.
-    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error>;
+    /// Takes a claimed interaction away and keeps it as a [`DeadLetter`]. Does nothing if somebody claimed it since.
+    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error>;
 
     /// Claims outgoing messages that may be sent now, at most one per thread: the oldest that is not progress, or else
     /// the progress. What was tried [`TRIED_OFTEN`] times goes when nothing else may, and holds up only its own slot. A
@@ -206,7 +213,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// looked for before it is posted. `false`: there is no such dead letter any more.
     async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error>;
 
-    /// Puts every timer that is due on its partition's desk. Returns how many.
+    /// Puts every timer that is due in its partition's inbox. Returns how many.
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error>;
 
     /// Drops what is kept for a time only: deduplication keys older than a day, entries parked for two minutes, bytes whose
@@ -278,9 +285,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`Error::Unavailable`]: it may have been set. Whoever repeats it reads the register first.
     async fn set_register(&self, key: &str, expected: u64, value: &Value) -> Result<bool, Error>;
 
-    /// Takes a claimed desk entry off the desk and keeps it: it means nothing to this process. `why` holds nothing of what
+    /// Takes a claimed interaction out of the inbox and keeps it: it means nothing to this process. `why` holds nothing of what
     /// it says.
-    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error>;
+    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error>;
 
     /// What this process, or one before it, could not read; the oldest first, at most `limit`.
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error>;

@@ -47,8 +47,8 @@ pub struct Durability {
 pub struct Backlog {
     /// Threads that are ready, leased, or waiting before a retry.
     pub threads: u64,
-    /// Entries on the desk.
-    pub desk: u64,
+    /// Entries in the inbox.
+    pub inbox: u64,
     /// Threads with something to say.
     pub outbox: u64,
 }

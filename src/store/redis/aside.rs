@@ -33,7 +33,7 @@ pub(super) async fn set(store: &RedisStore, place: &Place, why: &str) -> Result<
         Place::Letter(thread, seq) | Place::Message(thread, seq) => {
             (Call::on_thread(script, thread), *seq, thread.to_string())
         }
-        Place::Desk(partition, seq) => (Call::on_partition(script, *partition), *seq, String::new()),
+        Place::Inbox(partition, seq) => (Call::on_partition(script, *partition), *seq, String::new()),
         Place::Other(..) => return Ok(()),
     };
     let call = call.arg(place.kind()).arg(seq).arg(name).arg(note).arg(thread);
@@ -94,10 +94,12 @@ pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
     Ok(())
 }
 
-/// What an entry says: on the desk its arrival stands before that.
+/// What an entry says: in the inbox its arrival stands before that.
 pub(super) fn said_in<'a>(place: &Place, content: &'a [u8]) -> &'a [u8] {
     match place {
-        Place::Desk(..) => content.iter().position(|byte| *byte == b' ').map_or(content, |blank| &content[blank + 1..]),
+        Place::Inbox(..) => {
+            content.iter().position(|byte| *byte == b' ').map_or(content, |blank| &content[blank + 1..])
+        }
         _ => content,
     }
 }
@@ -109,7 +111,7 @@ async fn restore(store: &RedisStore, place: &Place, name: &str) -> Result<(), Er
             .arg(*seq)
             .arg(name)
             .arg(thread.to_string()),
-        Place::Desk(partition, seq) => {
+        Place::Inbox(partition, seq) => {
             Call::on_partition(&store.scripts.put_back, *partition).arg(place.kind()).arg(*seq).arg(name)
         }
         Place::Other(..) => return Ok(()),

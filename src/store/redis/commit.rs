@@ -144,7 +144,7 @@ struct Plan<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeasePlan<'a>>,
     acks: &'a [u64],
-    desk_acks: &'a [u64],
+    inbox_acks: &'a [u64],
     mail: Vec<String>,
     outbox: Vec<OutgoingPlan<'a>>,
     timers: Vec<TimerPlan>,
@@ -214,7 +214,7 @@ impl<'a> Plan<'a> {
             parked: keys::parked("", &changes.thread),
             lease,
             acks: &changes.acks,
-            desk_acks: &changes.desk_acks,
+            inbox_acks: &changes.inbox_acks,
             mail: changes.mail.iter().map(json::write).collect(),
             outbox: changes.outbox.iter().map(OutgoingPlan::new).collect(),
             timers: changes.timers.iter().map(|timer| TimerPlan::new(&changes.thread, timer)).collect(),

@@ -21,7 +21,7 @@ struct Stored {
     at: i64,
     attempts: u32,
     reason: String,
-    /// Of a desk entry.
+    /// Of an interaction.
     entry: Option<String>,
     /// Of a message, as all that follows.
     body: Option<String>,
@@ -90,7 +90,7 @@ fn read(partition: Partition, name: &str, text: &str) -> Result<DeadLetter, Erro
     let stored: Stored = json::read("a dead letter", text)?;
     let thread = thread_of(name);
     let what = match (&stored.entry, &stored.body) {
-        (Some(entry), _) => Undelivered::Desk(json::read("an unhandled desk entry", entry)?),
+        (Some(entry), _) => Undelivered::Inbox(json::read("an unhandled interaction", entry)?),
         (None, Some(body)) => Undelivered::Message(Box::new(Outgoing {
             slot: stored.slot.map(Slot::new),
             nonce: Nonce::new(stored.nonce),
@@ -104,7 +104,7 @@ fn read(partition: Partition, name: &str, text: &str) -> Result<DeadLetter, Erro
     Ok(DeadLetter { id, thread, at: Timestamp(stored.at), attempts: stored.attempts, reason: stored.reason, what })
 }
 
-/// The thread in a name; a desk entry has none.
+/// The thread in a name; an interaction has none.
 fn thread_of(name: &str) -> Option<ThreadId> {
     name.split_once(' ')?.0.parse().ok()
 }

@@ -21,7 +21,7 @@ struct MailPlan<'a> {
 }
 
 #[derive(Serialize)]
-struct DeskPlan<'a> {
+struct InboxPlan<'a> {
     dedup: &'a [DedupKey],
     at: i64,
     entry: String,
@@ -44,10 +44,10 @@ pub(super) async fn ingest(store: &RedisStore, delivery: &Delivery) -> Result<In
             };
             Call::on_thread(&store.scripts.ingest_mail, thread).arg(json::write(&plan))
         }
-        Destination::Desk { partition, entry, claim } => {
+        Destination::Inbox { partition, entry, claim } => {
             let claim_us = claim.as_ref().map_or(0, |(_, ttl)| json::micros(*ttl));
-            let plan = DeskPlan { dedup, at, entry: json::write(entry), claim_us };
-            Call::on_partition(&store.scripts.ingest_desk, *partition).arg(json::write(&plan))
+            let plan = InboxPlan { dedup, at, entry: json::write(entry), claim_us };
+            Call::on_partition(&store.scripts.ingest_interaction, *partition).arg(json::write(&plan))
         }
     };
     let (what, seq): (String, Seq) = store.link.script(&call).await?;

@@ -30,6 +30,12 @@ macro_rules! places {
                     $(Self::$place => $text,)*
                 }
             }
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$place => stringify!($place),)*
+                }
+            }
         }
     };
 }
@@ -45,19 +51,19 @@ places! {
         Dedup = "dedup",
         /// Sorted set: [`parked`] entry → when it arrived, people.
         Parked = "parked",
-        /// Sorted set: position of a desk entry → from when it may be claimed, server.
-        Desk = "desk",
-        /// Hash: position of a desk entry → arrival, server, a blank, and what it says.
-        DeskEntries = "desk_entries",
-        /// Counter: the last position on the desk.
-        DeskSeq = "desk_seq",
+        /// Sorted set: position of an interaction → from when it may be claimed, server.
+        Inbox = "desk",
+        /// Hash: position of an interaction → arrival, server, a blank, and what it says.
+        InboxEntries = "desk_entries",
+        /// Counter: the last position in the inbox.
+        InboxSeq = "desk_seq",
         /// Sorted set: thread with something to say and nothing in flight → not before, people.
         Outbox = "outbox",
         /// Sorted set: thread with a message in flight → when its claim is void, server.
         Sending = "sending",
         /// Sorted set: [`timer`] → when it is due, people.
         Timers = "timers",
-        /// Hash: [`timer`] → what is put on the desk then.
+        /// Hash: [`timer`] → what is put in the inbox then.
         TimerEntries = "timer_entries",
         /// Sorted set without scores: status, a blank, [`action`]; so actions of a status are sorted by age.
         ActionIndex = "action_index",
@@ -69,8 +75,8 @@ places! {
         ActionLabels = "action_labels",
         /// Set: [`let_go`] of a file that a thread shows no more, until the file knows.
         LetGo = "let_go",
-        /// Hash: position of a desk entry → how often it was claimed.
-        DeskAttempts = "desk_attempts",
+        /// Hash: position of an interaction → how often it was claimed.
+        InboxAttempts = "desk_attempts",
         /// Hash: `desk`, a blank and a position, or a thread, a blank and `slot:…` or `seq:…` → what could not be handled
         /// or delivered.
         DeadLetters = "dead_letters",
@@ -220,11 +226,23 @@ pub(super) fn read_action(text: &str) -> Option<(ThreadId, ActionId)> {
 /// Lua that names the keys a script gets: `READY`, `MAILBOX`, …, and `COMMIT` for the one behind them.
 pub(super) fn lua_names() -> String {
     let mut lua = String::new();
-    let names = Shelf::ALL.iter().map(|s| s.as_str()).chain(Drawer::ALL.iter().map(|d| d.as_str())).chain(["commit"]);
+    let names = Shelf::ALL.iter().map(|s| s.name()).chain(Drawer::ALL.iter().map(|d| d.name())).chain(["Commit"]);
     for (n, name) in names.enumerate() {
-        writeln!(lua, "local {} = KEYS[{}]", name.to_uppercase(), n + 1).expect("writing to a string cannot fail");
+        writeln!(lua, "local {} = KEYS[{}]", shouted(name), n + 1).expect("writing to a string cannot fail");
     }
     lua
+}
+
+/// `DeadLetters` as `DEAD_LETTERS`.
+fn shouted(name: &str) -> String {
+    let mut shouted = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !shouted.is_empty() {
+            shouted.push('_');
+        }
+        shouted.push(letter.to_ascii_uppercase());
+    }
+    shouted
 }
 
 fn prefix(partition: Partition) -> String {

@@ -6,7 +6,7 @@
 //!
 //! **Readiness is crash recovery.** Whether a thread may be leased is a time in a sorted set: now, if mail came; the end
 //! of the lease, if a worker has it. A worker that dies has to be noticed by nobody: when its lease runs out, its thread
-//! is simply ready again. Claims of desk entries and of outgoing messages work the same way.
+//! is simply ready again. Claims of interactions and of outgoing messages work the same way.
 //!
 //! **Two clocks.** Leases and claims run by the server's `TIME`, read inside the script, so the processes' clocks do
 //! not matter. What people see (timers, waits before a retry, `not_before`) is compared with the `now` that callers
@@ -33,11 +33,11 @@ mod aside;
 mod commit;
 mod connection;
 mod dead_letters;
-mod desk;
 pub mod durability;
 mod files;
 mod finder;
 mod forget;
+mod inbox;
 mod ingest;
 mod json;
 mod keys;
@@ -59,9 +59,9 @@ use crate::{
     graph::{
         action::{ActionRecord, Label, Status},
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry, Durability,
-            Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
-            ThreadSummary, Unreadable, Version, Waiting,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
+            Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store,
+            Then, ThreadSummary, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -160,20 +160,25 @@ impl Store for RedisStore {
         self.kept(commit::apply(self, changes)).await
     }
 
-    async fn claim_desk(&self, _worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
-        self.kept(desk::claim(self, ttl, limit)).await
+    async fn claim_interaction(
+        &self,
+        _worker: &WorkerId,
+        ttl: Duration,
+        limit: usize,
+    ) -> Result<Vec<ClaimedInteraction>, Error> {
+        self.kept(inbox::claim(self, ttl, limit)).await
     }
 
-    async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
-        desk::finish(self, partition, seq).await
+    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
+        inbox::finish(self, partition, seq).await
     }
 
-    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
-        desk::retry(self, entry, wait).await
+    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
+        inbox::retry(self, entry, wait).await
     }
 
-    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
-        desk::fail(self, entry, reason, at).await
+    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error> {
+        inbox::fail(self, entry, reason, at).await
     }
 
     async fn claim_outbox(
@@ -208,11 +213,11 @@ impl Store for RedisStore {
     }
 
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {
-        desk::fire_timers(self, now).await
+        inbox::fire_timers(self, now).await
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
-        desk::sweep(self, now).await
+        inbox::sweep(self, now).await
     }
 
     async fn finished(&self, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
@@ -293,8 +298,8 @@ impl Store for RedisStore {
         self.kept(reading::set_register(self, key, expected, value)).await
     }
 
-    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        aside::set(self, &Place::Desk(partition, seq), why).await
+    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
+        aside::set(self, &Place::Inbox(partition, seq), why).await
     }
 
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {

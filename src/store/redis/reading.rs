@@ -157,9 +157,9 @@ pub(super) async fn posted(store: &RedisStore, thread: &ThreadId, slot: &Slot) -
 
 /// [`crate::graph::store::Store::backlog`].
 pub(super) async fn backlog(store: &RedisStore) -> Result<Backlog, Error> {
-    const SHELVES: [Shelf; 5] = [Shelf::Ready, Shelf::Waiting, Shelf::Desk, Shelf::Outbox, Shelf::Sending];
+    const SHELVES: [Shelf; 5] = [Shelf::Ready, Shelf::Waiting, Shelf::Inbox, Shelf::Outbox, Shelf::Sending];
     let mut pipeline = redis::pipe();
-    pipeline.atomic(); // work that moves from the desk to a thread in between would be in neither count
+    pipeline.atomic(); // work that moves from the inbox to a thread in between would be in neither count
     for partition in Partition::all() {
         for shelf in SHELVES {
             pipeline.zcard(shelf.of(partition));
@@ -168,9 +168,9 @@ pub(super) async fn backlog(store: &RedisStore) -> Result<Backlog, Error> {
     let counts: Vec<u64> = store.link.pipeline(&pipeline).await?;
     let mut backlog = Backlog::default();
     for counts in counts.chunks_exact(SHELVES.len()) {
-        let [ready, waiting, desk, outbox, sending] = counts else { continue };
+        let [ready, waiting, inbox, outbox, sending] = counts else { continue };
         backlog.threads += ready + waiting;
-        backlog.desk += desk;
+        backlog.inbox += inbox;
         backlog.outbox += outbox + sending;
     }
     Ok(backlog)

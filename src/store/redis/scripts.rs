@@ -35,8 +35,8 @@ macro_rules! scripts {
 scripts! {
     /// Mail for a thread.
     ingest_mail,
-    /// Something for the desk.
-    ingest_desk,
+    /// Something for the inbox.
+    ingest_interaction,
     /// Leases a thread.
     acquire,
     /// Lengthens a lease.
@@ -49,14 +49,14 @@ scripts! {
     load,
     /// Writes changes, under a lease or without.
     commit,
-    /// Claims desk entries.
-    claim_desk,
-    /// Takes a desk entry away.
-    finish_desk,
-    /// Leaves a desk entry alone for a while.
-    retry_desk,
-    /// Keeps a desk entry as a dead letter.
-    fail_desk,
+    /// Claims interactions.
+    claim_interaction,
+    /// Takes an interaction away.
+    finish_interaction,
+    /// Leaves an interaction alone for a while.
+    retry_interaction,
+    /// Keeps an interaction as a dead letter.
+    fail_interaction,
     /// Claims what a thread says next.
     claim_outbox,
     /// Records what became of it.
@@ -65,7 +65,7 @@ scripts! {
     holds_outbox,
     /// Puts a dead letter back.
     send_again,
-    /// Puts due timers on the desk.
+    /// Puts due timers in the inbox.
     fire_timers,
     /// Drops what is kept of a finished thread.
     forget,

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
-    desk,
+    inbox,
     keys::{int, key, name},
     outbox,
     thread_row::ThreadRow,
@@ -24,7 +24,7 @@ pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Time
     const MESSAGE: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('slot', slot, 'nonce', nonce, 'progress', progress, 'removes', removes, \
         'not_before', not_before, 'attempts', attempts, 'since', since), CAST(body AS BLOB) FROM outbox WHERE id = ?1";
-    const DESK: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
+    const INBOX: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('partition', partition), CAST(entry AS BLOB) FROM desk WHERE seq = ?1";
     const OTHER: &str = "INSERT OR IGNORE INTO set_aside (place, at, why) VALUES (?1, ?2, ?3)";
     let keep = |sql: &str, id: i64| -> Result<(), Error> {
@@ -42,9 +42,9 @@ pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Time
             keep(MESSAGE, key(row.id, *seq))?;
             outbox::take_away(connection, thread, *seq, clock)?;
         }
-        Place::Desk(partition, seq) => {
-            keep(DESK, int(*seq))?;
-            desk::finish(connection, *partition, *seq)?;
+        Place::Inbox(partition, seq) => {
+            keep(INBOX, int(*seq))?;
+            inbox::finish(connection, *partition, *seq)?;
         }
         Place::Other(..) => {
             connection.prepare_cached(OTHER)?.execute(params![place.to_string(), clock.0, why])?;
@@ -83,7 +83,7 @@ fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(
         SELECT ?1, columns ->> '$.slot', columns ->> '$.nonce', columns ->> '$.progress', columns ->> '$.removes', \
         columns ->> '$.not_before', columns ->> '$.attempts', coalesce(columns ->> '$.since', columns ->> '$.not_before'), \
         CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
-    const DESK: &str = "INSERT OR IGNORE INTO desk (seq, partition, claimed_until, entry) \
+    const INBOX: &str = "INSERT OR IGNORE INTO desk (seq, partition, claimed_until, entry) \
         SELECT ?1, columns ->> '$.partition', 0, CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
     let text = place.to_string();
     let back = |sql: &str, id: i64| -> Result<(), Error> {
@@ -103,7 +103,7 @@ fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(
             outbox::schedule(connection, &mut row)?;
             row.save(connection, clock)?;
         }
-        Place::Desk(_, seq) => back(DESK, int(*seq))?,
+        Place::Inbox(_, seq) => back(INBOX, int(*seq))?,
         Place::Other(..) => return Ok(()),
     }
     connection.prepare_cached("DELETE FROM set_aside WHERE place = ?1")?.execute([text])?;

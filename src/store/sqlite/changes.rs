@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     actions::{self, StoredAction},
-    desk,
+    inbox,
     keys::{int, json, key, uint},
     leases, mailbox,
     outbox::{self, StoredOutgoing},
@@ -25,7 +25,7 @@ pub(super) struct StoredChanges {
     step: Option<StoredStep>,
     snapshot: Option<String>,
     acks: Vec<Seq>,
-    desk_acks: Vec<Seq>,
+    inbox_acks: Vec<Seq>,
     mail: Vec<String>,
     outbox: Vec<StoredOutgoing>,
     timers: Vec<TimerChange>,
@@ -42,14 +42,15 @@ struct StoredStep {
 
 impl From<&Changes> for StoredChanges {
     fn from(changes: &Changes) -> Self {
-        let Changes { commit, thread, step, snapshot, acks, desk_acks, mail, outbox, timers, actions, audit } = changes;
+        let Changes { commit, thread, step, snapshot, acks, inbox_acks, mail, outbox, timers, actions, audit } =
+            changes;
         Self {
             commit: commit.clone(),
             thread: thread.clone(),
             step: step.as_ref().map(StoredStep::from),
             snapshot: snapshot.as_ref().map(json),
             acks: acks.clone(),
-            desk_acks: desk_acks.clone(),
+            inbox_acks: inbox_acks.clone(),
             mail: mail.iter().map(json).collect(),
             outbox: outbox.iter().map(StoredOutgoing::from).collect(),
             timers: timers.clone(),
@@ -137,11 +138,11 @@ fn write(connection: &Connection, row: &mut ThreadRow, changes: &StoredChanges, 
         row.known = true;
         row.wake(clock);
     }
-    for seq in &changes.desk_acks {
-        desk::finish(connection, row.thread.partition(), *seq)?;
+    for seq in &changes.inbox_acks {
+        inbox::finish(connection, row.thread.partition(), *seq)?;
     }
     outbox::put(connection, row, &changes.outbox)?;
-    desk::set_timers(connection, row, &changes.timers)?;
+    inbox::set_timers(connection, row, &changes.timers)?;
     record::append(connection, row, &changes.audit)?;
     connection
         .prepare_cached("INSERT INTO commits (thread, commit_id, version, at) VALUES (?1, ?2, ?3, ?4)")?

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
-    desk,
+    inbox,
     keys::{int, json, parse, uint},
     outbox::{self, StoredOutgoing},
     thread_row::ThreadRow,
@@ -49,7 +49,7 @@ impl StoredLetter {
         let thread = self.thread()?;
         let what = match thread {
             Some(_) => Undelivered::Message(Box::new(parse(&self.entry, "an undelivered message")?)),
-            None => Undelivered::Desk(parse(&self.entry, "an unhandled desk entry")?),
+            None => Undelivered::Inbox(parse(&self.entry, "an unhandled interaction")?),
         };
         let Self { id, at, attempts, reason, .. } = self;
         Ok(DeadLetter { id: id.to_string(), thread, at, attempts, reason, what })
@@ -83,7 +83,7 @@ pub(super) fn keep_message(
     Ok(())
 }
 
-/// Keeps an entry of the desk.
+/// Keeps an entry of the inbox.
 pub(super) fn keep_entry(
     connection: &Connection,
     partition: Partition,
@@ -133,7 +133,7 @@ pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock
         let partition = Partition::all().find(|partition| partition.number() == letter.partition);
         let partition =
             partition.ok_or_else(|| Error::Corrupt { what: format!("the partition of dead letter {id}") })?;
-        desk::put(connection, partition, &letter.entry, Timestamp(0))?;
+        inbox::put(connection, partition, &letter.entry, Timestamp(0))?;
         return Ok(true);
     };
     let outgoing: Outgoing = parse(&letter.entry, "an undelivered message")?;

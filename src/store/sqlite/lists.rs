@@ -99,11 +99,11 @@ pub(super) fn read_steps(
 
 /// How much waits to be done.
 pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Error> {
-    // One statement, so one moment: work that moves from the desk to a thread in between would be in neither count.
+    // One statement, so one moment: work that moves from the inbox to a thread in between would be in neither count.
     const SQL: &str = "SELECT (SELECT count(*) FROM threads WHERE ready_at IS NOT NULL), (SELECT count(*) FROM desk), \
                               (SELECT count(DISTINCT id >> 32) FROM outbox)";
     Ok(connection.prepare_cached(SQL)?.query_row([], |row| {
-        Ok(Backlog { threads: uint(row.get(0)?), desk: uint(row.get(1)?), outbox: uint(row.get(2)?) })
+        Ok(Backlog { threads: uint(row.get(0)?), inbox: uint(row.get(1)?), outbox: uint(row.get(2)?) })
     })?)
 }
 

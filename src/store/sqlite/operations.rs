@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     SqliteStore, actions, aside,
     changes::{self, StoredChanges},
-    dead_letters, desk, forget,
+    dead_letters, forget, inbox,
     keys::json,
     leases, lists,
     mailbox::{self, MailDelivery},
@@ -21,7 +21,7 @@ use crate::{
     graph::{
         action::{ActionRecord, Label, Status},
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
             Destination, Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq,
             StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
         },
@@ -93,10 +93,10 @@ impl Store for SqliteStore {
                 let delivery = MailDelivery { thread, addressed, mail, graph, dedup, at };
                 self.writer.run(move |connection| mailbox::ingest(connection, &delivery, clock)).await
             }
-            Destination::Desk { partition, entry, claim } => {
+            Destination::Inbox { partition, entry, claim } => {
                 let (partition, entry) = (*partition, json(entry));
                 let until = claim.as_ref().map_or(Timestamp(0), |(_, ttl)| clock + *ttl);
-                self.writer.run(move |connection| desk::ingest(connection, partition, &entry, until, &dedup, at)).await
+                self.writer.run(move |connection| inbox::ingest(connection, partition, &entry, until, &dedup, at)).await
             }
         }
     }
@@ -153,29 +153,34 @@ impl Store for SqliteStore {
         self.writer.run(move |connection| changes::apply(connection, &changes, clock)).await
     }
 
-    async fn claim_desk(&self, _worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
+    async fn claim_interaction(
+        &self,
+        _worker: &WorkerId,
+        ttl: Duration,
+        limit: usize,
+    ) -> Result<Vec<ClaimedInteraction>, Error> {
         let clock = self.clock.now();
-        let claimed = self.writer.run(move |connection| desk::claim(connection, clock + ttl, clock, limit));
+        let claimed = self.writer.run(move |connection| inbox::claim(connection, clock + ttl, clock, limit));
         let mut unreadable = Vec::new();
-        let entries = desk::read(claimed.await?, |partition, seq, error| {
-            unreadable.push((Place::Desk(partition, seq), why(&error)));
+        let entries = inbox::read(claimed.await?, |partition, seq, error| {
+            unreadable.push((Place::Inbox(partition, seq), why(&error)));
         });
         self.set_aside(unreadable).await?;
         Ok(entries)
     }
 
-    async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
-        self.writer.run(move |connection| desk::finish(connection, partition, seq)).await
+    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
+        self.writer.run(move |connection| inbox::finish(connection, partition, seq)).await
     }
 
-    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
+    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
         let (seq, attempts, until) = (entry.seq, entry.attempts, self.clock.now() + wait);
-        self.writer.run(move |connection| desk::retry(connection, seq, attempts, until)).await
+        self.writer.run(move |connection| inbox::retry(connection, seq, attempts, until)).await
     }
 
-    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
+    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error> {
         let (claim, reason) = ((entry.partition, entry.seq, entry.attempts), reason.to_owned());
-        self.writer.run(move |connection| desk::fail(connection, claim, &reason, at)).await
+        self.writer.run(move |connection| inbox::fail(connection, claim, &reason, at)).await
     }
 
     async fn claim_outbox(
@@ -229,7 +234,7 @@ impl Store for SqliteStore {
     }
 
     async fn fire_timers(&self, now: Timestamp) -> Result<usize, Error> {
-        self.writer.run(move |connection| desk::fire_timers(connection, now)).await
+        self.writer.run(move |connection| inbox::fire_timers(connection, now)).await
     }
 
     async fn sweep(&self, now: Timestamp) -> Result<(), Error> {
@@ -362,8 +367,8 @@ impl Store for SqliteStore {
         self.writer.run(move |connection| registers::set(connection, &key, expected, &value)).await
     }
 
-    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        self.set_aside(vec![(Place::Desk(partition, seq), why.to_owned())]).await
+    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
+        self.set_aside(vec![(Place::Inbox(partition, seq), why.to_owned())]).await
     }
 
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {

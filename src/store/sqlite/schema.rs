@@ -177,7 +177,7 @@ const WHAT_IS_SHOWN: &str = "
 ALTER TABLE slots ADD COLUMN card TEXT;
 ";
 
-/// What could not be delivered (`thread` as text) or handled (`thread` is NULL), and how often a desk entry was claimed.
+/// What could not be delivered (`thread` as text) or handled (`thread` is NULL), and how often an interaction was claimed.
 const DEAD_LETTERS: &str = "
 ALTER TABLE desk ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE dead_letters (

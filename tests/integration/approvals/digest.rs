@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use countersign::{
-    conversation::approvals::{clicks::Click, desk::Answer},
+    conversation::approvals::{clicks::Click, inbox::Answer},
     graph::{
         action::{ActionRecord, Policy, Status},
         keyring::Keyring,
@@ -166,9 +166,9 @@ async fn changed_behind_the_back(kept: Kept, approved_before: bool) {
 async fn approve_without_a_bot(kept: &Kept, bot: &TestBot, records: impl Iterator<Item = &ActionRecord>) {
     let (store, clock) = (kept.open(bot).await, Arc::new(bot.clock.clone()));
     for record in records {
-        let desk = racer::approvals_under(store.clone(), clock.clone(), record.policy.clone(), keys(bot)).await;
+        let inbox = racer::approvals_under(store.clone(), clock.clone(), record.policy.clone(), keys(bot)).await;
         let click = Click { by: "U2".into(), ..racer::click(record) };
-        assert!(matches!(desk.on_click(&click, 0).await.unwrap(), Answer::Counted(_)));
+        assert!(matches!(inbox.on_click(&click, 0).await.unwrap(), Answer::Counted(_)));
     }
 }
 

@@ -69,8 +69,8 @@ async fn on_sqlite_one_of_two_presses_counts() {
     let clock = ManualClock::default();
     let store: Arc<dyn Store> =
         Arc::new(SqliteStore::open(folder.path().join("race.sqlite"), Arc::new(clock.clone())).unwrap());
-    let desk = || approvals(store.clone(), Arc::new(clock.clone()));
-    let desks = [desk().await, desk().await];
+    let inbox = || approvals(store.clone(), Arc::new(clock.clone()));
+    let inboxes = [inbox().await, inbox().await];
     let mut won: HashMap<Press, u32> = HashMap::new();
     tokio::time::timeout(LIMIT, async {
         for round in 0..ROUNDS {
@@ -78,10 +78,10 @@ async fn on_sqlite_one_of_two_presses_counts() {
             let start = Arc::new(Barrier::new(2));
             let presses = Press::of_round(round);
             let [one, other] = [0, 1].map(|side| {
-                let (desk, start, pressed) = (desks[side].clone(), start.clone(), presses[side]);
+                let (inbox, start, pressed) = (inboxes[side].clone(), start.clone(), presses[side]);
                 tokio::spawn(async move {
                     start.wait().await;
-                    press(&desk, round, pressed).await
+                    press(&inbox, round, pressed).await
                 })
             });
             let heard = [one.await.unwrap(), other.await.unwrap()];

@@ -8,8 +8,8 @@ use countersign::{
     conversation::{
         approvals::{
             clicks::{Click, Pressed},
-            desk::{Answer, Approvals, ApprovalsDeps},
             groups::Groups,
+            inbox::{Answer, Approvals, ApprovalsDeps},
             people::People,
         },
         presentation::{links::Links, names::Names, render},
@@ -165,10 +165,10 @@ pub(super) fn click(record: &ActionRecord) -> Click {
 }
 
 /// Presses.
-pub(super) async fn press(desk: &Approvals, round: u32, press: Press) -> Heard {
+pub(super) async fn press(inbox: &Approvals, round: u32, press: Press) -> Heard {
     let record = card(round);
     let click = Click { pressed: press.pressed(), by: press.by().into(), ..click(&record) };
-    let told = match desk.on_click(&click, 0).await.unwrap() {
+    let told = match inbox.on_click(&click, 0).await.unwrap() {
         Answer::Counted(thread) => {
             assert_eq!(thread, record.thread);
             None
@@ -198,7 +198,7 @@ async fn the_process_that_presses() {
     let Some(url) = environment.get(URL) else { return };
     let side: usize = environment[SIDE].parse().unwrap();
     let store = RedisStore::open(url, true).await.unwrap();
-    let desk = approvals(Arc::new(store), Arc::new(SystemClock)).await;
+    let inbox = approvals(Arc::new(store), Arc::new(SystemClock)).await;
     let client = redis::Client::open(url.as_str()).unwrap();
     let mut meeting = client.get_multiplexed_async_connection().await.unwrap();
     let mut heard = String::new();
@@ -209,7 +209,7 @@ async fn the_process_that_presses() {
         while there < 2 {
             there = redis::cmd("GET").arg(&place).query_async(&mut meeting).await.unwrap();
         }
-        let line = serde_json::to_string(&press(&desk, round, Press::of_round(round)[side]).await).unwrap();
+        let line = serde_json::to_string(&press(&inbox, round, Press::of_round(round)[side]).await).unwrap();
         writeln!(heard, "{line}").unwrap();
     }
     std::fs::write(&environment[FILE], heard).unwrap();

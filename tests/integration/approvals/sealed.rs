@@ -7,7 +7,7 @@ use countersign::{
     app::{Bot, keys},
     clock::Clock as _,
     config::Config,
-    conversation::{approvals::clicks::Click, runtime::entry::Entry},
+    conversation::{approvals::clicks::Click, runtime::interaction::Interaction},
     graph::{
         action::{ActionRecord, Decision, Status, Verdict},
         store::{ActionChange, ActionFilter, Changes, Delivery, Destination, Mail},
@@ -103,7 +103,7 @@ async fn parameters_and_digest_rewritten_together_start_nothing() {
 async fn a_decision_that_nobody_made_starts_nothing() {
     for kept in [Kept::InSqlite, Kept::in_redis().await] {
         let (mut bot, card) = away_with_a_card(&kept).await;
-        // As the desk would write it, by somebody who has the file and no key.
+        // As the inbox would write it, by somebody who has the file and no key.
         let raw = kept.open(&bot).await;
         let record = raw.action_by_approval(&card.record.approval).await.unwrap().unwrap();
         let decision = Decision { by: Some("U2".into()), at: bot.clock.now(), verdict: Verdict::Approved };
@@ -130,8 +130,8 @@ async fn a_click_that_nobody_made_is_dropped() {
     for kept in [Kept::InSqlite, Kept::in_redis().await] {
         let (mut bot, card) = away_with_a_card(&kept).await;
         let raw = kept.open(&bot).await;
-        let entry = json!(Entry::Click(Click { by: "U2".into(), ..racer::click(&card.record) }));
-        let to = Destination::Desk { partition: card.record.thread.partition(), entry, claim: None };
+        let entry = json!(Interaction::Click(Click { by: "U2".into(), ..racer::click(&card.record) }));
+        let to = Destination::Inbox { partition: card.record.thread.partition(), entry, claim: None };
         raw.ingest(&Delivery { to, dedup: Vec::new(), at: bot.clock.now() }).await.unwrap();
         drop(raw);
         bot.run().await;

@@ -119,7 +119,7 @@ async fn without_a_channel_it_is_proposed_in_direct_messages_and_only_once() {
     assert!(bot.slack.submits("ana", &view.id, filled()).await.unwrap());
     let channel = direct(&bot, "ana");
     eventually("the message", || bot.slack.messages(&channel).iter().any(|message| message.by_app)).await;
-    bot.clock.advance(Duration::from_secs(120)); // what failed on the desk is tried again
+    bot.clock.advance(Duration::from_secs(120)); // what failed in the inbox is tried again
     let mut thread = begun(&bot, &channel).await;
     bot.settled().await;
     let cards = thread.heard().matches("[Create experiment]").count();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign::{
     app::check,
     clock::Clock as _,
-    conversation::runtime::entry::Entry,
+    conversation::runtime::interaction::Interaction,
     graph::store::{Delivery, Destination, External},
     ids::ThreadId,
 };
@@ -34,8 +34,8 @@ async fn the_chat_notes_what_happens_elsewhere_and_goes_on() {
     for _ in 0..2 {
         bot.store().ingest(&event("job-1").deliver_to(id.clone(), bot.clock.now())).await.unwrap();
     }
-    let overdue = Entry::Overdue { thread: id.clone(), action: "nobody's".into(), until: bot.clock.now() };
-    let to = Destination::Desk { partition: id.partition(), entry: overdue.to_value(), claim: None };
+    let overdue = Interaction::Overdue { thread: id.clone(), action: "nobody's".into(), until: bot.clock.now() };
+    let to = Destination::Inbox { partition: id.partition(), entry: overdue.to_value(), claim: None };
     bot.store().ingest(&Delivery { to, dedup: vec![], at: bot.clock.now() }).await.unwrap();
     bot.settled().await;
 

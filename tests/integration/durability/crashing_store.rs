@@ -19,9 +19,9 @@ use countersign::{
     graph::{
         action::{ActionRecord, Label, Status},
         store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, DeadLetter, Delivery, DeskEntry, Durability,
-            Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store, Then,
-            ThreadSummary, Unreadable, Version, Waiting,
+            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
+            Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store,
+            Then, ThreadSummary, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -145,12 +145,18 @@ impl Store for CrashingStore {
         self.certain("apply", self.inner.apply(changes)).await
     }
 
-    async fn claim_desk(&self, worker: &WorkerId, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
-        self.claim("claim_desk", |found| !found.is_empty(), self.inner.claim_desk(worker, ttl, limit)).await
+    async fn claim_interaction(
+        &self,
+        worker: &WorkerId,
+        ttl: Duration,
+        limit: usize,
+    ) -> Result<Vec<ClaimedInteraction>, Error> {
+        self.claim("claim_interaction", |found| !found.is_empty(), self.inner.claim_interaction(worker, ttl, limit))
+            .await
     }
 
-    async fn finish_desk(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
-        self.certain("finish_desk", self.inner.finish_desk(partition, seq)).await
+    async fn finish_interaction(&self, partition: Partition, seq: Seq) -> Result<(), Error> {
+        self.certain("finish_interaction", self.inner.finish_interaction(partition, seq)).await
     }
 
     async fn claim_outbox(
@@ -173,12 +179,12 @@ impl Store for CrashingStore {
         self.certain("finish_outbox", self.inner.finish_outbox(claimed, sent)).await
     }
 
-    async fn retry_desk(&self, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
-        self.inner.retry_desk(entry, wait).await
+    async fn retry_interaction(&self, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
+        self.inner.retry_interaction(entry, wait).await
     }
 
-    async fn fail_desk(&self, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
-        self.certain("fail_desk", self.inner.fail_desk(entry, reason, at)).await
+    async fn fail_interaction(&self, entry: &ClaimedInteraction, reason: &str, at: Timestamp) -> Result<(), Error> {
+        self.certain("fail_interaction", self.inner.fail_interaction(entry, reason, at)).await
     }
 
     async fn waiting(&self, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
@@ -279,8 +285,8 @@ impl Store for CrashingStore {
         self.certain("set_register", self.inner.set_register(key, expected, value)).await
     }
 
-    async fn set_aside_desk(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
-        self.inner.set_aside_desk(partition, seq, why).await
+    async fn set_aside_interaction(&self, partition: Partition, seq: Seq, why: &str) -> Result<(), Error> {
+        self.inner.set_aside_interaction(partition, seq, why).await
     }
 
     async fn unreadable(&self, limit: usize) -> Result<Vec<Unreadable>, Error> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign::{
     app::check,
     clock::{Clock as _, Timestamp},
-    conversation::runtime::entry::Entry,
+    conversation::runtime::interaction::Interaction,
     graph::{
         action::Status,
         store::{ActionFilter, Changes, Delivery, Destination, Outbound, Outgoing},
@@ -382,9 +382,9 @@ async fn an_entry_that_fails_each_time_is_kept_and_not_tried_for_ever() {
     let twins = json!({
         "kind": "twins", "thread": of, "channel": channel, "root": thread.root, "nonce": "n", "since": 0, "looks": 0,
     });
-    serde_json::from_value::<Entry>(twins.clone()).unwrap();
+    serde_json::from_value::<Interaction>(twins.clone()).unwrap();
     for entry in [twins, json!({ "kind": "nobody knows" })] {
-        let to = Destination::Desk { partition: Partition::of("p"), entry, claim: None };
+        let to = Destination::Inbox { partition: Partition::of("p"), entry, claim: None };
         bot.store().ingest(&Delivery { to, dedup: vec![], at: bot.clock.now() }).await.unwrap();
     }
     eventually("sixty tries", || {

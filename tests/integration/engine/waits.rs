@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use countersign::{
-    conversation::runtime::entry::Entry,
+    conversation::runtime::interaction::Interaction,
     graph::{
         action::{Awaited, Portion, Portions, Progress, WaitEnd},
         store::{Error, External},
@@ -129,17 +129,19 @@ impl Bench {
         self.store.ingest(&event.deliver_to(thread(), self.clock.now())).await.unwrap();
     }
 
-    /// What the desk does with timers that are due.
+    /// What the inbox does with timers that are due.
     async fn time_is_over(&self) -> usize {
         self.store.fire_timers(self.clock.now()).await.unwrap();
-        let claimed = self.store.claim_desk(&WorkerId::new("d"), Duration::from_secs(9), 9).await.unwrap();
-        for desk in &claimed {
-            let Entry::Overdue { thread, action, until } = serde_json::from_value(desk.entry.clone()).unwrap() else {
-                panic!("{desk:?}");
+        let claimed = self.store.claim_interaction(&WorkerId::new("d"), Duration::from_secs(9), 9).await.unwrap();
+        for interaction in &claimed {
+            let Interaction::Overdue { thread, action, until } =
+                serde_json::from_value(interaction.entry.clone()).unwrap()
+            else {
+                panic!("{interaction:?}");
             };
             let mut changes = Changes::new(CommitId::fresh(), thread);
             changes.mail.push(Mail::Overdue { action, until });
-            changes.desk_acks.push(desk.seq);
+            changes.inbox_acks.push(interaction.seq);
             self.store.apply(&changes).await.unwrap();
         }
         claimed.len()

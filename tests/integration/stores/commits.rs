@@ -128,9 +128,9 @@ pub(crate) async fn a_repeated_apply_changes_nothing(f: impl Fixture) {
 }
 
 pub(crate) async fn mail_in_a_change_wakes_the_thread(f: impl Fixture) {
-    f.store().apply(&Changes { mail: vec![said("from the desk")], ..changes(&thread(1)) }).await.unwrap();
+    f.store().apply(&Changes { mail: vec![said("from the inbox")], ..changes(&thread(1)) }).await.unwrap();
     let acquired = f.acquire("w1").await.expect("it has mail");
-    assert_eq!(words(&acquired.letters), ["from the desk"]);
+    assert_eq!(words(&acquired.letters), ["from the inbox"]);
 
     let acks = vec![acquired.letters[0].seq];
     let to_itself = Changes { acks, mail: vec![said("one more"), said("and one")], ..changes(&thread(1)) };

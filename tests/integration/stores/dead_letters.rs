@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use countersign::{
     graph::store::{
-        Changes, Claimed, DeadLetter, Delivery, DeskEntry, Destination, Forget, Posted, Sent, ShownCard, Then,
+        Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery, Destination, Forget, Posted, Sent, ShownCard, Then,
         TimerChange, Undelivered,
     },
     ids::Slot,
@@ -22,12 +22,12 @@ async fn fails(f: &impl Fixture, claimed: &Claimed) {
     assert!(f.store().finish_outbox(claimed, &sent).await.unwrap());
 }
 
-async fn claim_entry(f: &impl Fixture) -> Option<DeskEntry> {
-    f.store().claim_desk(&"clerk".into(), f.ttl(), 1).await.unwrap().pop()
+async fn claim_entry(f: &impl Fixture) -> Option<ClaimedInteraction> {
+    f.store().claim_interaction(&"clerk".into(), f.ttl(), 1).await.unwrap().pop()
 }
 
-async fn puts_on_desk(f: &impl Fixture) {
-    let to = Destination::Desk { partition: thread(1).partition(), entry: json!({ "click": 1 }), claim: None };
+async fn puts_in_inbox(f: &impl Fixture) {
+    let to = Destination::Inbox { partition: thread(1).partition(), entry: json!({ "click": 1 }), claim: None };
     f.store().ingest(&Delivery { to, dedup: vec![], at: f.now() }).await.unwrap();
 }
 
@@ -79,26 +79,26 @@ pub(crate) async fn a_failed_message_is_not_kept_if_a_newer_one_waits(f: impl Fi
 }
 
 pub(crate) async fn an_entry_that_fails_waits_and_is_kept_in_the_end(f: impl Fixture) {
-    puts_on_desk(&f).await;
+    puts_in_inbox(&f).await;
     let first = claim_entry(&f).await.unwrap();
     assert_eq!(first.attempts, 0);
-    f.store().retry_desk(&first, Duration::ZERO).await.unwrap();
+    f.store().retry_interaction(&first, Duration::ZERO).await.unwrap();
     let second = claim_entry(&f).await.unwrap();
     assert_eq!(second.attempts, 1);
-    f.store().retry_desk(&first, Duration::ZERO).await.unwrap();
-    f.store().fail_desk(&first, "late", f.now()).await.unwrap();
+    f.store().retry_interaction(&first, Duration::ZERO).await.unwrap();
+    f.store().fail_interaction(&first, "late", f.now()).await.unwrap();
     assert_eq!((claim_entry(&f).await, letters(&f).await), (None, vec![]), "somebody else has it");
-    f.store().retry_desk(&second, Duration::from_secs(3600)).await.unwrap();
+    f.store().retry_interaction(&second, Duration::from_secs(3600)).await.unwrap();
     f.run_out().await;
     assert_eq!(claim_entry(&f).await, None, "it waits for its time, not for its claim");
 
-    puts_on_desk(&f).await;
+    puts_in_inbox(&f).await;
     let other = claim_entry(&f).await.unwrap();
-    f.store().fail_desk(&other, "it cannot be read", f.now()).await.unwrap();
+    f.store().fail_interaction(&other, "it cannot be read", f.now()).await.unwrap();
     let kept = letters(&f).await;
     let [letter] = kept.as_slice() else { panic!("one is kept: {kept:?}") };
     assert_eq!((letter.thread.clone(), letter.reason.as_str()), (None, "it cannot be read"));
-    assert_eq!(letter.what, Undelivered::Desk(json!({ "click": 1 })));
+    assert_eq!(letter.what, Undelivered::Inbox(json!({ "click": 1 })));
     assert!(f.store().send_again(&letter.id, f.now()).await.unwrap());
     let again = claim_entry(&f).await.unwrap();
     assert_eq!((again.entry, again.attempts), (json!({ "click": 1 }), 0));
@@ -106,7 +106,7 @@ pub(crate) async fn an_entry_that_fails_waits_and_is_kept_in_the_end(f: impl Fix
 
 pub(crate) async fn an_entry_that_arrives_claimed_counts_as_claimed(f: impl Fixture) {
     let claim = Some(("w1".into(), f.ttl()));
-    let to = Destination::Desk { partition: thread(1).partition(), entry: json!("mine"), claim };
+    let to = Destination::Inbox { partition: thread(1).partition(), entry: json!("mine"), claim };
     f.store().ingest(&Delivery { to, dedup: vec![], at: f.now() }).await.unwrap();
     f.run_out().await;
     assert_eq!(claim_entry(&f).await.unwrap().attempts, 1);

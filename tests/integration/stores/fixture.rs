@@ -49,8 +49,8 @@ pub(crate) trait Fixture: Sized + Send + Sync {
 pub(crate) enum Place {
     /// A letter of a thread, by its position.
     Letter(ThreadId, Seq),
-    /// A desk entry, by its partition and position.
-    Desk(Partition, Seq),
+    /// An interaction, by its partition and position.
+    Inbox(Partition, Seq),
     /// The body of an outgoing message, by its position.
     Outgoing(ThreadId, Seq),
     /// The record of an action.

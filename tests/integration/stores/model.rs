@@ -30,7 +30,7 @@ pub(crate) enum Refused {
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     pub(crate) threads: BTreeMap<ThreadId, Thread>,
-    pub(crate) desk: Vec<(ThreadId, Value, Claim)>,
+    pub(crate) inbox: Vec<(ThreadId, Value, Claim)>,
     keys: BTreeSet<DedupKey>,
 }
 
@@ -190,7 +190,7 @@ impl Model {
             fired.extend(due.iter().filter_map(|key| thread.timers.remove(key)).map(|(_, entry)| (id.clone(), entry)));
         }
         let count = fired.len();
-        self.desk.extend(fired.into_iter().map(|(id, entry)| (id, entry, Claim::Free)));
+        self.inbox.extend(fired.into_iter().map(|(id, entry)| (id, entry, Claim::Free)));
         count
     }
 
@@ -207,7 +207,7 @@ impl Model {
             thread.in_flight = None;
             &mut thread.lease
         });
-        for claim in threads.chain(self.desk.iter_mut().map(|(_, _, claim)| claim)) {
+        for claim in threads.chain(self.inbox.iter_mut().map(|(_, _, claim)| claim)) {
             if *claim == Claim::Held {
                 *claim = Claim::RanOut;
             }

@@ -7,8 +7,8 @@ use countersign::{
     graph::{
         action::{ActionRecord, Status},
         store::{
-            ActionChange, Changes, Claimed, Delivery, DeskEntry, Destination, Error, Ingested, Lease, Letter, Mail,
-            Outgoing, Posted, Sent, Then, TimerChange, Version,
+            ActionChange, Changes, Claimed, ClaimedInteraction, Delivery, Destination, Error, Ingested, Lease, Letter,
+            Mail, Outgoing, Posted, Sent, Then, TimerChange, Version,
         },
     },
     ids::{CommitId, ThreadId},
@@ -62,7 +62,7 @@ struct World<'a, F> {
     commits: Vec<(Version, Changes)>,
     applied: Vec<Changes>,
     claimed: Vec<Claimed>,
-    entries: Vec<DeskEntry>,
+    entries: Vec<ClaimedInteraction>,
 }
 
 impl<'a, F: Fixture> World<'a, F> {
@@ -105,16 +105,16 @@ impl<'a, F: Fixture> World<'a, F> {
                     prop_assert!(matches!(got, Ingested::Parked(_)), "{got:?}");
                 }
             }
-            Op::IngestDesk { thread: n, key, claimed } => {
+            Op::IngestInteraction { thread: n, key, claimed } => {
                 let entry = json!(self.name());
                 let claim = claimed.then(|| ("w1".into(), self.f.ttl()));
-                let to = Destination::Desk { partition: thread(n).partition(), entry: entry.clone(), claim };
-                let delivery = Delivery { to, dedup: vec![format!("desk:{n}:{key}").as_str().into()], at: self.now };
+                let to = Destination::Inbox { partition: thread(n).partition(), entry: entry.clone(), claim };
+                let delivery = Delivery { to, dedup: vec![format!("inbox:{n}:{key}").as_str().into()], at: self.now };
                 let got = store.ingest(&delivery).await.unwrap();
                 let new = self.model.remember(&delivery.dedup);
                 prop_assert_eq!(matches!(got, Ingested::New(_)), new);
                 if new {
-                    self.model.desk.push((thread(n), entry, if claimed { Claim::Held } else { Claim::Free }));
+                    self.model.inbox.push((thread(n), entry, if claimed { Claim::Held } else { Claim::Free }));
                 }
             }
             Op::Acquire { thread: only } => self.acquire(only.map(thread)).await?,
@@ -177,16 +177,16 @@ impl<'a, F: Fixture> World<'a, F> {
                 let got = refused(store.commit(&lease, *expected, changes, Then::Release).await);
                 prop_assert_eq!(got, self.model.commit(held, *expected, changes, &[], Then::Release));
             }
-            Op::Apply { thread: n, desk_ack, writes } => {
+            Op::Apply { thread: n, inbox_ack, writes } => {
                 let mut changes = self.changes(&thread(n), &writes);
                 let partition = thread(n).partition();
-                let known = self.entries.iter().find(|entry| desk_ack && entry.partition == partition).cloned();
-                changes.desk_acks = known.iter().map(|entry| entry.seq).collect();
+                let known = self.entries.iter().find(|entry| inbox_ack && entry.partition == partition).cloned();
+                changes.inbox_acks = known.iter().map(|entry| entry.seq).collect();
                 let got = refused(store.apply(&changes).await);
                 let outcome = self.model.apply(&changes);
                 prop_assert_eq!(&got, &outcome);
                 if outcome.is_ok() {
-                    self.model.desk.retain(|(_, entry, _)| known.as_ref().is_none_or(|known| known.entry != *entry));
+                    self.model.inbox.retain(|(_, entry, _)| known.as_ref().is_none_or(|known| known.entry != *entry));
                     self.applied.push(changes);
                 }
             }
@@ -230,10 +230,10 @@ impl<'a, F: Fixture> World<'a, F> {
                 let nonce = claimed.outgoing.nonce.as_str();
                 prop_assert_eq!(counted, self.model.thread(&claimed.thread).finish(nonce, claimed.attempts, &sent));
             }
-            Op::ClaimDesk => {
-                let got = store.claim_desk(&"clerk".into(), self.f.ttl(), 1000).await.unwrap();
+            Op::ClaimInteraction => {
+                let got = store.claim_interaction(&"clerk".into(), self.f.ttl(), 1000).await.unwrap();
                 let mut expected = Vec::new();
-                for (id, entry, claim) in &mut self.model.desk {
+                for (id, entry, claim) in &mut self.model.inbox {
                     if *claim != Claim::Held {
                         *claim = Claim::Held;
                         expected.push((id.partition().number(), entry.to_string()));
@@ -245,10 +245,10 @@ impl<'a, F: Fixture> World<'a, F> {
                 prop_assert_eq!(found, expected);
                 self.entries.extend(got);
             }
-            Op::FinishDesk { which } if !self.entries.is_empty() => {
+            Op::FinishInteraction { which } if !self.entries.is_empty() => {
                 let entry = which.get(&self.entries).clone();
-                store.finish_desk(entry.partition, entry.seq).await.unwrap();
-                self.model.desk.retain(|(_, stored, _)| *stored != entry.entry);
+                store.finish_interaction(entry.partition, entry.seq).await.unwrap();
+                self.model.inbox.retain(|(_, stored, _)| *stored != entry.entry);
             }
             Op::FireTimers => {
                 prop_assert_eq!(store.fire_timers(self.now).await.unwrap(), self.model.fire_timers(self.now));
@@ -262,7 +262,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 self.f.run_out().await;
                 self.model.run_out();
             }
-            Op::RepeatApply { .. } | Op::FinishOutbox { .. } | Op::FinishDesk { .. } => {}
+            Op::RepeatApply { .. } | Op::FinishOutbox { .. } | Op::FinishInteraction { .. } => {}
         }
         Ok(())
     }

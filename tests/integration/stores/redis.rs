@@ -102,7 +102,7 @@ impl Fixture for Redis {
         let in_list = |key: String, n: u64| redis::cmd("LSET").arg(key).arg(n).arg(with).to_owned();
         let command = match place {
             Place::Letter(thread, seq) => in_hash(of_thread(thread, "mailbox"), seq.to_string()),
-            Place::Desk(partition, seq) => {
+            Place::Inbox(partition, seq) => {
                 let mut entry = b"1700000000000000 ".to_vec();
                 entry.extend(with);
                 let key = format!("countersign:{{p{:02}}}:desk_entries", partition.number());

@@ -61,7 +61,7 @@ pub(crate) async fn claims_and_leases_outlive_the_process(f: impl Fixture) {
     f.says(&thread(2), [reply("", "one")]).await;
     f.store().claim_outbox(&sender(), Duration::from_secs(3600), f.now(), 10, None).await.unwrap();
     let click = Delivery {
-        to: Destination::Desk {
+        to: Destination::Inbox {
             partition: t.partition(),
             entry: json!("click"),
             claim: Some(("w1".into(), Duration::from_secs(3600))),
@@ -74,6 +74,6 @@ pub(crate) async fn claims_and_leases_outlive_the_process(f: impl Fixture) {
     let f = f.reopen().await;
     assert!(f.acquire("w2").await.is_none());
     assert_eq!(f.claim(10).await, []);
-    assert_eq!(f.store().claim_desk(&"clerk".into(), f.ttl(), 10).await.unwrap(), []);
+    assert_eq!(f.store().claim_interaction(&"clerk".into(), f.ttl(), 10).await.unwrap(), []);
     f.store().renew(&acquired.lease, f.ttl()).await.unwrap();
 }

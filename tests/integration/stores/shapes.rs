@@ -9,7 +9,7 @@ use countersign::{
     assistant::state::AgentState,
     capabilities::standing::grant::Grant,
     clock::Timestamp,
-    conversation::runtime::entry::Entry,
+    conversation::runtime::interaction::Interaction,
     graph::{
         action::ActionRecord,
         checkpoint::Checkpoint,
@@ -83,8 +83,8 @@ fn saved_states_of_the_assistant_are_read() {
 }
 
 #[test]
-fn saved_desk_entries_are_read() {
-    check::<Entry>("desk_entry");
+fn saved_interactions_are_read() {
+    check::<Interaction>("desk_entry");
 }
 
 #[test]

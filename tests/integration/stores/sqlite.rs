@@ -88,7 +88,7 @@ impl Fixture for Sqlite {
             Place::Letter(thread, seq) => {
                 of_key("UPDATE mailbox SET mail = CAST(?1 AS TEXT) WHERE id = ?2", key(thread, *seq))
             }
-            Place::Desk(_, seq) => {
+            Place::Inbox(_, seq) => {
                 of_key("UPDATE desk SET entry = CAST(?1 AS TEXT) WHERE seq = ?2", i64::try_from(*seq).unwrap())
             }
             Place::Outgoing(thread, seq) => {

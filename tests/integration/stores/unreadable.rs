@@ -18,7 +18,7 @@ async fn letter(f: &impl Fixture, text: &str) -> Seq {
 }
 
 async fn entry(f: &impl Fixture, n: u32, words: &str) -> Seq {
-    let to = Destination::Desk { partition: thread(n).partition(), entry: json!(words), claim: None };
+    let to = Destination::Inbox { partition: thread(n).partition(), entry: json!(words), claim: None };
     let delivery = Delivery { to, dedup: vec![words.into()], at: f.now() };
     match f.store().ingest(&delivery).await.unwrap() {
         Ingested::New(seq) => seq,
@@ -93,33 +93,33 @@ pub(crate) async fn a_thread_with_a_letter_set_aside_is_not_finished(f: impl Fix
     assert_eq!(f.store().finished(later, 10).await.unwrap(), []);
 }
 
-pub(crate) async fn an_unreadable_desk_entry_holds_up_no_other(f: impl Fixture) {
+pub(crate) async fn an_unreadable_interaction_holds_up_no_other(f: impl Fixture) {
     for (n, spoilt) in [NONSENSE, b"{\"half\":", b""].into_iter().enumerate() {
         let first = entry(&f, 1, &format!("first {n}")).await;
         entry(&f, 1, &format!("second {n}")).await;
-        f.spoil(&Place::Desk(thread(1).partition(), first), spoilt).await;
-        let claimed = f.store().claim_desk(&"clerk".into(), f.ttl(), 10).await.unwrap();
+        f.spoil(&Place::Inbox(thread(1).partition(), first), spoilt).await;
+        let claimed = f.store().claim_interaction(&"clerk".into(), f.ttl(), 10).await.unwrap();
         let entries: Vec<&Value> = claimed.iter().map(|claimed| &claimed.entry).collect();
         assert_eq!(entries, [&json!(format!("second {n}"))]);
-        f.store().finish_desk(claimed[0].partition, claimed[0].seq).await.unwrap();
+        f.store().finish_interaction(claimed[0].partition, claimed[0].seq).await.unwrap();
         f.run_out().await;
-        assert_eq!(f.store().claim_desk(&"clerk".into(), f.ttl(), 10).await.unwrap(), []);
+        assert_eq!(f.store().claim_interaction(&"clerk".into(), f.ttl(), 10).await.unwrap(), []);
     }
     assert_eq!(f.store().unreadable(10).await.unwrap().len(), 3, "none is lost");
-    assert_eq!(f.store().backlog().await.unwrap().desk, 0, "nothing waits for anybody here");
+    assert_eq!(f.store().backlog().await.unwrap().inbox, 0, "nothing waits for anybody here");
 }
 
 pub(crate) async fn an_entry_of_an_unknown_kind_is_kept_for_a_newer_program(f: impl Fixture) {
     let seq = entry(&f, 1, "of an unknown kind").await;
-    f.store().claim_desk(&"clerk".into(), f.ttl(), 10).await.unwrap();
-    f.store().set_aside_desk(thread(1).partition(), seq, "an unknown kind").await.unwrap();
+    f.store().claim_interaction(&"clerk".into(), f.ttl(), 10).await.unwrap();
+    f.store().set_aside_interaction(thread(1).partition(), seq, "an unknown kind").await.unwrap();
     f.run_out().await;
     f.store().sweep(f.now()).await.unwrap();
-    assert_eq!(f.store().claim_desk(&"clerk".into(), f.ttl(), 10).await.unwrap(), [], "we know that we cannot");
+    assert_eq!(f.store().claim_interaction(&"clerk".into(), f.ttl(), 10).await.unwrap(), [], "we know that we cannot");
     assert_eq!(f.store().unreadable(10).await.unwrap().len(), 1);
     let f = f.reopen().await;
     f.store().sweep(f.now()).await.unwrap();
-    let again = f.store().claim_desk(&"clerk".into(), f.ttl(), 10).await.unwrap();
+    let again = f.store().claim_interaction(&"clerk".into(), f.ttl(), 10).await.unwrap();
     assert_eq!(again[0].entry, json!("of an unknown kind"), "whoever comes next may");
     assert_eq!(f.store().unreadable(10).await.unwrap(), []);
 }

@@ -250,7 +250,7 @@ impl TestBot {
         let deadline = tokio::time::Instant::now() + BOUND;
         loop {
             let backlog = store.backlog().await.unwrap();
-            if backlog.desk == 0 && backlog.outbox == 0 {
+            if backlog.inbox == 0 && backlog.outbox == 0 {
                 return;
             }
             assert!(tokio::time::Instant::now() < deadline, "somebody is not answered: {backlog:?}");
@@ -264,7 +264,7 @@ impl TestBot {
         let deadline = tokio::time::Instant::now() + BOUND;
         loop {
             let (threads, backlog) = (store.threads(100).await.unwrap(), store.backlog().await.unwrap());
-            if threads.iter().all(|thread| !thread.busy) && (backlog.desk, backlog.outbox) == (0, 0) {
+            if threads.iter().all(|thread| !thread.busy) && (backlog.inbox, backlog.outbox) == (0, 0) {
                 return;
             }
             assert!(tokio::time::Instant::now() < deadline, "it does not come to rest: {backlog:?}");

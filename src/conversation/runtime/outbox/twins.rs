@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Sender, attempt::first_tried};
 use crate::{
     clock::Timestamp,
-    conversation::runtime::entry::Entry,
+    conversation::runtime::interaction::Interaction,
     graph::store::{ActionFilter, Changes, Claimed, Error, Outbound, Seq, TimerChange},
     ids::{ChannelId, CommitId, MessageTs, Nonce, Slot, ThreadId},
     slack::client_error,
@@ -52,7 +52,7 @@ impl Twins {
         Some(TimerChange::Set {
             key: format!("twins:{}", self.nonce),
             due,
-            entry: Entry::Twins(self.clone()).to_value(),
+            entry: Interaction::Twins(self.clone()).to_value(),
         })
     }
 }
@@ -98,7 +98,7 @@ impl Sender {
     }
 
     /// Takes all but one of the messages away that carry a nonce: the one stays that is known to be in its slot, or else
-    /// the oldest. `seq` is the desk entry that is dealt with by this.
+    /// the oldest. `seq` is the interaction that is dealt with by this.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl Sender {
         let next = Twins { looks: looks + 1, ..twins.clone() };
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         changes.timers.extend(next.timer(self.0.clock.now()));
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         store.apply(&changes).await
     }
 }

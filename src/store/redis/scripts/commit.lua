@@ -59,8 +59,8 @@ end
 for _, seq in ipairs(plan.acks) do
   redis.call('HDEL', MAILBOX, seq)
 end
-for _, seq in ipairs(plan.desk_acks) do
-  take_from_desk(seq)
+for _, seq in ipairs(plan.inbox_acks) do
+  take_from_inbox(seq)
 end
 for _, mail in ipairs(plan.mail) do
   redis.call('HSET', MAILBOX, redis.call('HINCRBY', META, 'mail_seq', 1), mail)

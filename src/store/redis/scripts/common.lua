@@ -62,21 +62,21 @@ local function saved()
   return version, snapshot, steps
 end
 
--- Puts an entry on the desk, claimable from a moment on; claimed until then if that is later. Returns its position.
-local function put_on_desk(entry, arrived, claimable)
-  local seq = redis.call('INCR', DESK_SEQ)
+-- Puts an entry in the inbox, claimable from a moment on; claimed until then if that is later. Returns its position.
+local function put_in_inbox(entry, arrived, claimable)
+  local seq = redis.call('INCR', INBOX_SEQ)
   if claimable > arrived then
-    redis.call('HSET', DESK_ATTEMPTS, seq, 1)
+    redis.call('HSET', INBOX_ATTEMPTS, seq, 1)
   end
-  redis.call('ZADD', DESK, claimable, seq)
-  redis.call('HSET', DESK_ENTRIES, seq, string.format('%.0f ', arrived) .. entry)
+  redis.call('ZADD', INBOX, claimable, seq)
+  redis.call('HSET', INBOX_ENTRIES, seq, string.format('%.0f ', arrived) .. entry)
   return seq
 end
 
-local function take_from_desk(seq)
-  redis.call('ZREM', DESK, seq)
-  redis.call('HDEL', DESK_ENTRIES, seq)
-  redis.call('HDEL', DESK_ATTEMPTS, seq)
+local function take_from_inbox(seq)
+  redis.call('ZREM', INBOX, seq)
+  redis.call('HDEL', INBOX_ENTRIES, seq)
+  redis.call('HDEL', INBOX_ATTEMPTS, seq)
 end
 
 -- The outbox of the thread, in order. What was ever claimed counts as tried: its message may be there.

@@ -1,10 +1,10 @@
--- Puts due timers on the desk, the longest due first. ARGV: now in milliseconds (people), at most so many.
+-- Puts due timers in the inbox, the longest due first. ARGV: now in milliseconds (people), at most so many.
 local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
 local now = server_time()
 for _, timer in ipairs(due) do
   local entry = redis.call('HGET', TIMER_ENTRIES, timer)
   if entry then
-    put_on_desk(entry, now, now)
+    put_in_inbox(entry, now, now)
   end
   redis.call('ZREM', TIMERS, timer)
   redis.call('HDEL', TIMER_ENTRIES, timer)

@@ -9,8 +9,8 @@ if kind == 'letter' then
   redis.call('HSET', MAILBOX, seq, content)
   wake(thread, server_time())
 elseif kind == 'desk' then
-  redis.call('HSET', DESK_ENTRIES, seq, content)
-  redis.call('ZADD', DESK, server_time(), seq)
+  redis.call('HSET', INBOX_ENTRIES, seq, content)
+  redis.call('ZADD', INBOX, server_time(), seq)
 else
   local meta = redis.call('HGET', SET_ASIDE_META, name)
   if meta then

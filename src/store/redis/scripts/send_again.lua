@@ -7,7 +7,7 @@ redis.call('HDEL', DEAD_LETTERS, ARGV[1])
 local letter, thread = cjson.decode(raw), ARGV[3]
 if letter.entry then
   local now = server_time()
-  put_on_desk(letter.entry, now, now)
+  put_in_inbox(letter.entry, now, now)
   return 1
 end
 -- It counts as tried: it may be there, and is looked for first.

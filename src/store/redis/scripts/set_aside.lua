@@ -6,8 +6,8 @@ if kind == 'letter' then
   content = redis.call('HGET', MAILBOX, seq)
   redis.call('HDEL', MAILBOX, seq)
 elseif kind == 'desk' then
-  content = redis.call('HGET', DESK_ENTRIES, seq)
-  take_from_desk(seq)
+  content = redis.call('HGET', INBOX_ENTRIES, seq)
+  take_from_inbox(seq)
 else
   content = redis.call('HGET', OUTBOX_BODIES, seq)
   local meta = redis.call('HGET', OUTBOX_META, seq)

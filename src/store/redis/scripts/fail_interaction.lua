@@ -1,12 +1,12 @@
--- Keeps a claimed desk entry as a dead letter. ARGV: its position, how often it was claimed before, why, when
+-- Keeps a claimed interaction as a dead letter. ARGV: its position, how often it was claimed before, why, when
 -- (milliseconds, people).
 local seq, attempts = ARGV[1], tonumber(ARGV[2]) + 1
-local stored = redis.call('HGET', DESK_ENTRIES, seq)
-if not stored or redis.call('HGET', DESK_ATTEMPTS, seq) ~= tostring(attempts) then
+local stored = redis.call('HGET', INBOX_ENTRIES, seq)
+if not stored or redis.call('HGET', INBOX_ATTEMPTS, seq) ~= tostring(attempts) then
   return 0 -- it is gone, or somebody else has it
 end
 local entry = string.sub(stored, string.find(stored, ' ', 1, true) + 1)
 redis.call('HSET', DEAD_LETTERS, 'desk ' .. seq, cjson.encode(
   {at = tonumber(ARGV[4]), attempts = attempts, reason = ARGV[3], entry = entry}))
-take_from_desk(seq)
+take_from_inbox(seq)
 return 1

@@ -1,8 +1,8 @@
 //! Sends what could not be delivered once more, where somebody wishes it.
 
-use super::Desk;
+use super::Inbox;
 use crate::{
-    conversation::{record::undelivered, runtime::entry::SendAgain},
+    conversation::{record::undelivered, runtime::interaction::SendAgain},
     graph::store::{Changes, Error},
     ids::CommitId,
     reply::Reply,
@@ -11,7 +11,7 @@ use crate::{
 /// How many dead letters are looked through for the one that is to be sent again.
 const LOOKED_THROUGH: usize = 1000;
 
-impl Desk {
+impl Inbox {
     /// Sends something once more that could not be delivered; what the person is told.
     pub(super) async fn send_again(&self, wish: &SendAgain) -> Result<Reply, Error> {
         let deps = &self.0;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use countersign::{
     clock::Timestamp,
-    graph::store::{Changes, Delivery, DeskEntry, Destination, Ingested, TimerChange},
+    graph::store::{Changes, ClaimedInteraction, Delivery, Destination, Ingested, TimerChange},
     ids::{Partition, WorkerId},
 };
 use serde_json::{Value, json};
@@ -13,18 +13,18 @@ use super::fixture::*;
 
 async fn put(f: &impl Fixture, n: u32, entry: &str, claim: Option<(WorkerId, Duration)>) -> Ingested {
     let delivery = Delivery {
-        to: Destination::Desk { partition: thread(n).partition(), entry: json!({ "click": entry }), claim },
+        to: Destination::Inbox { partition: thread(n).partition(), entry: json!({ "click": entry }), claim },
         dedup: vec![format!("click:{entry}").as_str().into()],
         at: f.now(),
     };
     f.store().ingest(&delivery).await.unwrap()
 }
 
-async fn claim(f: &impl Fixture, limit: usize) -> Vec<DeskEntry> {
-    f.store().claim_desk(&"clerk".into(), f.ttl(), limit).await.unwrap()
+async fn claim(f: &impl Fixture, limit: usize) -> Vec<ClaimedInteraction> {
+    f.store().claim_interaction(&"clerk".into(), f.ttl(), limit).await.unwrap()
 }
 
-fn entries(claimed: &[DeskEntry]) -> Vec<Value> {
+fn entries(claimed: &[ClaimedInteraction]) -> Vec<Value> {
     claimed.iter().map(|entry| entry.entry.clone()).collect()
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn a_claimed_entry_is_given_once(f: impl Fixture) {
     assert_eq!(claimed.len(), 10, "of every partition");
     assert_eq!(claim(&f, 100).await, []);
     for entry in &claimed {
-        f.store().finish_desk(entry.partition, entry.seq).await.unwrap();
+        f.store().finish_interaction(entry.partition, entry.seq).await.unwrap();
     }
     f.run_out().await;
     assert_eq!(claim(&f, 100).await, [], "finished is finished");
@@ -68,7 +68,7 @@ pub(crate) async fn an_entry_can_arrive_claimed(f: impl Fixture) {
     let again = claim(&f, 10).await;
     assert_eq!(entries(&again), [json!({ "click": "mine" })]);
     assert_eq!(again[0].seq, seq);
-    f.store().finish_desk(thread(1).partition(), seq).await.unwrap();
+    f.store().finish_interaction(thread(1).partition(), seq).await.unwrap();
     f.run_out().await;
     assert_eq!(claim(&f, 10).await, []);
 }
@@ -78,7 +78,7 @@ pub(crate) async fn a_claim_that_ran_out_is_given_again(f: impl Fixture) {
     put(&f, 1, "two", None).await;
     let first = claim(&f, 1).await;
     f.run_out().await;
-    let again = DeskEntry { attempts: 1, ..first[0].clone() };
+    let again = ClaimedInteraction { attempts: 1, ..first[0].clone() };
     assert_eq!(claim(&f, 1).await, [again], "the oldest first, also the second time");
 }
 
@@ -92,13 +92,13 @@ pub(crate) async fn an_entry_is_dealt_with_by_a_change(f: impl Fixture) {
     put(&f, 1, "one", None).await;
     put(&f, 1, "two", None).await;
     let claimed = claim(&f, 10).await;
-    let changes = Changes { desk_acks: vec![claimed[0].seq], ..changes(&thread(1)) };
+    let changes = Changes { inbox_acks: vec![claimed[0].seq], ..changes(&thread(1)) };
     f.store().apply(&changes).await.unwrap();
     f.run_out().await;
     assert_eq!(entries(&claim(&f, 10).await), [json!({ "click": "two" })]);
 }
 
-pub(crate) async fn a_due_timer_is_put_on_the_desk_once(f: impl Fixture) {
+pub(crate) async fn a_due_timer_is_put_in_the_inbox_once(f: impl Fixture) {
     let now = f.now();
     let (soon, later) = (now + Duration::from_secs(60), now + Duration::from_secs(120));
     timers(&f, 1, vec![set("expire:a1", later, "expire a1"), set("remind:a1", soon, "remind a1")]).await;
@@ -134,7 +134,7 @@ pub(crate) async fn timers_of_two_threads_share_a_key(f: impl Fixture) {
     let fired = claim(&f, 10).await;
     assert_eq!(
         fired,
-        [DeskEntry { partition: thread(2).partition(), seq: fired[0].seq, attempts: 0, entry: json!("two") }]
+        [ClaimedInteraction { partition: thread(2).partition(), seq: fired[0].seq, attempts: 0, entry: json!("two") }]
     );
     assert!(Partition::all().any(|partition| partition == fired[0].partition));
 }

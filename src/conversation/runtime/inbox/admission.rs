@@ -4,15 +4,15 @@
 
 use serde_json::json;
 
-use super::{Desk, PATIENT, later, telling::report};
+use super::{Inbox, PATIENT, later, telling::report};
 use crate::{
     conversation::{
         approvals::people::{Outside, Right},
         commands::in_thread::Order,
         presentation::modals,
-        runtime::entry::Entry,
+        runtime::interaction::Interaction,
     },
-    graph::store::{AuditDraft, AuditKind, Changes, DeskEntry, Error},
+    graph::store::{AuditDraft, AuditKind, Changes, ClaimedInteraction, Error},
     ids::{CommitId, ThreadId, UserId},
     reply::Reply,
 };
@@ -25,46 +25,48 @@ struct Wanted<'a> {
 }
 
 /// What an entry takes; nothing for what time does, and for what is looked at with its card.
-fn wanted(entry: &Entry) -> Option<Wanted<'_>> {
+fn wanted(entry: &Interaction) -> Option<Wanted<'_>> {
     let (by, right, thread) = match entry {
-        Entry::Here(here) if here.order == Order::Cancel => (&here.by, Right::Decide, Some(&here.thread)),
-        Entry::Here(here) => (&here.by, Right::Ask, Some(&here.thread)),
-        Entry::Ask(shortcut) | Entry::Export(shortcut) => (&shortcut.by, Right::Ask, Some(&shortcut.thread)),
-        Entry::Asked(asked) => (&asked.by, Right::Ask, Some(&asked.thread)),
-        Entry::New { by, .. } => (by, Right::Ask, None),
-        Entry::Wanted(wanted) => (&wanted.by, Right::Ask, None),
-        Entry::Command(command) => (&command.by, Right::Ask, None),
-        Entry::Notebook { thread, by, .. } => (by, Right::Ask, Some(thread)),
-        Entry::SendAgain(wish) => (&wish.by, Right::Ask, None),
-        Entry::Stop(stop) => (&stop.by, Right::Take, Some(&stop.thread)),
-        Entry::Rated(rated) => (&rated.by, Right::Take, Some(&rated.thread)),
-        Entry::Click(_)
-        | Entry::Typed(_)
-        | Entry::Reason(_)
-        | Entry::Expire { .. }
-        | Entry::Remind { .. }
-        | Entry::Escalate { .. }
-        | Entry::Tell { .. }
-        | Entry::Overdue { .. }
-        | Entry::Twins(_)
-        | Entry::Home { .. }
-        | Entry::Prompts { .. } => return None,
+        Interaction::Here(here) if here.order == Order::Cancel => (&here.by, Right::Decide, Some(&here.thread)),
+        Interaction::Here(here) => (&here.by, Right::Ask, Some(&here.thread)),
+        Interaction::Ask(shortcut) | Interaction::Export(shortcut) => {
+            (&shortcut.by, Right::Ask, Some(&shortcut.thread))
+        }
+        Interaction::Asked(asked) => (&asked.by, Right::Ask, Some(&asked.thread)),
+        Interaction::New { by, .. } => (by, Right::Ask, None),
+        Interaction::Wanted(wanted) => (&wanted.by, Right::Ask, None),
+        Interaction::Command(command) => (&command.by, Right::Ask, None),
+        Interaction::Notebook { thread, by, .. } => (by, Right::Ask, Some(thread)),
+        Interaction::SendAgain(wish) => (&wish.by, Right::Ask, None),
+        Interaction::Stop(stop) => (&stop.by, Right::Take, Some(&stop.thread)),
+        Interaction::Rated(rated) => (&rated.by, Right::Take, Some(&rated.thread)),
+        Interaction::Click(_)
+        | Interaction::Typed(_)
+        | Interaction::Reason(_)
+        | Interaction::Expire { .. }
+        | Interaction::Remind { .. }
+        | Interaction::Escalate { .. }
+        | Interaction::Tell { .. }
+        | Interaction::Overdue { .. }
+        | Interaction::Twins(_)
+        | Interaction::Home { .. }
+        | Interaction::Prompts { .. } => return None,
     };
     Some(Wanted { by, right, thread })
 }
 
 /// Whether it was said to nobody in particular.
-fn is_unaddressed(entry: &Entry) -> bool {
+fn is_unaddressed(entry: &Interaction) -> bool {
     match entry {
-        Entry::Stop(stop) => !stop.addressed,
-        Entry::Notebook { addressed, .. } => !addressed,
+        Interaction::Stop(stop) => !stop.addressed,
+        Interaction::Notebook { addressed, .. } => !addressed,
         _ => false,
     }
 }
 
-impl Desk {
+impl Inbox {
     /// Whether somebody was turned away: told so, and kept in the record of the thread if it is one of ours.
-    pub(super) async fn turns_away(&self, desk: &DeskEntry, entry: &Entry) -> Result<bool, Error> {
+    pub(super) async fn turns_away(&self, claimed: &ClaimedInteraction, entry: &Interaction) -> Result<bool, Error> {
         let deps = &self.0;
         let Some(Wanted { by, right, thread }) = wanted(entry) else { return Ok(false) };
         if is_unaddressed(entry)
@@ -75,8 +77,8 @@ impl Desk {
         }
         let Err(outside) = deps.people.may(by, right).await else { return Ok(false) };
         // A window can be opened for three seconds; everything else waits for Slack's answer.
-        let waits = !matches!(entry, Entry::New { trigger_id: Some(_), .. });
-        if outside == Outside::Unanswered && waits && desk.attempts < PATIENT {
+        let waits = !matches!(entry, Interaction::New { trigger_id: Some(_), .. });
+        if outside == Outside::Unanswered && waits && claimed.attempts < PATIENT {
             return Err(later("Slack does not say who that was"));
         }
         self.tell_outsider(entry, by, &told(outside, right)).await;
@@ -86,35 +88,37 @@ impl Desk {
                 let mut changes = Changes::new(CommitId::fresh(), thread.clone());
                 let at = deps.clock.now();
                 changes.audit.push(AuditDraft::new(AuditKind::ClickRefused, at, Some(by.clone()), detail));
-                changes.desk_acks.push(desk.seq);
+                changes.inbox_acks.push(claimed.seq);
                 deps.store.apply(&changes).await?;
             }
-            _ => deps.store.finish_desk(desk.partition, desk.seq).await?,
+            _ => deps.store.finish_interaction(claimed.partition, claimed.seq).await?,
         }
         Ok(true)
     }
 
     /// Tells somebody privately, where they asked.
-    async fn tell_outsider(&self, entry: &Entry, by: &UserId, reply: &Reply) {
+    async fn tell_outsider(&self, entry: &Interaction, by: &UserId, reply: &Reply) {
         let deps = &self.0;
         let (url, thread) = match entry {
-            Entry::Command(command) => (Some(&command.response_url), None),
-            Entry::Ask(shortcut) | Entry::Export(shortcut) => (shortcut.response_url.as_ref(), Some(&shortcut.thread)),
-            Entry::Asked(asked) => (asked.response_url.as_ref(), Some(&asked.thread)),
-            Entry::Rated(rated) => (rated.response_url.as_ref(), Some(&rated.thread)),
-            Entry::Here(here) => (None, Some(&here.thread)),
-            Entry::Notebook { thread, .. } => (None, Some(thread)),
-            Entry::SendAgain(wish) => {
+            Interaction::Command(command) => (Some(&command.response_url), None),
+            Interaction::Ask(shortcut) | Interaction::Export(shortcut) => {
+                (shortcut.response_url.as_ref(), Some(&shortcut.thread))
+            }
+            Interaction::Asked(asked) => (asked.response_url.as_ref(), Some(&asked.thread)),
+            Interaction::Rated(rated) => (rated.response_url.as_ref(), Some(&rated.thread)),
+            Interaction::Here(here) => (None, Some(&here.thread)),
+            Interaction::Notebook { thread, .. } => (None, Some(thread)),
+            Interaction::SendAgain(wish) => {
                 self.tell_back(by, wish.response_url.as_deref(), wish.place(), reply).await;
                 return;
             }
-            Entry::Stop(stop) => (None, Some(&stop.thread)),
-            Entry::New { trigger_id: Some(trigger), .. } => {
+            Interaction::Stop(stop) => (None, Some(&stop.thread)),
+            Interaction::New { trigger_id: Some(trigger), .. } => {
                 let window = modals::saying("Nothing was done", reply);
                 report(deps.slack.open_view(trigger, &window).await.map(drop));
                 return;
             }
-            Entry::Wanted(wanted) => {
+            Interaction::Wanted(wanted) => {
                 match (&wanted.channel, deps.slack.open_direct(by).await) {
                     (Some(channel), _) => drop(self.tell(by, channel, None, reply).await),
                     (None, Ok(channel)) => drop(self.tell(by, &channel, None, reply).await),

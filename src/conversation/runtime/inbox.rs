@@ -1,4 +1,4 @@
-//! Handles what lies on the desk: each entry once it is known to be ours, and again if that failed.
+//! Handles what waits in the inbox: each entry once it is known to be ours, and again if that failed.
 //!
 //! An entry is taken away in the same write as its effect where it has one in the store, and after its answer was sent
 //! where it has none. A crash in between repeats an answer to one person, never a decision.
@@ -23,14 +23,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use self::telling::{Arrived, report};
-use super::{entry::Entry, outbox::Sender, stopping::Stopping, workers::Workers};
+use super::{interaction::Interaction, outbox::Sender, stopping::Stopping, workers::Workers};
 use crate::{
     clock::Clock,
     conversation::{
         approvals::{
             clicks::{Click, Typed},
-            desk::{Answer, Approvals},
             forms::Submitted,
+            inbox::{Answer, Approvals},
             people::People,
             telling::Telling,
         },
@@ -52,14 +52,10 @@ use crate::{
     },
     graph::{
         conversing::Memories,
-        store::{Changes, DeskEntry, Error, Mail, Seq, Store, why_unreadable},
+        store::{Changes, ClaimedInteraction, Error, Mail, Seq, Store, why_unreadable},
     },
     ids::{CommitId, ThreadId, UserId},
-    slack::{
-        client::SlackClient,
-        client_error,
-        interaction::{Interaction, View},
-    },
+    slack::{client::SlackClient, client_error, interaction::View},
 };
 
 /// For how many Slack calls' time a claimed entry is left alone before somebody else may handle it.
@@ -83,9 +79,9 @@ const TOLD_WITHIN: u32 = 10;
 /// The longest wait between two attempts.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// The desk of one process.
+/// The inbox of one process.
 #[derive(Clone)]
-pub struct Desk(Arc<InboxDeps>, Arc<Seats>);
+pub struct Inbox(Arc<InboxDeps>, Arc<Seats>);
 
 /// The right to handle entries, one at a time.
 #[derive(Debug)]
@@ -98,7 +94,7 @@ struct Seats {
     behind: AtomicBool,
 }
 
-/// What a [`Desk`] needs.
+/// What an [`Inbox`] needs.
 pub struct InboxDeps {
     /// Where the entries are.
     pub store: Arc<dyn Store>,
@@ -140,8 +136,8 @@ pub struct InboxDeps {
     pub tasks: TaskTracker,
 }
 
-impl Desk {
-    /// A desk.
+impl Inbox {
+    /// An inbox.
     pub fn new(deps: InboxDeps) -> Self {
         let seats = Seats { free: Arc::new(Semaphore::new(SEATS)), behind: AtomicBool::new(false) };
         Self(Arc::new(deps), Arc::new(seats))
@@ -162,16 +158,16 @@ impl Desk {
     }
 
     /// Handles an entry that this process has claimed, and then what waited for the seat.
-    pub fn take(&self, entry: DeskEntry, seat: Seat) {
-        let desk = self.clone();
+    pub fn take(&self, entry: ClaimedInteraction, seat: Seat) {
+        let inbox = self.clone();
         self.0.tasks.spawn(async move {
             let Seat(_permit) = seat;
-            desk.settle(&entry).await;
-            while desk.1.behind.load(Ordering::SeqCst) {
-                let claimed = desk.0.store.claim_desk(desk.0.workers.name(), desk.claim(), 1).await;
+            inbox.settle(&entry).await;
+            while inbox.1.behind.load(Ordering::SeqCst) {
+                let claimed = inbox.0.store.claim_interaction(inbox.0.workers.name(), inbox.claim(), 1).await;
                 match claimed.unwrap_or_default().pop() {
-                    Some(next) => desk.settle(&next).await,
-                    None => desk.1.behind.store(false, Ordering::SeqCst),
+                    Some(next) => inbox.settle(&next).await,
+                    None => inbox.1.behind.store(false, Ordering::SeqCst),
                 }
             }
         });
@@ -183,7 +179,7 @@ impl Desk {
         if seats.is_empty() {
             return Ok(());
         }
-        for entry in self.0.store.claim_desk(self.0.workers.name(), self.claim(), seats.len()).await? {
+        for entry in self.0.store.claim_interaction(self.0.workers.name(), self.claim(), seats.len()).await? {
             let Some(seat) = seats.pop() else { break }; // no store gives more than it is asked for
             self.take(entry, seat);
         }
@@ -191,7 +187,7 @@ impl Desk {
     }
 
     /// Handles an entry; if that fails, it is handled again later, or given up.
-    async fn settle(&self, entry: &DeskEntry) {
+    async fn settle(&self, entry: &ClaimedInteraction) {
         if entry.attempts >= ATTEMPTS {
             return self.give_up(entry, "its handling never ended").await; // not even with an error
         }
@@ -202,94 +198,96 @@ impl Desk {
         tracing::warn!(
             attempts = entry.attempts,
             error = crate::cause::chain(&error),
-            "A desk entry will be handled again"
+            "An interaction will be handled again"
         );
         let wait = Duration::from_secs(1).saturating_mul(1 << entry.attempts.min(6)).min(LONGEST_WAIT);
-        if let Err(error) = self.0.store.retry_desk(entry, wait).await {
-            tracing::warn!(error = crate::cause::chain(&error), "A desk entry waits until its claim is over");
+        if let Err(error) = self.0.store.retry_interaction(entry, wait).await {
+            tracing::warn!(error = crate::cause::chain(&error), "An interaction waits until its claim is over");
         }
     }
 
     /// Keeps an entry as a dead letter, and tells whoever waits for an answer.
-    async fn give_up(&self, entry: &DeskEntry, why: &str) {
-        tracing::error!(why, "A desk entry is given up and kept as unhandled");
-        if let Err(error) = self.0.store.fail_desk(entry, why, self.0.clock.now()).await {
-            tracing::warn!(error = crate::cause::chain(&error), "A desk entry that was given up is not kept yet");
+    async fn give_up(&self, entry: &ClaimedInteraction, why: &str) {
+        tracing::error!(why, "An interaction is given up and kept as unhandled");
+        if let Err(error) = self.0.store.fail_interaction(entry, why, self.0.clock.now()).await {
+            tracing::warn!(error = crate::cause::chain(&error), "An interaction that was given up is not kept yet");
             return;
         }
         metrics::counter!("countersign_unhandled_total").increment(1);
         match serde_json::from_value(entry.entry.clone()) {
-            Ok(Entry::Click(click)) => drop(self.tell_clicker(&click, &undelivered::not_handled()).await),
-            Ok(Entry::Typed(Typed { by, thread, .. }) | Entry::Here(Here { by, thread, .. })) => {
+            Ok(Interaction::Click(click)) => drop(self.tell_clicker(&click, &undelivered::not_handled()).await),
+            Ok(Interaction::Typed(Typed { by, thread, .. }) | Interaction::Here(Here { by, thread, .. })) => {
                 self.tell(&by, &thread.channel, Some(&thread.root), &undelivered::not_handled()).await;
             }
-            Ok(Entry::Command(command)) => {
+            Ok(Interaction::Command(command)) => {
                 self.respond(&command.response_url, &undelivered::not_handled()).await;
             }
             _ => {}
         }
     }
 
-    async fn handle(&self, desk: &DeskEntry) -> Result<(), Error> {
+    async fn handle(&self, claimed: &ClaimedInteraction) -> Result<(), Error> {
         let deps = &self.0;
-        let entry: Entry = match serde_json::from_value(desk.entry.clone()) {
+        let entry: Interaction = match serde_json::from_value(claimed.entry.clone()) {
             Ok(entry) => entry,
-            Err(error) => return deps.store.set_aside_desk(desk.partition, desk.seq, &why_unreadable(&error)).await,
+            Err(error) => {
+                return deps.store.set_aside_interaction(claimed.partition, claimed.seq, &why_unreadable(&error)).await;
+            }
         };
-        if self.turns_away(desk, &entry).await? {
+        if self.turns_away(claimed, &entry).await? {
             return Ok(());
         }
         let answer = match &entry {
-            Entry::Click(click) => deps.approvals.on_click(click, desk.seq).await?,
-            Entry::Typed(typed) => deps.approvals.on_typed(typed, desk.seq).await?,
-            Entry::Here(here) => self.obey(here, desk.seq).await?,
-            Entry::Ask(shortcut) => self.open_window(shortcut).await,
-            Entry::Asked(asked) => self.ask(asked, desk.seq).await?,
-            Entry::New { by, trigger_id, shortcut } => {
+            Interaction::Click(click) => deps.approvals.on_click(click, claimed.seq).await?,
+            Interaction::Typed(typed) => deps.approvals.on_typed(typed, claimed.seq).await?,
+            Interaction::Here(here) => self.obey(here, claimed.seq).await?,
+            Interaction::Ask(shortcut) => self.open_window(shortcut).await,
+            Interaction::Asked(asked) => self.ask(asked, claimed.seq).await?,
+            Interaction::New { by, trigger_id, shortcut } => {
                 deps.creation.open(trigger_id.as_deref(), by, shortcut).await;
                 Answer::Nothing
             }
-            Entry::Wanted(wanted) => {
+            Interaction::Wanted(wanted) => {
                 if let Some(thread) = deps.creation.begin(wanted).await? {
                     deps.workers.wake(thread);
                 }
                 Answer::Nothing
             }
-            Entry::Export(shortcut) => self.export(shortcut).await?,
-            Entry::Tell { approval } => deps.telling.tell(approval, desk.seq).await?,
-            Entry::Expire { approval } => deps.approvals.on_expiry(approval, desk.seq).await?,
-            Entry::Remind { approval } => deps.approvals.on_reminder(approval, desk.seq).await?,
-            Entry::Escalate { approval } => deps.approvals.on_escalation(approval, desk.seq).await?,
-            Entry::Overdue { thread, action, until } => {
+            Interaction::Export(shortcut) => self.export(shortcut).await?,
+            Interaction::Tell { approval } => deps.telling.tell(approval, claimed.seq).await?,
+            Interaction::Expire { approval } => deps.approvals.on_expiry(approval, claimed.seq).await?,
+            Interaction::Remind { approval } => deps.approvals.on_reminder(approval, claimed.seq).await?,
+            Interaction::Escalate { approval } => deps.approvals.on_escalation(approval, claimed.seq).await?,
+            Interaction::Overdue { thread, action, until } => {
                 let mut changes = Changes::new(CommitId::fresh(), thread.clone());
                 changes.mail.push(Mail::Overdue { action: action.clone(), until: *until });
-                changes.desk_acks.push(desk.seq);
+                changes.inbox_acks.push(claimed.seq);
                 deps.store.apply(&changes).await?;
                 Answer::Passed(thread.clone())
             }
-            Entry::Reason(reason) => deps.approvals.on_reason(reason, desk.seq).await?,
-            Entry::Command(command) => {
+            Interaction::Reason(reason) => deps.approvals.on_reason(reason, claimed.seq).await?,
+            Interaction::Command(command) => {
                 let Answered { mut reply, spoke_in } = deps.commands.answer(command).await;
                 reply.choices.clear(); // a button would speak in a thread, and a private answer has none
                 let arrived = self.answers(&command.response_url, &reply).await;
-                if arrived == Arrived::Later && desk.attempts < TOLD_WITHIN {
+                if arrived == Arrived::Later && claimed.attempts < TOLD_WITHIN {
                     return Err(later("a private answer did not arrive"));
                 }
                 spoke_in.into_iter().for_each(|thread| deps.sender.flush(thread));
                 Answer::Nothing
             }
-            Entry::Stop(stop) => {
-                let stopped = deps.stopping.on_stop(stop, desk.seq).await?;
+            Interaction::Stop(stop) => {
+                let stopped = deps.stopping.on_stop(stop, claimed.seq).await?;
                 if let Some(reply) = &stopped.told {
                     self.tell(&stop.by, &stop.thread.channel, Some(&stop.thread.root), reply).await;
                 }
                 stopped.thread.map_or(Answer::Nothing, Answer::Counted)
             }
             // Said to nobody in a thread where the bot is not, it is no order.
-            Entry::Notebook { thread, addressed: false, .. } if deps.store.load(thread).await?.is_none() => {
+            Interaction::Notebook { thread, addressed: false, .. } if deps.store.load(thread).await?.is_none() => {
                 Answer::Nothing
             }
-            Entry::Notebook { thread, by, .. } => {
+            Interaction::Notebook { thread, by, .. } => {
                 match deps.notebook.put_into_thread(thread, by).await {
                     Ok(_) => deps.sender.flush(thread.clone()),
                     Err(notebook::Error::Store(error)) => return Err(error),
@@ -301,22 +299,22 @@ impl Desk {
                 }
                 Answer::Nothing
             }
-            Entry::Rated(rated) => {
-                let reply = deps.ratings.on_rated(rated, desk.seq).await?;
+            Interaction::Rated(rated) => {
+                let reply = deps.ratings.on_rated(rated, claimed.seq).await?;
                 let place = (&rated.thread.channel, Some(&rated.thread.root));
                 self.tell_back(&rated.by, rated.response_url.as_deref(), Some(place), &reply).await;
                 Answer::Nothing
             }
-            Entry::SendAgain(wish) => {
+            Interaction::SendAgain(wish) => {
                 let reply = self.send_again(wish).await?;
                 self.tell_back(&wish.by, wish.response_url.as_deref(), wish.place(), &reply).await;
                 Answer::Nothing
             }
-            Entry::Twins(twins) => {
-                deps.sender.part_twins(twins, desk.seq).await?;
+            Interaction::Twins(twins) => {
+                deps.sender.part_twins(twins, claimed.seq).await?;
                 return Ok(());
             }
-            Entry::Prompts { channel, thread } => {
+            Interaction::Prompts { channel, thread } => {
                 // Without an agent app Slack has no place for them; the first answer shows them as buttons.
                 if deps.agent_view || thread.is_some() {
                     let prompts = deps.slack.set_suggested_prompts(channel, thread.as_ref(), &deps.prompts);
@@ -324,42 +322,45 @@ impl Desk {
                 }
                 Answer::Nothing
             }
-            Entry::Home { user, pages } => {
+            Interaction::Home { user, pages } => {
                 deps.home.open(user, *pages).await?;
                 Answer::Nothing
             }
         };
         let answer = match (answer, &entry) {
-            (Answer::Unanswered { .. }, _) if desk.attempts < PATIENT => {
+            (Answer::Unanswered { .. }, _) if claimed.attempts < PATIENT => {
                 return Err(later("Slack does not say who that was"));
             }
-            (Answer::Unanswered { record, told }, Entry::Click(Click { by, .. }) | Entry::Typed(Typed { by, .. })) => {
+            (
+                Answer::Unanswered { record, told },
+                Interaction::Click(Click { by, .. }) | Interaction::Typed(Typed { by, .. }),
+            ) => {
                 deps.approvals.on_unanswered(&record, by).await?;
                 Answer::Refused(told)
             }
             (answer, _) => answer,
         };
         // The tab is drawn as the press left it. For a private word the thread does not wait.
-        if let Entry::Click(click) = &entry
+        if let Interaction::Click(click) = &entry
             && click.is_in_home()
         {
             self.tell_at_home(click, answer.told()).await;
         }
         self.go_on(&answer);
         let arrived = match (&entry, answer.told()) {
-            (Entry::Click(click), Some(told)) if !click.is_in_home() => self.tell_clicker(click, told).await,
-            (Entry::Typed(typed), Some(told)) => {
+            (Interaction::Click(click), Some(told)) if !click.is_in_home() => self.tell_clicker(click, told).await,
+            (Interaction::Typed(typed), Some(told)) => {
                 self.tell(&typed.by, &typed.thread.channel, Some(&typed.thread.root), told).await
             }
             _ => Arrived::Yes,
         };
-        if arrived == Arrived::Later && desk.attempts < TOLD_WITHIN {
+        if arrived == Arrived::Later && claimed.attempts < TOLD_WITHIN {
             return Err(later("a private answer did not arrive"));
         }
         match &answer {
             Answer::Counted(_) | Answer::Passed(_) => Ok(()),
             Answer::Refused(_) | Answer::Redrawn { .. } | Answer::Unanswered { .. } | Answer::Nothing => {
-                deps.store.finish_desk(desk.partition, desk.seq).await
+                deps.store.finish_interaction(claimed.partition, claimed.seq).await
             }
         }
     }
@@ -389,7 +390,11 @@ impl Desk {
     /// # Errors
     ///
     /// What the window says instead of closing.
-    pub async fn wanted(&self, view: &View, interaction: &Interaction) -> Result<Wanted, Value> {
+    pub async fn wanted(
+        &self,
+        view: &View,
+        interaction: &crate::slack::interaction::Interaction,
+    ) -> Result<Wanted, Value> {
         self.0.creation.read(view, interaction).await
     }
 

@@ -1,4 +1,4 @@
--- Something for the desk. ARGV: plan {dedup, at, entry, claim_us}.
+-- Something for the inbox. ARGV: plan {dedup, at, entry, claim_us}.
 local plan = cjson.decode(ARGV[1])
 for _, key in ipairs(plan.dedup) do
   if redis.call('ZSCORE', DEDUP, key) then
@@ -9,4 +9,4 @@ for _, key in ipairs(plan.dedup) do
   redis.call('ZADD', DEDUP, plan.at, key)
 end
 local now = server_time()
-return {'new', put_on_desk(plan.entry, now, now + plan.claim_us)}
+return {'new', put_in_inbox(plan.entry, now, now + plan.claim_us)}

@@ -1,4 +1,4 @@
-//! The desk, and the timers that put something on it.
+//! The inbox, and the timers that put something in it.
 
 use rusqlite::{Connection, params};
 
@@ -10,14 +10,14 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    graph::store::{DeskEntry, Error, Ingested, Seq, TimerChange},
+    graph::store::{ClaimedInteraction, Error, Ingested, Seq, TimerChange},
     ids::{DedupKey, Partition},
 };
 
-/// A desk entry, still written out.
+/// An interaction, still written out.
 pub(super) type StoredEntry = (u8, Seq, u32, Vec<u8>);
 
-/// Puts an entry on the desk, once.
+/// Puts an entry in the inbox, once.
 pub(super) fn ingest(
     connection: &Connection,
     partition: Partition,
@@ -33,7 +33,7 @@ pub(super) fn ingest(
     Ok(Ingested::New(uint(connection.last_insert_rowid())))
 }
 
-/// Puts an entry on the desk, claimed until a moment or not at all.
+/// Puts an entry in the inbox, claimed until a moment or not at all.
 pub(super) fn put(
     connection: &Connection,
     partition: Partition,
@@ -69,12 +69,15 @@ pub(super) fn claim(
 }
 
 /// Reads entries that were written out, and tells of those that cannot be read.
-pub(super) fn read(entries: Vec<StoredEntry>, mut unreadable: impl FnMut(Partition, Seq, Error)) -> Vec<DeskEntry> {
+pub(super) fn read(
+    entries: Vec<StoredEntry>,
+    mut unreadable: impl FnMut(Partition, Seq, Error),
+) -> Vec<ClaimedInteraction> {
     let mut read = Vec::with_capacity(entries.len());
     for (number, seq, attempts, entry) in entries {
         let Some(partition) = Partition::all().find(|partition| partition.number() == number) else { continue };
-        match parse(&entry, "a desk entry") {
-            Ok(entry) => read.push(DeskEntry { partition, seq, attempts, entry }),
+        match parse(&entry, "an interaction") {
+            Ok(entry) => read.push(ClaimedInteraction { partition, seq, attempts, entry }),
             Err(error) => unreadable(partition, seq, error),
         }
     }
@@ -126,7 +129,7 @@ pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[Tim
     Ok(())
 }
 
-/// Puts what is due on the desk, in the order of time.
+/// Puts what is due in the inbox, in the order of time.
 pub(super) fn fire_timers(connection: &Connection, now: Timestamp) -> Result<usize, Error> {
     const SQL: &str = "SELECT thread, key FROM timers WHERE due <= ?1 ORDER BY due, thread, key";
     const PUT: &str = "INSERT INTO desk (partition, claimed_until, entry) \

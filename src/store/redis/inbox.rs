@@ -1,6 +1,6 @@
-//! The desk, the timers that end on it, and the sweep.
+//! The inbox, the timers that end in it, and the sweep.
 //!
-//! A desk entry is claimed by moving the time from which it may be claimed behind the end of the claim: a claim that
+//! An interaction is claimed by moving the time from which it may be claimed behind the end of the claim: a claim that
 //! was not finished is void by itself. Who claimed it is not noted; nobody asks.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    graph::store::{DeskEntry, Error, Seq},
+    graph::store::{ClaimedInteraction, Error, Seq},
     ids::{Partition, ThreadId},
     store::aside::{Place, why},
 };
@@ -28,15 +28,15 @@ const TIMERS_AT_ONCE: usize = 100;
 /// How many parked letters of one partition one sweep drops.
 const PARKED_AT_ONCE: isize = 1000;
 
-/// [`crate::graph::store::Store::claim_desk`].
-pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Result<Vec<DeskEntry>, Error> {
-    let mut claimed: Vec<(i64, DeskEntry)> = Vec::new();
-    for partition in due_desks(store).await? {
+/// [`crate::graph::store::Store::claim_interaction`].
+pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Result<Vec<ClaimedInteraction>, Error> {
+    let mut claimed: Vec<(i64, ClaimedInteraction)> = Vec::new();
+    for partition in due_inboxes(store).await? {
         let wanted = limit - claimed.len();
         if wanted == 0 {
             break;
         }
-        let call = Call::on_partition(&store.scripts.claim_desk, partition).arg(json::micros(ttl)).arg(wanted);
+        let call = Call::on_partition(&store.scripts.claim_interaction, partition).arg(json::micros(ttl)).arg(wanted);
         let entries: Vec<(Seq, u32, Option<Vec<u8>>)> = match store.link.script(&call).await {
             Ok(entries) => entries,
             // What is claimed already is handed out: nobody else gets it before its claim is void.
@@ -44,10 +44,10 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
             Err(error) => return Err(error),
         };
         for (seq, attempts, stored) in entries {
-            let place = Place::Desk(partition, seq);
+            let place = Place::Inbox(partition, seq);
             let stored = stored.unwrap_or_default();
             match read(&place, &stored) {
-                Ok((arrived, entry)) => claimed.push((arrived, DeskEntry { partition, seq, attempts, entry })),
+                Ok((arrived, entry)) => claimed.push((arrived, ClaimedInteraction { partition, seq, attempts, entry })),
                 Err(error) => aside::set(store, &place, &why(&error)).await?,
             }
         }
@@ -56,20 +56,25 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
     Ok(claimed.into_iter().map(|(_, entry)| entry).collect())
 }
 
-/// [`crate::graph::store::Store::finish_desk`].
+/// [`crate::graph::store::Store::finish_interaction`].
 pub(super) async fn finish(store: &RedisStore, partition: Partition, seq: Seq) -> Result<(), Error> {
-    store.link.script(&Call::on_partition(&store.scripts.finish_desk, partition).arg(seq)).await
+    store.link.script(&Call::on_partition(&store.scripts.finish_interaction, partition).arg(seq)).await
 }
 
-/// [`crate::graph::store::Store::retry_desk`].
-pub(super) async fn retry(store: &RedisStore, entry: &DeskEntry, wait: Duration) -> Result<(), Error> {
-    let call = Call::on_partition(&store.scripts.retry_desk, entry.partition);
+/// [`crate::graph::store::Store::retry_interaction`].
+pub(super) async fn retry(store: &RedisStore, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
+    let call = Call::on_partition(&store.scripts.retry_interaction, entry.partition);
     store.link.script(&call.arg(entry.seq).arg(entry.attempts).arg(json::micros(wait))).await
 }
 
-/// [`crate::graph::store::Store::fail_desk`].
-pub(super) async fn fail(store: &RedisStore, entry: &DeskEntry, reason: &str, at: Timestamp) -> Result<(), Error> {
-    let call = Call::on_partition(&store.scripts.fail_desk, entry.partition);
+/// [`crate::graph::store::Store::fail_interaction`].
+pub(super) async fn fail(
+    store: &RedisStore,
+    entry: &ClaimedInteraction,
+    reason: &str,
+    at: Timestamp,
+) -> Result<(), Error> {
+    let call = Call::on_partition(&store.scripts.fail_interaction, entry.partition);
     store.link.script(&call.arg(entry.seq).arg(entry.attempts).arg(reason).arg(at.millis())).await
 }
 
@@ -118,17 +123,17 @@ pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Erro
 
 /// When an entry arrived, and what it says.
 fn read(place: &Place, stored: &[u8]) -> Result<(i64, serde_json::Value), Error> {
-    let entry = json::read("a desk entry", aside::said_in(place, stored))?;
+    let entry = json::read("an interaction", aside::said_in(place, stored))?;
     let arrived = std::str::from_utf8(stored).ok().and_then(|stored| stored.split_once(' ')?.0.parse().ok());
     Ok((arrived.unwrap_or_default(), entry))
 }
 
-/// Partitions whose desk has something to claim, the one that has waited longest first.
-async fn due_desks(store: &RedisStore) -> Result<Vec<Partition>, Error> {
+/// Partitions whose inbox has something to claim, the one that has waited longest first.
+async fn due_inboxes(store: &RedisStore) -> Result<Vec<Partition>, Error> {
     let mut pipeline = redis::pipe();
     pipeline.cmd("TIME");
     for partition in Partition::all() {
-        pipeline.zrange_withscores(Shelf::Desk.of(partition), 0, 0);
+        pipeline.zrange_withscores(Shelf::Inbox.of(partition), 0, 0);
     }
     let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
     let now = json::server_time(answers.next())?;

@@ -1,6 +1,6 @@
 //! Private words: what only the person who pressed, typed or asked reads.
 
-use super::Desk;
+use super::Inbox;
 use crate::{
     conversation::{approvals::clicks::Click, presentation::render},
     ids::{ChannelId, MessageTs, UserId},
@@ -8,7 +8,7 @@ use crate::{
     slack::{client::Respond, client_error},
 };
 
-impl Desk {
+impl Inbox {
     /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.
     pub(super) async fn tell_at_home(&self, click: &Click, refused: Option<&Reply>) {
         if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {

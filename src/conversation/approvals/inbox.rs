@@ -331,7 +331,7 @@ impl Approvals {
         by: &UserId,
     ) -> Result<Result<Answer, ActionRecord>, Error> {
         let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
-        // The entry stays on the desk until the person was told.
+        // The entry stays in the inbox until the person was told.
         match self.write(record, decision, None, None).await? {
             Ok(expired) => {
                 self.refused(&expired, by, "late").await?;
@@ -348,13 +348,13 @@ impl Approvals {
             return Ok(Answer::Refused(self.came_after(record).await));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.desk_acks.push(seq);
+        changes.inbox_acks.push(seq);
         changes.mail.push(Mail::Stop { by: by.clone(), asks: false });
         self.store.apply(&changes).await?;
         Ok(Answer::Counted(record.thread.clone()))
     }
 
-    /// Writes a decision, or returns the record as somebody else left it. `seq` is the desk entry that is dealt with by this.
+    /// Writes a decision, or returns the record as somebody else left it. `seq` is the interaction that is dealt with by this.
     pub(super) async fn write(
         &self,
         record: &ActionRecord,

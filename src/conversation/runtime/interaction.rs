@@ -1,4 +1,4 @@
-//! What lies on the desk: entries that are handled without leasing a thread. Stored, so each shape must stay readable.
+//! What waits in the inbox: entries that are handled without leasing a thread. Stored, so each shape must stay readable.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use crate::{
     ids::{ActionId, ApprovalId, ChannelId, MessageTs, ThreadId, UserId},
 };
 
-/// Whether a desk entry decides nothing, whoever wrote it: the timers of a card, which only close it or speak of it.
+/// Whether an interaction decides nothing, whoever wrote it: the timers of a card, which only close it or speak of it.
 pub fn decides_nothing(entry: &serde_json::Value) -> bool {
     matches!(entry["kind"].as_str(), Some("expire" | "remind" | "tell"))
 }
@@ -26,7 +26,7 @@ pub fn decides_nothing(entry: &serde_json::Value) -> bool {
 /// One thing to handle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Entry {
+pub enum Interaction {
     /// Somebody pressed a button of a card.
     Click(Click),
     /// Somebody typed a plain yes, no or never mind in a thread.
@@ -155,9 +155,9 @@ fn is_yes(addressed: &bool) -> bool {
     *addressed
 }
 
-impl Entry {
+impl Interaction {
     /// As it is stored.
     pub fn to_value(&self) -> serde_json::Value {
-        serde_json::to_value(self).expect("a desk entry is plain data")
+        serde_json::to_value(self).expect("an interaction is plain data")
     }
 }

@@ -1,3 +1,0 @@
--- Takes a desk entry away. ARGV: its position.
-take_from_desk(ARGV[1])
-return 1
