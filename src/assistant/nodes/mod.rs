@@ -6,11 +6,11 @@ mod close;
 pub(super) mod confirm;
 pub(super) mod gather;
 mod gather_tools;
+#[cfg(test)]
+mod harness;
 pub(super) mod respond;
 pub(super) mod round;
 #[cfg(test)]
 mod round_tests;
-#[cfg(test)]
-mod stage;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::tools::{self, Kit, LARGEST_OFFER},
-    stage::{Fakes, Script, Stage, calls, finds, says},
+    harness::{Fakes, Harness, Script, calls, finds, says},
 };
 use crate::{
     app::installed,
@@ -65,10 +65,10 @@ async fn calls_of_one_message_count_in_whatever_order_they_come() {
     ];
     for answer in orders {
         let script = Script::of([answer]);
-        let mut stage = Stage::with(script.clone());
-        let told = stage.says("could we get math hints going?").await;
+        let mut harness = Harness::with(script.clone());
+        let told = harness.says("could we get math hints going?").await;
         assert_eq!(told.read(), "card: Start “Math Hints”?");
-        assert_eq!(stage.state.on_card.unwrap().params["status"], "enrolling");
+        assert_eq!(harness.state.on_card.unwrap().params["status"], "enrolling");
         assert_eq!(script.calls(), 1);
     }
 }
@@ -80,8 +80,8 @@ async fn calls_one_after_another_lead_to_the_same() {
         calls([("count_things", json!({}))]),
         calls([("propose_update_experiment_status", json!({ "experiment": "Math Hints" }))]),
     ]);
-    let mut stage = Stage::with(script.clone());
-    let told = stage.says("could we get math hints going?").await;
+    let mut harness = Harness::with(script.clone());
+    let told = harness.says("could we get math hints going?").await;
     assert_eq!(told.way, ["analyze", "gather", "gather", "confirm"]);
     assert_eq!(told.read(), "card: Start “Math Hints”?");
 }
@@ -94,11 +94,11 @@ async fn two_changes_at_once_become_steps() {
     });
     let create = ("propose_create_experiment", json!({ "name": "Foo", "context": "mathstream" }));
     let script = Script::of([calls([start(), create]), calls([("analyze_user_request", steps)]), calls([start()])]);
-    let mut stage = Stage::with(script.clone());
-    let told = stage.says("get math hints going, and a new one called Foo in mathstream").await;
+    let mut harness = Harness::with(script.clone());
+    let told = harness.says("get math hints going, and a new one called Foo in mathstream").await;
     assert!(results(&script, 1).iter().all(|(said, is_error)| *is_error && said.contains("steps")));
     assert_eq!(told.read(), "card: Start “Math Hints”?");
-    assert_eq!(stage.state.plan().unwrap().total_steps, 2);
+    assert_eq!(harness.state.plan().unwrap().total_steps, 2);
 }
 
 #[tokio::test]
@@ -114,20 +114,20 @@ async fn steps_that_lose_a_part_are_asked_for_again() {
     };
     let said = "get math hints going and start Away only for class 5B";
     let script = Script::of([steps("start Away"), steps("start Away only for class 5B"), calls([start()])]);
-    let mut stage = Stage::with(script.clone());
-    stage.says(said).await;
+    let mut harness = Harness::with(script.clone());
+    harness.says(said).await;
     assert!(results(&script, 1)[0].0.contains("only for class 5B"));
-    assert_eq!(stage.state.plan().unwrap().ahead, ["start Away only for class 5B"]);
+    assert_eq!(harness.state.plan().unwrap().ahead, ["start Away only for class 5B"]);
 
     let script = Script::of([steps("start Away"), steps("start Away")]);
-    let told = Stage::with(script).says(said).await;
+    let told = Harness::with(script).says(said).await;
     assert!(told.read().contains("“only for class 5B”"), "{}", told.read());
 }
 
 #[tokio::test]
 async fn a_question_takes_two_calls_and_talk_one() {
     let script = Script::of([calls([("count_things", json!({}))]), says("There are seven.")]);
-    let told = Stage::with(script.clone()).says("how many things are there?").await;
+    let told = Harness::with(script.clone()).says("how many things are there?").await;
     assert_eq!(told.way, ["analyze", "gather", "gather", "respond"]);
     assert_snapshot!(told.read(), @"There are seven.");
     assert_eq!(script.asked.lock().unwrap()[0].tool_choice, ToolChoice::Any);
@@ -140,7 +140,7 @@ async fn a_question_takes_two_calls_and_talk_one() {
         ),
         ("offer_next_steps", json!({ "steps": [{ "label": "List", "says": "list experiments" }] })),
     ])]);
-    let told = Stage::with(script.clone()).says("hello there, dear bot").await;
+    let told = Harness::with(script.clone()).says("hello there, dear bot").await;
     assert_snapshot!(told.read(), @r"
     Hello, Ana!
     [List → list experiments]
@@ -158,40 +158,40 @@ async fn what_continues_a_draft_is_offered_while_there_is_one() {
         calls([("update_action_params", json!({ "key": "context", "value": "assign-prog" }))]),
         says("There is nothing to change."),
     ]);
-    let mut stage = Stage::with(script.clone());
-    stage.says("create an experiment Foo").await;
+    let mut harness = Harness::with(script.clone());
+    harness.says("create an experiment Foo").await;
     assert!(continuing.iter().all(|name| !offered(&script, 0).iter().any(|tool| tool == name)));
-    assert_eq!(stage.says("mathstream").await.read(), "card: Create “Foo” in mathstream?");
+    assert_eq!(harness.says("mathstream").await.read(), "card: Create “Foo” in mathstream?");
     assert!(continuing.iter().all(|name| offered(&script, 1).iter().any(|tool| tool == name)));
-    assert_eq!(stage.says("no, use assign-prog").await.read(), "card: Create “Foo” in assign-prog?");
+    assert_eq!(harness.says("no, use assign-prog").await.read(), "card: Create “Foo” in assign-prog?");
     assert!(offered(&script, 2).contains(&"update_action_params".to_owned()), "a card is open");
-    stage.open.clear();
-    (stage.state.on_card, stage.state.draft) = (None, None);
-    stage.says("use assign-prog, would you?").await;
+    harness.open.clear();
+    (harness.state.on_card, harness.state.draft) = (None, None);
+    harness.says("use assign-prog, would you?").await;
     assert!(!offered(&script, 3).contains(&"update_action_params".to_owned()));
     assert_eq!(results(&script, 4)[0], ("there is no draft; propose the change".to_owned(), true));
 }
 
 #[tokio::test]
 async fn what_a_model_leaves_out_stands_on_the_card() {
-    let warnings = |told: &super::stage::Told| -> Vec<String> {
+    let warnings = |told: &super::harness::Told| -> Vec<String> {
         told.asked.as_ref().unwrap().proposal.card.warnings.iter().map(Text::words).collect()
     };
-    let mut stage = Stage::with(Script::of([calls([start()])]));
-    let told = stage.says("get math hints going, but only for class 5B").await;
+    let mut harness = Harness::with(Script::of([calls([start()])]));
+    let told = harness.says("get math hints going, but only for class 5B").await;
     assert_eq!(warnings(&told), ["You also said “only for class 5B”. That is no part of this change."]);
 
     // Also when something else had to be asked first.
-    let mut stage = Stage::with(Script::of([
+    let mut harness = Harness::with(Script::of([
         calls([("propose_create_experiment", json!({ "name": "Foo" }))]),
         calls([("update_action_params", json!({ "key": "context", "value": "mathstream" }))]),
     ]));
-    stage.says("create an experiment Foo with 200 users").await;
-    let told = stage.says("mathstream").await;
+    harness.says("create an experiment Foo with 200 users").await;
+    let told = harness.says("mathstream").await;
     assert_eq!(warnings(&told), ["You also said “with 200 users”. That is no part of this change."]);
 
-    let mut stage = Stage::with(Script::of([calls([start()])]));
-    assert_eq!(warnings(&stage.says("get math hints going, would you?").await), Vec::<String>::new());
+    let mut harness = Harness::with(Script::of([calls([start()])]));
+    assert_eq!(warnings(&harness.says("get math hints going, would you?").await), Vec::<String>::new());
 }
 
 #[test]
@@ -208,8 +208,8 @@ fn a_number_is_not_found_in_an_id() {
 async fn parameters_that_do_not_fit_are_told_to_the_model_and_then_to_the_person() {
     let foreign = ("propose_update_experiment_status", json!({ "experiment": "Math Hints", "colour": "red" }));
     let script = Script::of([calls([foreign]), calls([("propose_fly", json!({}))]), says("I cannot do that.")]);
-    let mut stage = Stage::on(script.clone(), all());
-    let told = stage.says("paint math hints red, could you?").await;
+    let mut harness = Harness::on(script.clone(), all());
+    let told = harness.says("paint math hints red, could you?").await;
     assert_eq!(results(&script, 1)[0].0, "`update_experiment_status` has no parameter `colour`");
     assert_eq!(results(&script, 2)[0].0, "there is no change `fly`");
     assert_eq!(told.read(), "I cannot do that.");
@@ -248,12 +248,12 @@ async fn an_exchange_of_an_older_version_is_gone_on_with() {
         calls([("set_action_params", json!({ "action_params": { "experiment": "Math Hints" } }))]),
         calls([start()]),
     ]);
-    let mut stage = Stage::with(script.clone());
-    stage.state = serde_json::from_value::<AgentState>(saved).unwrap();
-    let told = stage.goes_on("gather").await;
+    let mut harness = Harness::with(script.clone());
+    harness.state = serde_json::from_value::<AgentState>(saved).unwrap();
+    let told = harness.goes_on("gather").await;
     assert_eq!(results(&script, 1)[0], ("there is no tool `set_action_params`".to_owned(), true));
     assert!(told.read().ends_with("card: Start “Math Hints”?"), "{}", told.read());
-    assert_eq!(stage.ends(Status::Expired, Vec::new(), None).await.way, ["respond"]);
+    assert_eq!(harness.ends(Status::Expired, Vec::new(), None).await.way, ["respond"]);
 }
 
 /// Everything that there is.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::stage::{Script, Stage, Told, calls, finds, is_away, says};
+use super::harness::{Harness, Script, Told, calls, finds, is_away, says};
 use crate::{
     capabilities::experiments::phrases,
     capabilities::experiments::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
@@ -31,9 +31,9 @@ fn done(words: &str) -> Option<Outcome> {
     Some(Outcome::Done { result: json!({ "name": "Math Hints" }), summary: Text::from(words) })
 }
 
-async fn started(stage: &mut Stage) -> Told {
-    stage.says("start Math Hints").await;
-    stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await
+async fn started(harness: &mut Harness) -> Told {
+    harness.says("start Math Hints").await;
+    harness.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await
 }
 
 /// What the model was told in the last message of a request, tool results included.
@@ -53,14 +53,14 @@ async fn starting_an_experiment_takes_one_call_and_the_click_none() {
         "propose_update_experiment_status",
         json!({ "experiment": "Math Hints", "status": "start" }),
     )])]);
-    let mut stage = Stage::with(script.clone());
-    let told = stage.says("please start math hints").await;
+    let mut harness = Harness::with(script.clone());
+    let told = harness.says("please start math hints").await;
     assert_eq!(told.way, ["analyze", "gather", "confirm"]);
     assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
     assert_eq!(told.usage.unwrap().calls, 1);
     assert_eq!(told.asked.unwrap().requested_by.as_str(), "ana");
 
-    let told = stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
+    let told = harness.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
     assert_eq!((told.way.as_slice(), told.usage.is_none(), script.calls()), (["respond"].as_slice(), true, 1));
     assert_snapshot!(told.read(), @"
     @ana “Math Hints”: done, approved by @bo. What next?
@@ -70,8 +70,8 @@ async fn starting_an_experiment_takes_one_call_and_the_click_none() {
 
 #[tokio::test]
 async fn the_grammar_makes_the_same_way() {
-    let mut stage = Stage::with_rules();
-    let told = stage.says("Start the Math Hints experiment").await;
+    let mut harness = Harness::with_rules();
+    let told = harness.says("Start the Math Hints experiment").await;
     assert_eq!(told.way, ["analyze", "gather", "confirm"]);
     assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
     assert!(told.usage.is_none(), "the grammar costs nothing");
@@ -79,55 +79,55 @@ async fn the_grammar_makes_the_same_way() {
 
 #[tokio::test]
 async fn what_is_missing_is_asked_for_and_kept() {
-    let mut stage = Stage::with_rules();
-    assert_snapshot!(stage.says("create an experiment").await.read(), @r"
+    let mut harness = Harness::with_rules();
+    assert_snapshot!(harness.says("create an experiment").await.read(), @r"
     What should it be called?
     2 things to settle. You can give several at once, or say never mind.
     ");
-    assert_snapshot!(stage.says("Hint Timing").await.read(), @r"
+    assert_snapshot!(harness.says("Hint Timing").await.read(), @r"
     Which context is it for?
     [assign-prog → assign-prog]
     [mathstream → mathstream]
     ");
-    let told = stage.says("is UpGrade running?").await;
+    let told = harness.says("is UpGrade running?").await;
     assert!(told.read().starts_with("UpGrade does not answer"), "{}", told.read());
-    assert_snapshot!(stage.says("mathstream").await.read(), @"card: Create “Hint Timing” in mathstream?");
-    assert_eq!(stage.state.draft, None);
-    assert_snapshot!(stage.says("no, use assign-prog").await.read(), @"card: Create “Hint Timing” in assign-prog?");
+    assert_snapshot!(harness.says("mathstream").await.read(), @"card: Create “Hint Timing” in mathstream?");
+    assert_eq!(harness.state.draft, None);
+    assert_snapshot!(harness.says("no, use assign-prog").await.read(), @"card: Create “Hint Timing” in assign-prog?");
 }
 
 #[tokio::test]
 async fn a_refused_answer_leaves_the_question_open() {
-    let mut stage = Stage::with_rules();
-    stage.says("start an experiment").await;
-    assert!(stage.says("Zebra").await.read().starts_with("There is no experiment “Zebra”"));
-    assert_snapshot!(stage.says("Math Hints").await.read(), @"card: Start “Math Hints”?");
+    let mut harness = Harness::with_rules();
+    harness.says("start an experiment").await;
+    assert!(harness.says("Zebra").await.read().starts_with("There is no experiment “Zebra”"));
+    assert_snapshot!(harness.says("Math Hints").await.read(), @"card: Start “Math Hints”?");
 }
 
 #[tokio::test]
 async fn never_mind_drops_it() {
-    let mut stage = Stage::with_rules();
-    stage.says("create an experiment").await;
-    assert_snapshot!(stage.says("never mind").await.read(), @"All right, I let that go. Nothing was changed.");
-    assert_eq!(stage.state.draft, None);
-    let told = stage.says("Hint Timing").await;
+    let mut harness = Harness::with_rules();
+    harness.says("create an experiment").await;
+    assert_snapshot!(harness.says("never mind").await.read(), @"All right, I let that go. Nothing was changed.");
+    assert_eq!(harness.state.draft, None);
+    let told = harness.says("Hint Timing").await;
     assert_eq!(told.way, ["analyze", "clarify"], "it is no answer any more");
 }
 
 #[tokio::test]
 async fn a_question_that_nobody_answers_is_forgotten() {
-    let mut stage = Stage::with_rules();
-    stage.says("create an experiment").await;
+    let mut harness = Harness::with_rules();
+    harness.says("create an experiment").await;
     for _ in 0..5 {
-        stage.says("hello").await;
+        harness.says("hello").await;
     }
-    assert_eq!(stage.state.draft, None);
+    assert_eq!(harness.state.draft, None);
 }
 
 #[tokio::test]
 async fn what_is_not_understood_gets_help_and_no_guess() {
-    let mut stage = Stage::with_rules();
-    assert_snapshot!(stage.says("asdf").await.read(), @r"
+    let mut harness = Harness::with_rules();
+    assert_snapshot!(harness.says("asdf").await.read(), @r"
     I'm not sure what you would like. Here are a few things you can say:
     • list experiments
     • what conditions does assign-prog have?
@@ -137,7 +137,7 @@ async fn what_is_not_understood_gets_help_and_no_guess() {
     [Is UpGrade running? → is UpGrade running?]
     [What can you do? → what can you do?]
     ");
-    assert_snapshot!(stage.says("finish Math Hints").await.read(), @r"
+    assert_snapshot!(harness.says("finish Math Hints").await.read(), @r"
     Do you want to pause it (nobody new, can be resumed) or cancel it for good?
     [pause “Math Hints” → pause “Math Hints”]
     [cancel “Math Hints” → cancel “Math Hints”]
@@ -146,22 +146,22 @@ async fn what_is_not_understood_gets_help_and_no_guess() {
 
 #[tokio::test]
 async fn a_misspelt_name_comes_back_with_its_neighbour() {
-    let mut stage = Stage::with_rules();
-    assert_snapshot!(stage.says("start math hint").await.read(), @r"
+    let mut harness = Harness::with_rules();
+    assert_snapshot!(harness.says("start math hint").await.read(), @r"
     There is no experiment “math hint”. Did you mean “Math Hints”?
     [Math Hints → start Math Hints]
     ");
-    assert_snapshot!(stage.says("Math Hints").await.read(), @"card: Start “Math Hints”?");
+    assert_snapshot!(harness.says("Math Hints").await.read(), @"card: Start “Math Hints”?");
 }
 
 #[tokio::test]
 async fn a_platform_that_is_away_is_said_and_can_be_asked_again() {
-    let mut stage = Stage::with_rules();
-    assert_snapshot!(stage.says("start Away").await.read(), @r"
+    let mut harness = Harness::with_rules();
+    assert_snapshot!(harness.says("start Away").await.read(), @r"
     UpGrade does not answer at the moment.
     [Try again → start Away]
     ");
-    assert_snapshot!(stage.says("health check").await.read(), @r"
+    assert_snapshot!(harness.says("health check").await.read(), @r"
     UpGrade does not answer at the moment.
     [Try again → health check]
     ");
@@ -169,7 +169,7 @@ async fn a_platform_that_is_away_is_said_and_can_be_asked_again() {
 
 #[tokio::test]
 async fn each_end_of_a_card_has_its_words() {
-    let mut stage = Stage::with_rules();
+    let mut harness = Harness::with_rules();
     let rejected = |reason: Option<&str>| by_bo(Verdict::Rejected { reason: reason.map(str::to_owned) });
     let failed = Outcome::Failed { error: ErrorKind::Api, summary: Text::from("UpGrade refused it: full.") };
     let unknown = Outcome::Unknown { summary: Text::from("I cannot tell whether it started.") };
@@ -183,8 +183,8 @@ async fn each_end_of_a_card_has_its_words() {
         (Status::Cancelled, Vec::new(), None),
         (Status::Superseded, Vec::new(), None),
     ] {
-        stage.says("start Math Hints").await;
-        read.push(format!("{status}: {}", stage.ends(status, decisions, outcome).await.read()));
+        harness.says("start Math Hints").await;
+        read.push(format!("{status}: {}", harness.ends(status, decisions, outcome).await.read()));
     }
     assert_snapshot!(read.join("\n"), @"
     failed: @ana, @bo Start “Math Hints” did not work. UpGrade refused it: full.
@@ -203,13 +203,13 @@ async fn each_end_of_a_card_has_its_words() {
 
 #[tokio::test]
 async fn what_was_done_is_listed_with_who_approved_it() {
-    let mut stage = Stage::with_rules();
-    assert_snapshot!(stage.says("what have we accomplished?").await.read(), @r"
+    let mut harness = Harness::with_rules();
+    assert_snapshot!(harness.says("what have we accomplished?").await.read(), @r"
     Nothing was changed in this thread so far.
     [List experiments → list experiments]
     ");
-    started(&mut stage).await;
-    assert_snapshot!(stage.says("what have we accomplished?").await.read(), @r"
+    started(&mut harness).await;
+    assert_snapshot!(harness.says("what have we accomplished?").await.read(), @r"
     One change in this thread:
     • ✅ Started “Math Hints”. · 2023-11-14T22:13:22.000Z · asked by @ana, approved by @bo
     ");
@@ -217,26 +217,26 @@ async fn what_was_done_is_listed_with_who_approved_it() {
 
 #[tokio::test]
 async fn undo_proposes_the_way_back() {
-    let mut stage = Stage::with_rules();
-    started(&mut stage).await;
-    let told = stage.says("undo: Started “Math Hints”.").await;
+    let mut harness = Harness::with_rules();
+    started(&mut harness).await;
+    let told = harness.says("undo: Started “Math Hints”.").await;
     let asked = told.asked.unwrap();
     assert_eq!(asked.action, "update_experiment_status");
     let notes: Vec<_> = asked.proposal.card.notes.iter().map(Text::words).collect();
     let [note] = notes.as_slice() else { panic!("{notes:?}") };
     assert!(note.starts_with("This takes back what was done ") && note.contains("Started “Math Hints”"), "{note}");
-    assert_eq!(stage.state.on_card.unwrap().params["status"], "enrollmentComplete");
+    assert_eq!(harness.state.on_card.unwrap().params["status"], "enrollmentComplete");
 }
 
 #[tokio::test]
 async fn what_did_not_come_about_can_be_asked_for_again() {
-    let mut stage = Stage::with_rules();
-    stage.says("start Math Hints").await;
-    let told = stage.ends(Status::Expired, Vec::new(), None).await;
+    let mut harness = Harness::with_rules();
+    harness.says("start Math Hints").await;
+    let told = harness.ends(Status::Expired, Vec::new(), None).await;
     let button = told.says[0].choices[0].says.clone();
-    let told = stage.says(&button).await;
+    let told = harness.says(&button).await;
     assert_eq!(told.way, ["analyze", "gather"], "{}", told.read());
-    assert_eq!(stage.state.draft.unwrap().params["experiment"], "id-1", "exactly what was on the card");
+    assert_eq!(harness.state.draft.unwrap().params["experiment"], "id-1", "exactly what was on the card");
 }
 
 #[tokio::test]
@@ -322,28 +322,28 @@ fn the_button_for_the_next_page_is_understood() {
 
 #[tokio::test]
 async fn it_is_what_was_talked_about() {
-    let mut stage = Stage::with_rules();
-    started(&mut stage).await;
-    assert_snapshot!(stage.says("stop it").await.read(), @"card: Start “Math Hints”?");
-    assert_eq!(stage.state.on_card.as_ref().unwrap().params["experiment"], "Math Hints");
+    let mut harness = Harness::with_rules();
+    started(&mut harness).await;
+    assert_snapshot!(harness.says("stop it").await.read(), @"card: Start “Math Hints”?");
+    assert_eq!(harness.state.on_card.as_ref().unwrap().params["experiment"], "Math Hints");
 }
 
 #[tokio::test]
 async fn an_outage_of_the_model_is_bridged_and_said() {
-    let mut stage = Stage::with(Script::of([is_away()]));
-    let told = stage.says("what is a weight?").await;
+    let mut harness = Harness::with(Script::of([is_away()]));
+    let told = harness.says("what is a weight?").await;
     assert!(told.read().contains("share of participants"), "{}", told.read());
     assert!(told.read().ends_with("I worked without my language model this time, so I may have missed some nuance."));
 
     let script = Script::of([finds("needs_info", 0.9), calls([("count_things", json!({}))]), is_away()]);
-    let mut stage = Stage::with(script.clone());
-    let told = stage.says("start Math Hints").await;
+    let mut harness = Harness::with(script.clone());
+    let told = harness.says("start Math Hints").await;
     assert_snapshot!(told.read(), @"card: Start “Math Hints”?");
     assert_eq!(script.calls(), 3, "not asked again in this turn");
     assert!(
         told.asked.unwrap().proposal.card.notes.iter().any(|note| note.words().contains("without my language model"))
     );
-    let told = stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
+    let told = harness.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
     assert!(!told.read().contains("language model"), "the card said it: {}", told.read());
 }
 
@@ -381,8 +381,8 @@ async fn a_careless_model_is_corrected_and_never_breaks_the_turn() {
             usage: crate::model::Usage::default(),
         }),
     ]);
-    let mut stage = Stage::with(script.clone());
-    let told = stage.says("how many things are there?").await;
+    let mut harness = Harness::with(script.clone());
+    let told = harness.says("how many things are there?").await;
     assert_eq!(told.way, ["analyze", "gather", "gather", "respond"]);
     assert_snapshot!(told.read(), @r"
     There are 7 things.
@@ -399,16 +399,16 @@ async fn a_careless_model_is_corrected_and_never_breaks_the_turn() {
 
 #[tokio::test]
 async fn an_analysis_that_cannot_be_read_is_left_to_the_grammar() {
-    let mut stage = Stage::with(Script::of([says("Sure, I will start it!")]));
-    assert_snapshot!(stage.says("start Math Hints").await.read(), @"card: Start “Math Hints”?");
+    let mut harness = Harness::with(Script::of([says("Sure, I will start it!")]));
+    assert_snapshot!(harness.says("start Math Hints").await.read(), @"card: Start “Math Hints”?");
 }
 
 #[tokio::test]
 async fn a_model_that_never_stops_is_stopped() {
     let round = || calls([("count_things", json!({})), ("get_execution_log", json!({}))]);
     let script = Script::of([finds("needs_info", 0.9), round(), round(), round(), round(), round(), says("Seven.")]);
-    let mut stage = Stage::with(script.clone());
-    let told = stage.says("count").await;
+    let mut harness = Harness::with(script.clone());
+    let told = harness.says("count").await;
     assert_eq!(script.calls(), 1 + super::round::ROUNDS as usize + 1);
     assert_snapshot!(told.read(), @"Seven.");
 }
@@ -422,7 +422,7 @@ async fn an_unsure_model_asks_with_its_options() {
             "question": "Pause it, or cancel it?", "options": ["pause Math Hints", "cancel Math Hints"],
         }),
     )])]);
-    assert_snapshot!(Stage::with(script).says("end it").await.read(), @r"
+    assert_snapshot!(Harness::with(script).says("end it").await.read(), @r"
     Pause it, or cancel it?
     [pause Math Hints → pause Math Hints]
     [cancel Math Hints → cancel Math Hints]
@@ -431,22 +431,22 @@ async fn an_unsure_model_asks_with_its_options() {
 
 #[tokio::test]
 async fn a_turn_is_put_back_as_it_was() {
-    let mut stage = Stage::with_rules();
-    stage.says("start Math Hints").await;
-    let paused = stage.state.turn.clone();
-    let stored = stage.state.suspend();
-    stage.says("hello").await;
-    stage.says("create an experiment").await;
-    assert_ne!(stage.state.turn, paused);
-    stage.state.resume(stored).unwrap();
-    assert_eq!(stage.state.turn, paused);
-    assert!(stage.state.draft.is_some(), "what persists is as the later turns left it");
+    let mut harness = Harness::with_rules();
+    harness.says("start Math Hints").await;
+    let paused = harness.state.turn.clone();
+    let stored = harness.state.suspend();
+    harness.says("hello").await;
+    harness.says("create an experiment").await;
+    assert_ne!(harness.state.turn, paused);
+    harness.state.resume(stored).unwrap();
+    assert_eq!(harness.state.turn, paused);
+    assert!(harness.state.draft.is_some(), "what persists is as the later turns left it");
 }
 
 /// What is sent to a model in one turn, in bytes.
-fn cost(stage: &Stage, script: &Script, from: usize) -> usize {
+fn cost(harness: &Harness, script: &Script, from: usize) -> usize {
     let asked = script.asked.lock().unwrap();
-    let _ = stage;
+    let _ = harness;
     asked[from..]
         .iter()
         .map(|request| {
@@ -467,13 +467,13 @@ async fn the_five_hundredth_turn_costs_as_much_as_the_tenth() {
         ]
     };
     let script = Script::of((0..600).flat_map(|_| turn()));
-    let mut stage = Stage::with(script.clone());
+    let mut harness = Harness::with(script.clone());
     let (mut costs, mut sizes) = (Vec::new(), Vec::new());
     for _ in 0..600 {
         let before = script.calls();
-        stage.says("how many things are there in assign-prog at the moment, and what are they called?").await;
-        costs.push(cost(&stage, &script, before));
-        sizes.push(serde_json::to_string(&stage.state).unwrap().len());
+        harness.says("how many things are there in assign-prog at the moment, and what are they called?").await;
+        costs.push(cost(&harness, &script, before));
+        sizes.push(serde_json::to_string(&harness.state).unwrap().len());
     }
     assert!(costs[499] * 10 <= costs[9] * 12, "turn 10: {}, turn 500: {}", costs[9], costs[499]);
     assert!(sizes[499] * 10 <= sizes[9] * 12, "turn 10: {}, turn 500: {}", sizes[9], sizes[499]);
@@ -481,17 +481,17 @@ async fn the_five_hundredth_turn_costs_as_much_as_the_tenth() {
 
 #[tokio::test]
 async fn the_state_stays_small_whatever_is_said() {
-    let mut stage = Stage::with_rules();
+    let mut harness = Harness::with_rules();
     let long = "x".repeat(5_000);
     let phrases = ["start Math Hints", "list contexts", "what have we done?", "create an experiment", &long, "asdf"];
     let mut largest = 0;
     for turn in 0..600 {
-        let told = stage.says(phrases[turn % phrases.len()]).await;
+        let told = harness.says(phrases[turn % phrases.len()]).await;
         if told.asked.is_some() {
-            stage.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
+            harness.ends(Status::Done, by_bo(Verdict::Approved), done("Started “Math Hints”.")).await;
         }
-        largest = largest.max(serde_json::to_string(&stage.state).unwrap().len());
+        largest = largest.max(serde_json::to_string(&harness.state).unwrap().len());
     }
-    assert_eq!(stage.state.log.entries.len() as u64 + stage.state.log.earlier, 200);
+    assert_eq!(harness.state.log.entries.len() as u64 + harness.state.log.earlier, 200);
     assert!(largest < 60_000, "{largest}");
 }

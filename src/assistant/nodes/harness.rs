@@ -1,4 +1,4 @@
-//! A stage for the nodes: a scripted model, a small platform, and a driver that follows `Next` without an engine.
+//! The test harness of the nodes: a scripted model, a small platform, and a driver that follows `Next` without an engine.
 
 use std::{
     collections::VecDeque,
@@ -283,7 +283,7 @@ impl Capability for Fakes {
 }
 
 /// The graph, the state, and what people see.
-pub(super) struct Stage {
+pub(super) struct Harness {
     graph: Graph<AgentState>,
     pub(super) state: AgentState,
     pub(super) open: Vec<ActionRecord>,
@@ -329,7 +329,7 @@ impl Shelf for Drawer {
     }
 }
 
-impl Stage {
+impl Harness {
     pub(super) fn with(model: Arc<dyn Model>) -> Self {
         Self::on(model, registry())
     }
