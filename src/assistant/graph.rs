@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    mind::Mind,
+    model_with_fallback::ModelWithFallback,
     nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond, round::Rounds},
     shelf::Shelf,
     state::{AgentState, Hears},
@@ -27,14 +27,14 @@ pub fn chat_graph(
     registry: Registry,
     shelf: Arc<dyn Shelf>,
 ) -> Result<Graph<AgentState>, DefinitionError> {
-    let mind = Mind::new(model, fallback);
+    let model = ModelWithFallback::new(model, fallback);
     let prompts = Prompts::new(&registry);
     let rounds = Rounds::new(registry.clone(), shelf.clone(), prompts.clone());
     Graph::builder(CHAT, Analyze::NAME, Hears(registry.book.clone()))
-        .node(Analyze::new(mind.clone(), registry.clone(), rounds.clone()))
+        .node(Analyze::new(model.clone(), registry.clone(), rounds.clone()))
         .node(Clarify::new(registry.clone()))
-        .node(Gather::new(mind.clone(), rounds))
+        .node(Gather::new(model.clone(), rounds))
         .node(Confirm)
-        .node(Respond::new(mind, registry, shelf, prompts))
+        .node(Respond::new(model, registry, shelf, prompts))
         .build()
 }

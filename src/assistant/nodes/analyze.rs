@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use super::{
     super::{
         exchange,
-        mind::{Bill, Mind},
+        model_with_fallback::{Bill, ModelWithFallback},
         state::{AgentState, Phase},
         tools, view,
     },
@@ -32,7 +32,7 @@ const TRIES: usize = 2;
 
 /// The first node of every turn.
 pub(in super::super) struct Analyze {
-    mind: Mind,
+    model: ModelWithFallback,
     registry: Registry,
     rounds: Rounds,
 }
@@ -48,8 +48,8 @@ impl Analyze {
     pub(in super::super) const NAME: &'static str = "analyze";
 
     /// The node.
-    pub(in super::super) fn new(mind: Mind, registry: Registry, rounds: Rounds) -> Self {
-        Self { mind, registry, rounds }
+    pub(in super::super) fn new(model: ModelWithFallback, registry: Registry, rounds: Rounds) -> Self {
+        Self { model, registry, rounds }
     }
 
     /// Finds the names in the message, where they matter to what it means. They are read where they are old.
@@ -76,7 +76,7 @@ impl Analyze {
         let mut request =
             view::request(self.rounds.prompts(), Purpose::Analyze, state, context, offered, ToolChoice::Any);
         for _ in 0..TRIES {
-            let response = self.mind.ask(state, bill, &request).await?;
+            let response = self.model.ask(state, bill, &request).await?;
             let calls = exchange::calls(&response);
             match self.rounds.analysis(&response) {
                 Ok(analysis) if !calls.is_empty() => return Ok(Heard { response, analysis }),
@@ -94,9 +94,9 @@ impl Analyze {
                 }
             }
         }
-        self.mind.give_up(state);
+        self.model.give_up(state);
         request.exchange.clear();
-        let response = self.mind.ask(state, bill, &request).await?;
+        let response = self.model.ask(state, bill, &request).await?;
         let analysis = match self.rounds.analysis(&response) {
             Ok(None) if !exchange::calls(&response).is_empty() => None,
             Ok(Some(analysis)) => Some(analysis),
@@ -157,7 +157,7 @@ impl Node<AgentState> for Analyze {
         }
         let mut bill = Bill::default();
         let Heard { response, analysis } = self.first_round(&mut state, context, &mut bill, &situation).await?;
-        let finds_words = self.mind.finds_words(&state);
+        let finds_words = self.model.finds_words(&state);
         Ok(self.rounds.take(Round { state, context, bill, response, analysis, finds_words, is_first: true }).await)
     }
 }

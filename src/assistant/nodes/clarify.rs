@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{
     super::{
-        mind::Bill,
+        model_with_fallback::Bill,
         replies,
         state::{AgentState, Phase},
     },

@@ -4,7 +4,7 @@
 //! waits for its answer, and anything else is the end of them, which is said.
 
 use super::{
-    super::{mind::Bill, plan::WaitsFor, replies, state::AgentState},
+    super::{model_with_fallback::Bill, plan::WaitsFor, replies, state::AgentState},
     analyze::Analyze,
 };
 use crate::{clock::Timestamp, graph::node::Step, reply::Reply};

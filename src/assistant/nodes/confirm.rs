@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::{
     super::{
         log::Log,
-        mind::Bill,
+        model_with_fallback::Bill,
         plan::WaitsFor,
         replies,
         state::{AgentState, Phase, Turn},

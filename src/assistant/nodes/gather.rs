@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::{
     super::{
-        mind::{Bill, Mind},
+        model_with_fallback::{Bill, ModelWithFallback},
         state::{AgentState, Phase},
         view,
     },
@@ -29,7 +29,7 @@ use crate::{
 
 /// Works out what is needed.
 pub(in super::super) struct Gather {
-    mind: Mind,
+    model: ModelWithFallback,
     rounds: Rounds,
 }
 
@@ -38,8 +38,8 @@ impl Gather {
     pub(in super::super) const NAME: &'static str = "gather";
 
     /// The node.
-    pub(in super::super) fn new(mind: Mind, rounds: Rounds) -> Self {
-        Self { mind, rounds }
+    pub(in super::super) fn new(model: ModelWithFallback, rounds: Rounds) -> Self {
+        Self { model, rounds }
     }
 }
 
@@ -64,15 +64,15 @@ impl Node<AgentState> for Gather {
             let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
             return Ok(self.rounds.prepare(state, change, bill, &reader, "").await);
         }
-        let finds_words = self.mind.finds_words(&state);
+        let finds_words = self.model.finds_words(&state);
         if let Some(response) = round::put_off_before(&mut state, finds_words) {
             let round = Round { state, context, bill, response, analysis: None, finds_words, is_first: false };
             return Ok(self.rounds.take(round).await);
         }
         let offered = self.rounds.offered(&state, &view::situation(&state, context));
         let request = view::request(self.rounds.prompts(), Purpose::Gather, &state, context, offered, ToolChoice::Auto);
-        let response = self.mind.ask(&mut state, &mut bill, &request).await?;
-        let finds_words = self.mind.finds_words(&state);
+        let response = self.model.ask(&mut state, &mut bill, &request).await?;
+        let finds_words = self.model.finds_words(&state);
         let analysis = self.rounds.analysis(&response).unwrap_or_default();
         Ok(self.rounds.take(Round { state, context, bill, response, analysis, finds_words, is_first: false }).await)
     }

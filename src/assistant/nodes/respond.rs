@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     super::{
         exchange::{self, Call},
-        mind::{Bill, Mind},
+        model_with_fallback::{Bill, ModelWithFallback},
         outcomes, replies,
         shelf::{self, Shelf},
         state::{AgentState, Phase, Read},
@@ -36,7 +36,7 @@ const ROUNDS: usize = 3;
 
 /// Says how it came out.
 pub(in super::super) struct Respond {
-    mind: Mind,
+    model: ModelWithFallback,
     registry: Registry,
     shelf: Arc<dyn Shelf>,
     prompts: Prompts,
@@ -48,9 +48,14 @@ impl Respond {
     pub(in super::super) const NAME: &'static str = "respond";
 
     /// The node.
-    pub(in super::super) fn new(mind: Mind, registry: Registry, shelf: Arc<dyn Shelf>, prompts: Prompts) -> Self {
+    pub(in super::super) fn new(
+        model: ModelWithFallback,
+        registry: Registry,
+        shelf: Arc<dyn Shelf>,
+        prompts: Prompts,
+    ) -> Self {
         let tools = tools::responding(&registry).into();
-        Self { mind, registry, shelf, prompts, tools }
+        Self { model, registry, shelf, prompts, tools }
     }
 
     /// Lets a model put it into words.
@@ -59,7 +64,7 @@ impl Respond {
             view::request(&self.prompts, Purpose::Respond, state, context, self.tools.clone(), ToolChoice::Auto);
         let mut choices = Vec::new();
         for _ in 0..ROUNDS {
-            let response = self.mind.ask(state, bill, &request).await?;
+            let response = self.model.ask(state, bill, &request).await?;
             if state.turn.without_model {
                 request.exchange.clear();
             }
@@ -215,7 +220,7 @@ impl Node<AgentState> for Respond {
                 });
             }
             None if is_unsupported(&state) => replies::unsupported(&self.registry),
-            None => match settled(&self.registry, &state, self.mind.finds_words(&state), context) {
+            None => match settled(&self.registry, &state, self.model.finds_words(&state), context) {
                 Some(reply) => reply,
                 None => {
                     let reply = match state.turn.reply.take() {
@@ -223,7 +228,7 @@ impl Node<AgentState> for Respond {
                         None => self.worded(&mut state, context, &mut bill).await?,
                     };
                     let asks = reply.words().trim_end().ends_with('?');
-                    answers = !asks && (answers || self.mind.finds_words(&state));
+                    answers = !asks && (answers || self.model.finds_words(&state));
                     with_files(&self.registry, &state, reply)
                 }
             },

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     super::{
         exchange::{self, Call},
-        mind::Bill,
+        model_with_fallback::Bill,
         replies,
         shelf::{self, Shelf},
         state::AgentState,

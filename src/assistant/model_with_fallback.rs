@@ -13,12 +13,12 @@ use crate::{
 
 /// A model and what stands in for it.
 #[derive(Clone, Debug)]
-pub(super) struct Mind {
+pub(super) struct ModelWithFallback {
     model: Arc<dyn Model>,
     fallback: Arc<dyn Model>,
 }
 
-impl Mind {
+impl ModelWithFallback {
     /// `fallback` answers when `model` cannot; it has to be local.
     pub(super) fn new(model: Arc<dyn Model>, fallback: Arc<dyn Model>) -> Self {
         Self { model, fallback }
