@@ -33,14 +33,14 @@ impl ModelWithFallback {
     pub(super) async fn ask(
         &self,
         state: &mut AgentState,
-        bill: &mut Bill,
+        usage: &mut StepUsage,
         request: &Request,
     ) -> Result<Response, NodeError> {
         if !state.turn.without_model {
             match self.model.respond(&self.told(request)).await {
                 Ok(response) => {
                     if self.model.is_remote() {
-                        bill.add(&response);
+                        usage.add(&response);
                     }
                     return Ok(response);
                 }
@@ -95,9 +95,9 @@ impl ModelWithFallback {
 
 /// What the model calls of one step cost.
 #[derive(Debug, Default)]
-pub(super) struct Bill(Option<store::Usage>);
+pub(super) struct StepUsage(Option<store::Usage>);
 
-impl Bill {
+impl StepUsage {
     fn add(&mut self, response: &Response) {
         let sum = self.0.get_or_insert_with(store::Usage::default);
         sum.model.clone_from(&response.usage.model);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use super::{
     super::{
         exchange,
-        model_with_fallback::{Bill, ModelWithFallback},
+        model_with_fallback::{ModelWithFallback, StepUsage},
         state::{AgentState, Phase},
         tools, view,
     },
@@ -69,14 +69,14 @@ impl Analyze {
         &self,
         state: &mut AgentState,
         context: &Context,
-        bill: &mut Bill,
+        usage: &mut StepUsage,
         situation: &Situation,
     ) -> Result<Heard, NodeError> {
         let offered = self.rounds.offered(state, situation);
         let mut request =
             view::request(self.rounds.prompts(), Purpose::Analyze, state, context, offered, ToolChoice::Any);
         for _ in 0..TRIES {
-            let response = self.model.ask(state, bill, &request).await?;
+            let response = self.model.ask(state, usage, &request).await?;
             let calls = exchange::calls(&response);
             match self.rounds.analysis(&response) {
                 Ok(analysis) if !calls.is_empty() => return Ok(Heard { response, analysis }),
@@ -96,7 +96,7 @@ impl Analyze {
         }
         self.model.give_up(state);
         request.exchange.clear();
-        let response = self.model.ask(state, bill, &request).await?;
+        let response = self.model.ask(state, usage, &request).await?;
         let analysis = match self.rounds.analysis(&response) {
             Ok(None) if !exchange::calls(&response).is_empty() => None,
             Ok(Some(analysis)) => Some(analysis),
@@ -155,9 +155,9 @@ impl Node<AgentState> for Analyze {
             });
             return Ok(Step::go(state, Respond::NAME));
         }
-        let mut bill = Bill::default();
-        let Heard { response, analysis } = self.first_round(&mut state, context, &mut bill, &situation).await?;
+        let mut usage = StepUsage::default();
+        let Heard { response, analysis } = self.first_round(&mut state, context, &mut usage, &situation).await?;
         let finds_words = self.model.finds_words(&state);
-        Ok(self.rounds.take(Round { state, context, bill, response, analysis, finds_words, is_first: true }).await)
+        Ok(self.rounds.take(Round { state, context, usage, response, analysis, finds_words, is_first: true }).await)
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{
     super::{
-        model_with_fallback::Bill,
+        model_with_fallback::StepUsage,
         replies,
         state::{AgentState, Phase},
     },
@@ -52,6 +52,6 @@ impl Node<AgentState> for Clarify {
         };
         state.remember_offer(&self.registry, &reply);
         let reply = replies::still_open(reply, &context.open);
-        Ok(close(state, reply, Bill::default()))
+        Ok(close(state, reply, StepUsage::default()))
     }
 }

@@ -4,43 +4,43 @@
 //! waits for its answer, and anything else is the end of them, which is said.
 
 use super::{
-    super::{model_with_fallback::Bill, plan::WaitsFor, replies, state::AgentState},
+    super::{model_with_fallback::StepUsage, plan::WaitsFor, replies, state::AgentState},
     analyze::Analyze,
 };
 use crate::{clock::Timestamp, graph::node::Step, reply::Reply};
 
 /// Says `reply` and ends the run. What was to come after it is not done.
-pub(super) fn close(mut state: AgentState, reply: Reply, bill: Bill) -> Step<AgentState> {
+pub(super) fn close(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let undone = state.drop_plan().map(|plan| plan.ahead).unwrap_or_default();
     let reply = replies::not_gone_on_to(reply, &undone);
     let reply = replies::left_behind(reply, &state.left_behind());
-    end(state, reply, bill)
+    end(state, reply, usage)
 }
 
 /// Asks for what a change lacks and ends the run. What is to come waits for the answer.
-pub(super) fn ask(mut state: AgentState, reply: Reply, bill: Bill) -> Step<AgentState> {
+pub(super) fn ask(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let mut reply = replies::left_behind(reply, &state.left_behind());
     if let Some(plan) = state.plan_mut() {
         plan.waits_for = WaitsFor::Answer;
         reply = replies::then(reply, &plan.ahead);
     }
-    end(state, reply, bill)
+    end(state, reply, usage)
 }
 
 /// Says `reply`, which settles the step in hand, and goes on with the next one if there is one.
-pub(super) fn go_on(mut state: AgentState, reply: Reply, bill: Bill, now: Timestamp) -> Step<AgentState> {
+pub(super) fn go_on(mut state: AgentState, reply: Reply, usage: StepUsage, now: Timestamp) -> Step<AgentState> {
     let mut reply = replies::left_behind(reply, &state.left_behind());
     if state.goes_on() {
         reply.rates = None; // only the last answer is asked about
         state.remember_reply(&reply);
         state.next_step(&reply.words(), now);
-        return Step::go(state, Analyze::NAME).say(reply).cost(bill.total());
+        return Step::go(state, Analyze::NAME).say(reply).cost(usage.total());
     }
     let left_out = state.drop_plan().map_or(0, |plan| plan.left_out);
-    end(state, replies::left_out(reply, left_out), bill)
+    end(state, replies::left_out(reply, left_out), usage)
 }
 
-fn end(mut state: AgentState, reply: Reply, bill: Bill) -> Step<AgentState> {
+fn end(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {
     let reply = if state.turn.without_model { replies::without_model(reply) } else { reply };
     state.remember_reply(&reply);
     let turn = &mut state.turn;
@@ -48,5 +48,5 @@ fn end(mut state: AgentState, reply: Reply, bill: Bill) -> Step<AgentState> {
     turn.gathered.clear();
     turn.reads.clear();
     turn.reply = None;
-    Step::end(state).say(reply).cost(bill.total())
+    Step::end(state).say(reply).cost(usage.total())
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::{
     super::{
         log::Log,
-        model_with_fallback::Bill,
+        model_with_fallback::StepUsage,
         plan::WaitsFor,
         replies,
         state::{AgentState, Phase, Turn},
@@ -92,11 +92,11 @@ impl Node<AgentState> for Confirm {
         let turn = &mut state.turn;
         let (Some(mut proposal), Some(change), Some(by)) = (turn.proposal.take(), turn.change.clone(), turn.by.clone())
         else {
-            return Ok(close(state, replies::nothing_to_do(), Bill::default()));
+            return Ok(close(state, replies::nothing_to_do(), StepUsage::default()));
         };
         if let Some(open) = context.open.iter().find(|open| is_same(open, &change.action, &proposal)) {
             let reply = replies::card_is_open(&open.card.title, &open.card.approve, &open.card.reject);
-            return Ok(close(state, reply, Bill::default()));
+            return Ok(close(state, reply, StepUsage::default()));
         }
         proposal.card.notes.extend(taken_back(&state.log, &change));
         let replaces = match replaced(&state.turn, &change, &by, context) {

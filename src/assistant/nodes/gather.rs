@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::{
     super::{
-        model_with_fallback::{Bill, ModelWithFallback},
+        model_with_fallback::{ModelWithFallback, StepUsage},
         state::{AgentState, Phase},
         view,
     },
@@ -58,22 +58,22 @@ impl Node<AgentState> for Gather {
     }
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
-        let mut bill = Bill::default();
+        let mut usage = StepUsage::default();
         state.turn.phase = Phase::GatheringInfo;
         if let Some(change) = state.turn.change.clone().filter(|_| state.turn.wished) {
             let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
-            return Ok(self.rounds.prepare(state, change, bill, &reader, "").await);
+            return Ok(self.rounds.prepare(state, change, usage, &reader, "").await);
         }
         let finds_words = self.model.finds_words(&state);
         if let Some(response) = round::put_off_before(&mut state, finds_words) {
-            let round = Round { state, context, bill, response, analysis: None, finds_words, is_first: false };
+            let round = Round { state, context, usage, response, analysis: None, finds_words, is_first: false };
             return Ok(self.rounds.take(round).await);
         }
         let offered = self.rounds.offered(&state, &view::situation(&state, context));
         let request = view::request(self.rounds.prompts(), Purpose::Gather, &state, context, offered, ToolChoice::Auto);
-        let response = self.model.ask(&mut state, &mut bill, &request).await?;
+        let response = self.model.ask(&mut state, &mut usage, &request).await?;
         let finds_words = self.model.finds_words(&state);
         let analysis = self.rounds.analysis(&response).unwrap_or_default();
-        Ok(self.rounds.take(Round { state, context, bill, response, analysis, finds_words, is_first: false }).await)
+        Ok(self.rounds.take(Round { state, context, usage, response, analysis, finds_words, is_first: false }).await)
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     super::{
         exchange::{self, Call},
-        model_with_fallback::{Bill, ModelWithFallback},
+        model_with_fallback::{ModelWithFallback, StepUsage},
         outcomes, replies,
         shelf::{self, Shelf},
         state::{AgentState, Phase, Read},
@@ -59,12 +59,17 @@ impl Respond {
     }
 
     /// Lets a model put it into words.
-    async fn worded(&self, state: &mut AgentState, context: &Context, bill: &mut Bill) -> Result<Reply, NodeError> {
+    async fn worded(
+        &self,
+        state: &mut AgentState,
+        context: &Context,
+        usage: &mut StepUsage,
+    ) -> Result<Reply, NodeError> {
         let mut request =
             view::request(&self.prompts, Purpose::Respond, state, context, self.tools.clone(), ToolChoice::Auto);
         let mut choices = Vec::new();
         for _ in 0..ROUNDS {
-            let response = self.model.ask(state, bill, &request).await?;
+            let response = self.model.ask(state, usage, &request).await?;
             if state.turn.without_model {
                 request.exchange.clear();
             }
@@ -205,7 +210,7 @@ impl Node<AgentState> for Respond {
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Responding;
         shelf::take_back(&*self.shelf, &mut state).await;
-        let mut bill = Bill::default();
+        let mut usage = StepUsage::default();
         let mut answers = !state.turn.reads.is_empty();
         let reply = match &context.ended {
             Some(record) => {
@@ -215,8 +220,8 @@ impl Node<AgentState> for Respond {
                     None => reply,
                 };
                 return Ok(match record.status {
-                    Status::Done => go_on(state, reply.rated(&context.run), bill, context.now),
-                    _ => close(state, reply, bill),
+                    Status::Done => go_on(state, reply.rated(&context.run), usage, context.now),
+                    _ => close(state, reply, usage),
                 });
             }
             None if is_unsupported(&state) => replies::unsupported(&self.registry),
@@ -225,7 +230,7 @@ impl Node<AgentState> for Respond {
                 None => {
                     let reply = match state.turn.reply.take() {
                         Some(reply) => reply,
-                        None => self.worded(&mut state, context, &mut bill).await?,
+                        None => self.worded(&mut state, context, &mut usage).await?,
                     };
                     let asks = reply.words().trim_end().ends_with('?');
                     answers = !asks && (answers || self.model.finds_words(&state));
@@ -235,10 +240,10 @@ impl Node<AgentState> for Respond {
         };
         if !state.turn.reads.is_empty() && state.turn.reads.iter().all(|read| read.failed.is_some()) {
             state.remember_offer(&self.registry, &reply);
-            return Ok(close(state, reply, bill)); // what comes next may need what could not be read
+            return Ok(close(state, reply, usage)); // what comes next may need what could not be read
         }
         let reply = replies::at_place(reply, state.plan());
         let reply = if answers { reply.rated(&context.run) } else { reply };
-        Ok(go_on(state, reply, bill, context.now))
+        Ok(go_on(state, reply, usage, context.now))
     }
 }

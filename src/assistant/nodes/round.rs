@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     super::{
         exchange::{self, Call},
-        model_with_fallback::Bill,
+        model_with_fallback::StepUsage,
         replies,
         shelf::{self, Shelf},
         state::AgentState,
@@ -64,7 +64,7 @@ pub(super) struct Round<'a> {
     /// Where it takes place.
     pub(super) context: &'a Context,
     /// What it cost so far.
-    pub(super) bill: Bill,
+    pub(super) usage: StepUsage,
     /// What the model said.
     pub(super) response: Response,
     /// What it said the request is, if it did.
@@ -77,9 +77,9 @@ pub(super) struct Round<'a> {
 
 /// Keeps what the first round called, so that it is saved before anything is read.
 fn put_off(round: Round<'_>) -> Step<AgentState> {
-    let Round { mut state, bill, response, .. } = round;
+    let Round { mut state, usage, response, .. } = round;
     state.turn.exchange.push(Message { role: Role::Assistant, content: response.content });
-    Step::go(state, Gather::NAME).cost(bill.total())
+    Step::go(state, Gather::NAME).cost(usage.total())
 }
 
 /// What the first round called and nobody has done yet.
@@ -183,16 +183,16 @@ impl Rounds {
         calls: &[Call],
         lost: &[String],
     ) -> Step<AgentState> {
-        let Round { mut state, bill, response, .. } = round;
+        let Round { mut state, usage, response, .. } = round;
         if !state.turn.exchange.is_empty() {
             let question = replies::in_no_step(lost);
             state.turn.analysis = Some(Analysis { confidence: 0.0, question, steps: Vec::new(), ..analysis });
-            return Step::go(state, Clarify::NAME).cost(bill.total());
+            return Step::go(state, Clarify::NAME).cost(usage.total());
         }
         let mistake = format!("each step needs everything that was said of it; in none is: {}", lost.join("; "));
         let results = calls.iter().map(|call| exchange::result(call, Err(mistake.clone()))).collect();
         exchange::append(&mut state.turn.exchange, response, results);
-        Step::go(state, Gather::NAME).cost(bill.total())
+        Step::go(state, Gather::NAME).cost(usage.total())
     }
 
     /// Keeps an analysis, in the names of the state.
@@ -226,12 +226,12 @@ impl Rounds {
             round.state.begin_plan(&steps);
             round.state.turn.families.clear();
             round.state.turn.exchange.clear();
-            return Step::go(round.state, Analyze::NAME).cost(round.bill.total());
+            return Step::go(round.state, Analyze::NAME).cost(round.usage.total());
         }
         let (intent, confidence) = (analysis.intent_type, analysis.confidence);
         let answer = analysis.answer.trim().to_owned();
         self.note_analysis(&mut round, analysis);
-        let Round { mut state, bill, response, .. } = round;
+        let Round { mut state, usage, response, .. } = round;
         let capability = state.turn.analysis.as_ref().and_then(|analysis| analysis.capability.as_deref());
         let next = match intent {
             _ if capability == Some(tools::UNSUPPORTED) => Respond::NAME,
@@ -246,7 +246,7 @@ impl Rounds {
             IntentType::NeedsInfo => {
                 state.turn.rounds += u32::from(!state.turn.exchange.is_empty());
                 if state.turn.rounds >= ROUNDS {
-                    return Step::go(state, Respond::NAME).cost(bill.total());
+                    return Step::go(state, Respond::NAME).cost(usage.total());
                 }
                 let known = "Here is what that needs; go on.";
                 let results = calls.iter().map(|call| exchange::result(call, Ok(known.to_owned()))).collect();
@@ -254,12 +254,12 @@ impl Rounds {
                 Gather::NAME
             }
         };
-        Step::go(state, next).cost(bill.total())
+        Step::go(state, next).cost(usage.total())
     }
 
     /// The model went to work, or came to an end.
     async fn work(&self, round: Round<'_>, calls: Vec<Call>) -> Step<AgentState> {
-        let Round { mut state, context, bill, response, finds_words, .. } = round;
+        let Round { mut state, context, usage, response, finds_words, .. } = round;
         state.turn.rounds += 1;
         shelf::take_back(&*self.shelf, &mut state).await;
         let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
@@ -292,16 +292,16 @@ impl Rounds {
             exchange::append(&mut state.turn.exchange, response, results);
         }
         if heard.dropped {
-            return close(state, replies::dropped(!context.open.is_empty()), bill);
+            return close(state, replies::dropped(!context.open.is_empty()), usage);
         }
         if heard.foreign && stopped {
-            return close(state, replies::still_open(replies::no_part_of_it(), &context.open), bill);
+            return close(state, replies::still_open(replies::no_part_of_it(), &context.open), usage);
         }
         if heard.no_number && stopped {
             let question =
                 state.draft.as_ref().and_then(|draft| draft.asked.as_ref()).map(|asked| asked.question.clone());
             state.draft_turn = state.turn.number;
-            return ask(state, replies::needs_a_number(question.as_deref()), bill);
+            return ask(state, replies::needs_a_number(question.as_deref()), usage);
         }
         let answered = !heard.mistaken
             && state.turn.change.is_none()
@@ -311,10 +311,10 @@ impl Rounds {
         match state.turn.change.clone() {
             Some(change) if complete || stopped => {
                 let said = if finds_words { state.turn.said.clone() } else { String::new() };
-                self.prepare(state, change, bill, &reader, &said).await
+                self.prepare(state, change, usage, &reader, &said).await
             }
-            _ if stopped || answered => Step::go(state, Respond::NAME).cost(bill.total()),
-            _ => Step::go(state, Gather::NAME).cost(bill.total()),
+            _ if stopped || answered => Step::go(state, Respond::NAME).cost(usage.total()),
+            _ => Step::go(state, Gather::NAME).cost(usage.total()),
         }
     }
 
@@ -324,12 +324,12 @@ impl Rounds {
         &self,
         mut state: AgentState,
         change: Draft,
-        bill: Bill,
+        usage: StepUsage,
         reader: &Reader,
         said: &str,
     ) -> Step<AgentState> {
         let Some(action) = self.registry.actions.get(change.action.as_str()) else {
-            return close(state, replies::cannot_do(&change.action), bill);
+            return close(state, replies::cannot_do(&change.action), usage);
         };
         let parameters = change.params.clone().into();
         let before = std::mem::take(&mut state.unheard);
@@ -358,16 +358,16 @@ impl Rounds {
                 turn.exchange.clear(); // the turn is kept while the card is open: only what the answer needs
                 turn.gathered.clear();
                 turn.reads.clear();
-                Step::go(state, Confirm::NAME).cost(bill.total())
+                Step::go(state, Confirm::NAME).cost(usage.total())
             }
             Err(PrepareError::Refusal(Refusal::Missing(missing))) => match missing.first() {
                 Some(first) => {
                     state.unheard = unheard(&parameters.to_string());
                     state.turn.missing = missing.iter().map(|missing| missing.name.clone()).collect();
                     state.ask_for(change.clone(), first);
-                    ask(state, replies::ask_for(&change, first, missing.len()), bill)
+                    ask(state, replies::ask_for(&change, first, missing.len()), usage)
                 }
-                None => close(state, replies::nothing_to_do(), bill),
+                None => close(state, replies::nothing_to_do(), usage),
             },
             Err(PrepareError::Refusal(Refusal::Refused { error, reply })) => {
                 state.note_problem(replies::kind_name(error), &reply.words());
@@ -379,18 +379,18 @@ impl Rounds {
                         let reply = replies::with_whole_requests(reply, &state.turn.said, asked.as_deref());
                         state.keep_draft(change);
                         state.remember_offer(&self.registry, &reply);
-                        ask(state, reply, bill)
+                        ask(state, reply, usage)
                     }
                     _ => {
                         state.draft = None;
-                        close(state, reply, bill)
+                        close(state, reply, usage)
                     }
                 }
             }
             Err(PrepareError::Unavailable { error, reply }) => {
                 state.note_problem(replies::kind_name(error), &reply.words());
                 let again = state.turn.said.clone();
-                close(state, replies::try_again(reply, &again), bill)
+                close(state, replies::try_again(reply, &again), usage)
             }
         }
     }
