@@ -175,7 +175,7 @@ impl Bot {
         let actions = registry.actions.clone();
         let engine = Engine::new(engine::EngineDeps {
             actions: actions.clone(),
-            graph: chat_graph(model, rules, registry.clone(), Arc::new(dependencies::StoreShelf(store.clone())))
+            graph: chat_graph(model, rules, registry.clone(), Arc::new(dependencies::StoreBlobCache(store.clone())))
                 .context("the chat graph is not sound")?,
             store: store.clone(),
             clock: clock.clone(),

@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::installed;
 use crate::{
     assistant::{
-        shelf::{KEPT, Shelf},
+        blob_cache::{BlobCache, KEPT},
         state::AgentState,
     },
     capabilities::{
@@ -192,11 +192,11 @@ pub fn told_settings(config: &Config, registry: &Registry) -> Settings {
     }
 }
 
-/// The shelf of the assistant, in the store.
-pub struct StoreShelf(pub Arc<dyn Store>);
+/// The blob cache of the assistant, in the store.
+pub struct StoreBlobCache(pub Arc<dyn Store>);
 
 #[async_trait]
-impl Shelf for StoreShelf {
+impl BlobCache for StoreBlobCache {
     async fn put(&self, bytes: &[u8]) -> Option<String> {
         let put = self.0.put_blob(bytes, Some(KEPT)).await;
         put.inspect_err(|error| {

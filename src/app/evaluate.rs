@@ -15,7 +15,7 @@ use super::{
     installed::{self, StandIn},
 };
 use crate::{
-    assistant::{graph::chat_graph, shelf::NoShelf, state::AgentState},
+    assistant::{blob_cache::NoBlobCache, graph::chat_graph, state::AgentState},
     capabilities::Registry,
     clock::{Clock, SystemClock},
     config::Config,
@@ -136,7 +136,7 @@ pub async fn run(config: &Config, cases: &[Case]) -> anyhow::Result<Score> {
     let registry = dependencies::capabilities(&config, clock.clone())?;
     let (model, fallback) = dependencies::models(settings, registry.book.clone())?;
     let mut score = Score { model: model.name().to_owned(), lines: Vec::new(), calls: 0, tokens: 0 };
-    let graph = chat_graph(model, fallback, registry.clone(), Arc::new(NoShelf))?;
+    let graph = chat_graph(model, fallback, registry.clone(), Arc::new(NoBlobCache))?;
     for case in cases {
         let found = understand(&graph, case, &*clock).await;
         score.calls += found.calls;

@@ -36,7 +36,8 @@ pub struct ContextData {
     read_at: BTreeMap<String, Timestamp>,
     /// Where the entries are as a whole that are too long to be kept here; by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    on_shelf: BTreeMap<String, String>,
+    #[serde(rename = "on_shelf")]
+    cached: BTreeMap<String, String>,
 }
 
 /// An entry that can be used again.
@@ -44,15 +45,15 @@ pub struct ContextData {
 pub enum Fresh {
     /// The entry.
     Here(Value),
-    /// Where it is: a name of the [`super::shelf`].
-    OnShelf(String),
+    /// Where it is: a name of the [`super::blob_cache`].
+    Cached(String),
 }
 
 impl ContextData {
     /// Merges one entry and forgets the oldest beyond [`KEPT_ENTRIES`].
     pub fn learn(&mut self, kind: &str, key: &str, value: &Value, now: Timestamp) {
         let kept = shortened(value);
-        self.on_shelf.remove(key);
+        self.cached.remove(key);
         match kept == *value {
             true => self.read_at.insert(key.to_owned(), now),
             false => self.read_at.remove(key),
@@ -65,7 +66,7 @@ impl ContextData {
         while self.order.len() > KEPT_ENTRIES {
             let (kind, key) = self.order.remove(0);
             self.read_at.remove(&key);
-            self.on_shelf.remove(&key);
+            self.cached.remove(&key);
             if let Some(keys) = self.entries.get_mut(&kind) {
                 keys.remove(&key);
                 if keys.is_empty() {
@@ -76,9 +77,9 @@ impl ContextData {
     }
 
     /// The whole of the entry that was learnt last under this key is there.
-    pub fn is_on_shelf(&mut self, key: &str, name: &str, now: Timestamp) {
+    pub fn is_cached(&mut self, key: &str, name: &str, now: Timestamp) {
         if self.order.iter().any(|(_, known)| known == key) {
-            self.on_shelf.insert(key.to_owned(), name.to_owned());
+            self.cached.insert(key.to_owned(), name.to_owned());
             self.read_at.insert(key.to_owned(), now);
         }
     }
@@ -87,8 +88,8 @@ impl ContextData {
     pub fn fresh(&self, kind: &str, key: &str, now: Timestamp) -> Option<(Fresh, Timestamp)> {
         let read_at = *self.read_at.get(key)?;
         let entry = self.of(kind)?.get(key)?;
-        let entry = match self.on_shelf.get(key) {
-            Some(name) => Fresh::OnShelf(name.clone()),
+        let entry = match self.cached.get(key) {
+            Some(name) => Fresh::Cached(name.clone()),
             None => Fresh::Here(entry.clone()),
         };
         (now.since(read_at) <= FRESH).then_some((entry, read_at))
@@ -240,9 +241,9 @@ mod tests {
         assert!(fresh(&context, "short", 120_000));
         assert!(!fresh(&context, "short", 120_001));
         assert!(!fresh(&context, "long", 0), "it was shortened");
-        context.is_on_shelf("long", "a name", Timestamp(0));
+        context.is_cached("long", "a name", Timestamp(0));
         let long = context.fresh("DETAILS", "long", Timestamp(0));
-        assert_eq!(long, Some((Fresh::OnShelf("a name".into()), Timestamp(0))));
+        assert_eq!(long, Some((Fresh::Cached("a name".into()), Timestamp(0))));
         context.outdated();
         assert!(!fresh(&context, "short", 0));
     }

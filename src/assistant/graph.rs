@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{
+    blob_cache::BlobCache,
     model_with_fallback::ModelWithFallback,
     nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond, round::Rounds},
-    shelf::Shelf,
     state::{AgentState, Hears},
     view::Prompts,
 };
@@ -16,7 +16,7 @@ use crate::{
     model::Model,
 };
 
-/// The chat graph. `fallback` answers whenever `model` cannot, and has to be local; large answers are kept on the `shelf`.
+/// The chat graph. `fallback` answers whenever `model` cannot, and has to be local; large answers are kept in `blobs`.
 ///
 /// # Errors
 ///
@@ -25,16 +25,16 @@ pub fn chat_graph(
     model: Arc<dyn Model>,
     fallback: Arc<dyn Model>,
     registry: Registry,
-    shelf: Arc<dyn Shelf>,
+    blobs: Arc<dyn BlobCache>,
 ) -> Result<Graph<AgentState>, DefinitionError> {
     let model = ModelWithFallback::new(model, fallback);
     let prompts = Prompts::new(&registry);
-    let rounds = Rounds::new(registry.clone(), shelf.clone(), prompts.clone());
+    let rounds = Rounds::new(registry.clone(), blobs.clone(), prompts.clone());
     Graph::builder(CHAT, Analyze::NAME, Hears(registry.book.clone()))
         .node(Analyze::new(model.clone(), registry.clone(), rounds.clone()))
         .node(Clarify::new(registry.clone()))
         .node(Gather::new(model.clone(), rounds))
         .node(Confirm)
-        .node(Respond::new(model, registry, shelf, prompts))
+        .node(Respond::new(model, registry, blobs, prompts))
         .build()
 }

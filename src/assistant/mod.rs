@@ -26,6 +26,7 @@
 //! The design not taken: a model that runs the whole turn as one open-ended loop of tool calls. It is shorter to write,
 //! but a person could not be asked in the middle of it, and nothing would bound what a turn costs.
 
+pub mod blob_cache;
 mod brief;
 pub mod context;
 mod exchange;
@@ -41,7 +42,6 @@ mod offered;
 pub mod outcomes;
 pub mod plan;
 pub mod replies;
-pub mod shelf;
 mod spoken_to;
 pub mod state;
 mod tools;

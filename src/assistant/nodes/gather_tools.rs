@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::super::{
+    blob_cache::{self, BlobCache},
     context::{Fresh, shortened_to},
     exchange::{self, Call},
     numbers, outcomes, replies,
-    shelf::{self, Shelf},
     state::{AgentState, Read},
     tools::{self, Kit},
 };
@@ -67,14 +67,14 @@ pub(super) enum Answer {
 
 impl Planned {
     /// Reads, if there is anything to read.
-    pub(super) async fn run(self, shelf: &dyn Shelf, reader: &Reader) -> Answer {
+    pub(super) async fn run(self, blobs: &dyn BlobCache, reader: &Reader) -> Answer {
         let (tool, arguments, key) = match self {
             Self::Settled(settled) => return Answer::Settled(settled),
             Self::Reading { tool, arguments, key } => (tool, arguments, key),
             Self::Known { entry, read_at, tool, arguments, key } => {
                 let value = match entry {
                     Fresh::Here(value) => Some(value),
-                    Fresh::OnShelf(name) => shelf::get(shelf, &name).await,
+                    Fresh::Cached(name) => blob_cache::get(blobs, &name).await,
                 };
                 if let Some(value) = value {
                     return Answer::Known { tool, arguments, key, value, read_at };

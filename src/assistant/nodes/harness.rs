@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use crate::{
-    assistant::{graph::chat_graph, shelf::Shelf, state::AgentState},
+    assistant::{blob_cache::BlobCache, graph::chat_graph, state::AgentState},
     capabilities::experiments::phrases,
     capabilities::{Capability, Registry, Tool, ToolError},
     clock::Timestamp,
@@ -312,12 +312,12 @@ impl Told {
     }
 }
 
-/// A shelf in memory.
+/// A blob cache in memory.
 #[derive(Default)]
 struct Drawer(Mutex<Vec<Vec<u8>>>);
 
 #[async_trait]
-impl Shelf for Drawer {
+impl BlobCache for Drawer {
     async fn put(&self, bytes: &[u8]) -> Option<String> {
         let mut all = self.0.lock().unwrap();
         all.push(bytes.to_vec());

@@ -8,10 +8,10 @@ use serde_json::json;
 
 use super::{
     super::{
+        blob_cache::{self, BlobCache},
         exchange::{self, Call},
         model_with_fallback::{ModelWithFallback, StepUsage},
         outcomes, replies,
-        shelf::{self, Shelf},
         state::{AgentState, Phase, Read},
         tools,
         view::{self, Prompts},
@@ -38,7 +38,7 @@ const ROUNDS: usize = 3;
 pub(in super::super) struct Respond {
     model: ModelWithFallback,
     registry: Registry,
-    shelf: Arc<dyn Shelf>,
+    blobs: Arc<dyn BlobCache>,
     prompts: Prompts,
     tools: Arc<[ToolSpec]>,
 }
@@ -51,11 +51,11 @@ impl Respond {
     pub(in super::super) fn new(
         model: ModelWithFallback,
         registry: Registry,
-        shelf: Arc<dyn Shelf>,
+        blobs: Arc<dyn BlobCache>,
         prompts: Prompts,
     ) -> Self {
         let tools = tools::responding(&registry).into();
-        Self { model, registry, shelf, prompts, tools }
+        Self { model, registry, blobs, prompts, tools }
     }
 
     /// Lets a model put it into words.
@@ -209,7 +209,7 @@ impl Node<AgentState> for Respond {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Responding;
-        shelf::take_back(&*self.shelf, &mut state).await;
+        blob_cache::take_back(&*self.blobs, &mut state).await;
         let mut usage = StepUsage::default();
         let mut answers = !state.turn.reads.is_empty();
         let reply = match &context.ended {

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::{
     super::{
+        blob_cache::{self, BlobCache},
         exchange::{self, Call},
         model_with_fallback::StepUsage,
         replies,
-        shelf::{self, Shelf},
         state::AgentState,
         tools::{self, Kit},
         view::{self, Prompts},
@@ -53,7 +53,7 @@ const MOST_UNHEARD: usize = 6;
 pub(in super::super) struct Rounds {
     registry: Registry,
     kit: Arc<Kit>,
-    shelf: Arc<dyn Shelf>,
+    blobs: Arc<dyn BlobCache>,
     prompts: Prompts,
 }
 
@@ -90,9 +90,9 @@ pub(super) fn put_off_before(state: &mut AgentState, finds_words: bool) -> Optio
 }
 
 impl Rounds {
-    /// For these tools and actions; large answers are kept on the `shelf`.
-    pub(in super::super) fn new(registry: Registry, shelf: Arc<dyn Shelf>, prompts: Prompts) -> Self {
-        Self { kit: Arc::new(Kit::new(registry.clone())), registry, shelf, prompts }
+    /// For these tools and actions; large answers are kept in `blobs`.
+    pub(in super::super) fn new(registry: Registry, blobs: Arc<dyn BlobCache>, prompts: Prompts) -> Self {
+        Self { kit: Arc::new(Kit::new(registry.clone())), registry, blobs, prompts }
     }
 
     /// The standing instructions.
@@ -261,7 +261,7 @@ impl Rounds {
     async fn work(&self, round: Round<'_>, calls: Vec<Call>) -> Step<AgentState> {
         let Round { mut state, context, usage, response, finds_words, .. } = round;
         state.turn.rounds += 1;
-        shelf::take_back(&*self.shelf, &mut state).await;
+        blob_cache::take_back(&*self.blobs, &mut state).await;
         let reader = Reader::in_thread(state.turn.by.clone(), &context.thread);
         let situation = view::situation(&state, context);
 
@@ -276,7 +276,7 @@ impl Rounds {
                 gather_tools::Hearing { registry: &self.registry, kit: &self.kit, situation: &situation, several };
             planned[at] = Some(hearing.hear(&mut state, heard, &calls[at]));
         }
-        let answers = join_all(planned.into_iter().flatten().map(|planned| planned.run(&*self.shelf, &reader))).await;
+        let answers = join_all(planned.into_iter().flatten().map(|planned| planned.run(&*self.blobs, &reader))).await;
         let results =
             calls.iter().zip(answers).map(|(call, answer)| gather_tools::keep(&mut state, call, answer)).collect();
 
@@ -306,7 +306,7 @@ impl Rounds {
         let answered = !heard.mistaken
             && state.turn.change.is_none()
             && respond::is_documented(&self.registry.book, &state, &situation);
-        shelf::put_away(&*self.shelf, &mut state).await;
+        blob_cache::put_away(&*self.blobs, &mut state).await;
         let complete = heard.parameters && !heard.mistaken && !heard.read;
         match state.turn.change.clone() {
             Some(change) if complete || stopped => {

@@ -3,7 +3,7 @@
 use redis::cmd;
 use serde::{Deserialize, Serialize};
 
-use super::{RedisStore, json, keys::Shelf, scripts::Call};
+use super::{RedisStore, json, keys::PartitionKey, scripts::Call};
 use crate::{
     clock::{Clock as _, SystemClock, Timestamp},
     graph::store::{Error, Unreadable},
@@ -43,7 +43,7 @@ pub(super) async fn set(store: &RedisStore, place: &Place, why: &str) -> Result<
 /// Notes something that cannot be read and stays where it is. Nobody waits for that.
 pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &Place, why: &str) {
     if store.found.note(place, why) {
-        let notes = Shelf::SetAsideNotes.of(thread.partition());
+        let notes = PartitionKey::SetAsideNotes.of(thread.partition());
         let noted = cmd("HSETNX").arg(notes).arg(place.to_string()).arg(Note::written(why)).to_owned();
         if let Err(error) = store.link.command::<i64>(&noted).await {
             tracing::debug!(%error, "What could not be read is not noted");
@@ -55,7 +55,7 @@ pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &Place, w
 pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<Unreadable>, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
-        pipeline.hgetall(Shelf::SetAsideNotes.of(partition));
+        pipeline.hgetall(PartitionKey::SetAsideNotes.of(partition));
     }
     let found: Vec<Vec<(String, String)>> = store.link.pipeline(&pipeline).await?;
     let mut list: Vec<Unreadable> = found
@@ -75,7 +75,7 @@ pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<Unreada
 pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
-        pipeline.hkeys(Shelf::SetAside.of(partition));
+        pipeline.hkeys(PartitionKey::SetAside.of(partition));
     }
     let names: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
     for (partition, names) in Partition::all().zip(names) {
@@ -84,7 +84,7 @@ pub(super) async fn put_back(store: &RedisStore) -> Result<(), Error> {
             if store.found.has(&place) {
                 continue;
             }
-            let get = cmd("HGET").arg(Shelf::SetAside.of(partition)).arg(&name).to_owned();
+            let get = cmd("HGET").arg(PartitionKey::SetAside.of(partition)).arg(&name).to_owned();
             let content: Option<Vec<u8>> = store.link.command(&get).await?;
             if content.is_some_and(|content| place.can_hold(said_in(&place, &content))) {
                 restore(store, &place, &name).await?;

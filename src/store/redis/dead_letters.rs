@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use redis::cmd;
 use serde::Deserialize;
 
-use super::{RedisStore, json, keys::Shelf, scripts::Call};
+use super::{RedisStore, json, keys::PartitionKey, scripts::Call};
 use crate::{
     clock::Timestamp,
     graph::store::{DeadLetter, Error, Outgoing, Undelivered},
@@ -70,7 +70,7 @@ pub(super) async fn drop_old(store: &RedisStore, now: Timestamp) -> Result<(), E
     for (partition, stored) in all(store).await? {
         for (name, text) in stored {
             if read(partition, &name, &text)?.at.millis() < now.millis().saturating_sub(kept) {
-                store.link.command::<i64>(cmd("HDEL").arg(Shelf::DeadLetters.of(partition)).arg(name)).await?;
+                store.link.command::<i64>(cmd("HDEL").arg(PartitionKey::DeadLetters.of(partition)).arg(name)).await?;
             }
         }
     }
@@ -80,7 +80,7 @@ pub(super) async fn drop_old(store: &RedisStore, now: Timestamp) -> Result<(), E
 async fn all(store: &RedisStore) -> Result<Vec<(Partition, BTreeMap<String, String>)>, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
-        pipeline.hgetall(Shelf::DeadLetters.of(partition));
+        pipeline.hgetall(PartitionKey::DeadLetters.of(partition));
     }
     let found: Vec<BTreeMap<String, String>> = store.link.pipeline(&pipeline).await?;
     Ok(Partition::all().zip(found).filter(|(_, stored)| !stored.is_empty()).collect())

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     RedisStore,
-    keys::{self, Drawer, Shelf},
+    keys::{self, PartitionKey, ThreadKey},
     scripts::Call,
 };
 use crate::{
@@ -22,8 +22,8 @@ pub(super) async fn put_file(store: &RedisStore, thread: &ThreadId, bytes: &[u8]
     let hash = hex::encode(Sha256::digest(bytes));
     let mut of_thread = redis::pipe();
     of_thread.atomic();
-    of_thread.srem(Shelf::LetGo.of(thread.partition()), keys::let_go(&hash, thread)).ignore();
-    of_thread.sadd(Drawer::Files.of(thread), &hash).ignore();
+    of_thread.srem(PartitionKey::LetGo.of(thread.partition()), keys::let_go(&hash, thread)).ignore();
+    of_thread.sadd(ThreadKey::Files.of(thread), &hash).ignore();
     store.link.pipeline::<()>(&of_thread).await?;
     let mut of_file = redis::pipe();
     of_file.atomic();
@@ -35,7 +35,7 @@ pub(super) async fn put_file(store: &RedisStore, thread: &ThreadId, bytes: &[u8]
 
 /// Tells the files that threads of a partition have let go of.
 pub(super) async fn let_go(store: &RedisStore, partition: Partition) -> Result<(), Error> {
-    let list = Shelf::LetGo.of(partition);
+    let list = PartitionKey::LetGo.of(partition);
     let members: Vec<String> = store.link.command(cmd("SMEMBERS").arg(&list)).await?;
     for member in members {
         let Some((hash, thread)) = keys::read_let_go(&member) else { continue };

@@ -17,7 +17,7 @@ use std::{
 use redis::Value;
 use tokio::{sync::Mutex, time::Instant};
 
-use super::{connection::Link, json, keys::Shelf};
+use super::{connection::Link, json, keys::PartitionKey};
 use crate::{clock::Timestamp, graph::store::Error, ids::Partition, ids::ThreadId};
 
 /// How many ready threads of each partition are looked at.
@@ -81,8 +81,8 @@ async fn ready_threads(link: &Link, now: Timestamp) -> Result<VecDeque<ThreadId>
     let mut pipeline = redis::pipe();
     pipeline.cmd("TIME");
     for partition in Partition::all() {
-        for shelf in [Shelf::Ready, Shelf::Waiting] {
-            pipeline.zrange_withscores(shelf.of(partition), 0, OF_EACH - 1);
+        for index in [PartitionKey::Ready, PartitionKey::Waiting] {
+            pipeline.zrange_withscores(index.of(partition), 0, OF_EACH - 1);
         }
     }
     let mut answers = link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{
     RedisStore, files, json,
-    keys::{Drawer, Shelf},
+    keys::{PartitionKey, ThreadKey},
     scripts::Call,
 };
 use crate::{
@@ -61,7 +61,7 @@ pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize
     for partition in Partition::all() {
         files::let_go(store, partition).await?; // what a process that ended left over
         let mut oldest = cmd("ZRANGEBYSCORE");
-        oldest.arg(Shelf::Recent.of(partition)).arg("-inf").arg(format!("({}", micros(before)));
+        oldest.arg(PartitionKey::Recent.of(partition)).arg("-inf").arg(format!("({}", micros(before)));
         oldest.arg("LIMIT").arg(0).arg(LOOKED_AT);
         let names: Vec<String> = store.link.command(&oldest).await?;
         for name in names {
@@ -86,7 +86,7 @@ pub(super) async fn forget(store: &RedisStore, forget: &Forget) -> Result<bool, 
     let checkpoint = forget.checkpoint.as_ref().map(json::write).unwrap_or_default();
     if forget.checkpoint.is_none() {
         // Only a finished thread is dropped, so no action is added between this and the script.
-        let texts: Vec<Vec<u8>> = store.link.command(cmd("HVALS").arg(Drawer::Actions.of(&forget.thread))).await?;
+        let texts: Vec<Vec<u8>> = store.link.command(cmd("HVALS").arg(ThreadKey::Actions.of(&forget.thread))).await?;
         let read = texts.iter().filter_map(|stored| json::read::<ActionRecord>("an action", stored).ok());
         plan.approvals.extend(read.map(|record| record.approval.to_string()));
     }

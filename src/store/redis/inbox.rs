@@ -9,7 +9,7 @@ use redis::Value;
 
 use super::{
     RedisStore, aside, dead_letters, json,
-    keys::{self, Shelf},
+    keys::{self, PartitionKey},
     scripts::Call,
 };
 use crate::{
@@ -82,7 +82,7 @@ pub(super) async fn fail(
 pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<usize, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
-        pipeline.zrangebyscore_limit(Shelf::Timers.of(partition), "-inf", now.millis(), 0, 1);
+        pipeline.zrangebyscore_limit(PartitionKey::Timers.of(partition), "-inf", now.millis(), 0, 1);
     }
     let due: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
     let mut fired = 0;
@@ -107,8 +107,13 @@ pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Erro
     };
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
-        pipeline.cmd("ZREMRANGEBYSCORE").arg(Shelf::Dedup.of(partition)).arg("-inf").arg(before(KEEP_DEDUP)).ignore();
-        let parked = Shelf::Parked.of(partition);
+        pipeline
+            .cmd("ZREMRANGEBYSCORE")
+            .arg(PartitionKey::Dedup.of(partition))
+            .arg("-inf")
+            .arg(before(KEEP_DEDUP))
+            .ignore();
+        let parked = PartitionKey::Parked.of(partition);
         pipeline.zrangebyscore_limit(parked, "-inf", before(KEEP_PARKED), 0, PARKED_AT_ONCE);
     }
     let parked: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
@@ -133,7 +138,7 @@ async fn due_inboxes(store: &RedisStore) -> Result<Vec<Partition>, Error> {
     let mut pipeline = redis::pipe();
     pipeline.cmd("TIME");
     for partition in Partition::all() {
-        pipeline.zrange_withscores(Shelf::Inbox.of(partition), 0, 0);
+        pipeline.zrange_withscores(PartitionKey::Inbox.of(partition), 0, 0);
     }
     let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
     let now = json::server_time(answers.next())?;

@@ -2,7 +2,7 @@
 //!
 //! Every key begins with `countersign:{pNN}:`. The braces are a hash tag: all keys of a partition share one slot, so a
 //! script that touches one partition is atomic on Redis Cluster too. A script is given all keys of its partition, and
-//! of its thread where it has one, in the order of [`Shelf::ALL`] and [`Drawer::ALL`]; [`lua_names`] gives them the
+//! of its thread where it has one, in the order of [`PartitionKey::ALL`] and [`ThreadKey::ALL`]; [`lua_names`] gives them the
 //! names under which the scripts speak of them.
 //!
 //! Clocks: scores written “server” are microseconds of the server's own `TIME`; scores written “people” are the
@@ -42,7 +42,7 @@ macro_rules! places {
 
 places! {
     /// One of each partition.
-    Shelf {
+    PartitionKey {
         /// Sorted set: thread → from when it may be leased, server. A leased thread is here with the end of its lease.
         Ready = "ready",
         /// Sorted set: thread → end of its wait before a retry, people.
@@ -82,7 +82,7 @@ places! {
         DeadLetters = "dead_letters",
         /// Hash: name of what could not be read → what was set aside, as it was stored.
         SetAside = "set_aside",
-        /// Hash: name of a message that was set aside → its [`Drawer::OutboxMeta`].
+        /// Hash: name of a message that was set aside → its [`ThreadKey::OutboxMeta`].
         SetAsideMeta = "set_aside_meta",
         /// Hash: name of what could not be read → why, and since when. Also of what stays where it is.
         SetAsideNotes = "set_aside_notes",
@@ -91,7 +91,7 @@ places! {
 
 places! {
     /// One of each thread.
-    Drawer {
+    ThreadKey {
         /// Hash of small things: `ours`, `graph`, `worker`, `fence`, `version`, `snapshot_version`, `mail_seq`, `outbox_seq`,
         /// `in_flight`, `audit_seq`, `audit_hash`.
         Meta = "meta",
@@ -120,14 +120,14 @@ places! {
     }
 }
 
-impl Shelf {
+impl PartitionKey {
     /// The key in one partition.
     pub(super) fn of(self, partition: Partition) -> String {
         format!("{}{}", prefix(partition), self.as_str())
     }
 }
 
-impl Drawer {
+impl ThreadKey {
     /// The key of one thread.
     pub(super) fn of(self, thread: &ThreadId) -> String {
         format!("{}thread:{thread}:{}", prefix(thread.partition()), self.as_str())
@@ -136,13 +136,13 @@ impl Drawer {
 
 /// All keys of a partition, as scripts get them.
 pub(super) fn of_partition(partition: Partition) -> Vec<String> {
-    Shelf::ALL.iter().map(|shelf| shelf.of(partition)).collect()
+    PartitionKey::ALL.iter().map(|index| index.of(partition)).collect()
 }
 
 /// All keys of a thread and of its partition, as scripts get them.
 pub(super) fn of_thread(thread: &ThreadId) -> Vec<String> {
     let mut keys = of_partition(thread.partition());
-    keys.extend(Drawer::ALL.iter().map(|drawer| drawer.of(thread)));
+    keys.extend(ThreadKey::ALL.iter().map(|key| key.of(thread)));
     keys
 }
 
@@ -151,7 +151,7 @@ pub(super) fn commit(thread: &ThreadId, commit: &CommitId) -> String {
     format!("{}commit:{thread}:{commit}", prefix(thread.partition()))
 }
 
-/// Whether the actions of a partition are in [`Shelf::ActionLabels`], also those from before there was one.
+/// Whether the actions of a partition are in [`PartitionKey::ActionLabels`], also those from before there was one.
 pub(super) fn labelled(partition: Partition) -> String {
     format!("{}labelled", prefix(partition))
 }
@@ -181,7 +181,7 @@ pub(super) fn shown_in(hash: &str) -> String {
     format!("{}file:{hash}:threads", prefix(Partition::of(hash)))
 }
 
-/// A file that a thread shows no more, as a member of [`Shelf::LetGo`].
+/// A file that a thread shows no more, as a member of [`PartitionKey::LetGo`].
 pub(super) fn let_go(hash: &str, thread: &ThreadId) -> String {
     format!("{hash} {thread}")
 }
@@ -196,7 +196,7 @@ pub(super) fn register(key: &str) -> String {
     format!("{}register:{key}", prefix(Partition::of(key)))
 }
 
-/// A parked mailbox entry, as a member of [`Shelf::Parked`].
+/// A parked mailbox entry, as a member of [`PartitionKey::Parked`].
 pub(super) fn parked(seq: &str, thread: &ThreadId) -> String {
     format!("{seq} {thread}")
 }
@@ -207,12 +207,12 @@ pub(super) fn read_parked(member: &str) -> Option<(u64, ThreadId)> {
     Some((seq.parse().ok()?, thread.parse().ok()?))
 }
 
-/// A timer, as a member of [`Shelf::Timers`].
+/// A timer, as a member of [`PartitionKey::Timers`].
 pub(super) fn timer(thread: &ThreadId, key: &str) -> String {
     format!("{thread} {key}")
 }
 
-/// An action, as it stands in [`Shelf::Approvals`]; sorts by age.
+/// An action, as it stands in [`PartitionKey::Approvals`]; sorts by age.
 pub(super) fn action(requested_at: i64, thread: &ThreadId, id: &ActionId) -> String {
     format!("{:016} {thread} {id}", requested_at.max(0))
 }
@@ -226,7 +226,8 @@ pub(super) fn read_action(text: &str) -> Option<(ThreadId, ActionId)> {
 /// Lua that names the keys a script gets: `READY`, `MAILBOX`, …, and `COMMIT` for the one behind them.
 pub(super) fn lua_names() -> String {
     let mut lua = String::new();
-    let names = Shelf::ALL.iter().map(|s| s.name()).chain(Drawer::ALL.iter().map(|d| d.name())).chain(["Commit"]);
+    let names =
+        PartitionKey::ALL.iter().map(|s| s.name()).chain(ThreadKey::ALL.iter().map(|d| d.name())).chain(["Commit"]);
     for (n, name) in names.enumerate() {
         writeln!(lua, "local {} = KEYS[{}]", shouted(name), n + 1).expect("writing to a string cannot fail");
     }
@@ -266,7 +267,7 @@ mod tests {
             assert!(key.starts_with(&tag), "{key}");
         }
         let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
-        assert_eq!(distinct.len(), Shelf::ALL.len() + Drawer::ALL.len() + 1);
+        assert_eq!(distinct.len(), PartitionKey::ALL.len() + ThreadKey::ALL.len() + 1);
     }
 
     #[test]
@@ -288,6 +289,8 @@ mod tests {
     fn scripts_know_the_keys_by_name() {
         let names = lua_names();
         assert!(names.starts_with("local READY = KEYS[1]\nlocal WAITING = KEYS[2]\n"), "{names}");
-        assert!(names.ends_with(&format!("local COMMIT = KEYS[{}]\n", Shelf::ALL.len() + Drawer::ALL.len() + 1)));
+        assert!(
+            names.ends_with(&format!("local COMMIT = KEYS[{}]\n", PartitionKey::ALL.len() + ThreadKey::ALL.len() + 1))
+        );
     }
 }

@@ -9,7 +9,7 @@ use redis::cmd;
 use super::{
     connection::Link,
     json,
-    keys::{self, Drawer, Shelf},
+    keys::{self, PartitionKey, ThreadKey},
 };
 use crate::{
     graph::store::Error,
@@ -35,14 +35,15 @@ pub(super) async fn bring_up_to_date(link: &Link) -> Result<(), Error> {
 }
 
 async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
-    let index: Vec<String> = link.command(cmd("ZRANGE").arg(Shelf::ActionIndex.of(partition)).arg(0).arg(-1)).await?;
+    let index: Vec<String> =
+        link.command(cmd("ZRANGE").arg(PartitionKey::ActionIndex.of(partition)).arg(0).arg(-1)).await?;
     let names: Vec<&str> = index.iter().filter_map(|member| Some(member.split_once(' ')?.1)).collect();
     for names in names.chunks(BATCH) {
         let mut pipeline = redis::pipe();
         for name in names {
             // What names no action is asked for as well, so that names and answers go together.
             let (thread, id) = keys::read_action(name).unwrap_or_else(nobody);
-            pipeline.hget(Drawer::Actions.of(&thread), id.as_str());
+            pipeline.hget(ThreadKey::Actions.of(&thread), id.as_str());
         }
         let records: Vec<Option<Vec<u8>>> = link.pipeline(&pipeline).await?;
         let mut members = Vec::new();
@@ -66,7 +67,7 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
         }
         let mut pipeline = redis::pipe();
         for member in members {
-            pipeline.zadd(Shelf::ActionLabels.of(partition), member, 0).ignore();
+            pipeline.zadd(PartitionKey::ActionLabels.of(partition), member, 0).ignore();
         }
         link.pipeline::<()>(&pipeline).await?;
     }

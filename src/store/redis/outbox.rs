@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{
     RedisStore, aside, json,
-    keys::{Drawer, Shelf},
+    keys::{PartitionKey, ThreadKey},
     scripts::Call,
 };
 use crate::{
@@ -111,8 +111,8 @@ async fn due_threads(store: &RedisStore, now: Timestamp, limit: usize) -> Result
     let mut pipeline = redis::pipe();
     pipeline.cmd("TIME");
     for partition in Partition::all() {
-        pipeline.zrangebyscore_limit_withscores(Shelf::Outbox.of(partition), "-inf", now.millis(), 0, limit);
-        pipeline.zrange_withscores(Shelf::Sending.of(partition), 0, limit.saturating_sub(1));
+        pipeline.zrangebyscore_limit_withscores(PartitionKey::Outbox.of(partition), "-inf", now.millis(), 0, limit);
+        pipeline.zrange_withscores(PartitionKey::Sending.of(partition), 0, limit.saturating_sub(1));
     }
     let mut answers = store.link.pipeline::<Vec<Value>>(&pipeline).await?.into_iter();
     let server_now = json::server_time(answers.next())?;
@@ -150,8 +150,8 @@ struct Entry {
 pub(super) async fn waiting(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
-        pipeline.zrange(Shelf::Outbox.of(partition), 0, -1);
-        pipeline.zrange(Shelf::Sending.of(partition), 0, -1);
+        pipeline.zrange(PartitionKey::Outbox.of(partition), 0, -1);
+        pipeline.zrange(PartitionKey::Sending.of(partition), 0, -1);
     }
     let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
     let threads: Vec<ThreadId> = found.into_iter().flatten().filter_map(|thread| thread.parse().ok()).collect();
@@ -159,7 +159,7 @@ pub(super) async fn waiting(store: &RedisStore, before: Timestamp, limit: usize)
     for threads in threads.chunks(READ_AT_ONCE) {
         let mut pipeline = redis::pipe();
         for thread in threads {
-            pipeline.hgetall(Drawer::OutboxMeta.of(thread));
+            pipeline.hgetall(ThreadKey::OutboxMeta.of(thread));
         }
         let entries: Vec<BTreeMap<Seq, String>> = store.link.pipeline(&pipeline).await?;
         for (thread, entries) in threads.iter().zip(entries) {

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     RedisStore, aside, json,
-    keys::{self, Drawer, Shelf},
+    keys::{self, PartitionKey, ThreadKey},
     scripts::Call,
 };
 use crate::{
@@ -32,7 +32,7 @@ pub(super) async fn action_by_approval(
     store: &RedisStore,
     approval: &ApprovalId,
 ) -> Result<Option<ActionRecord>, Error> {
-    let approvals = Shelf::Approvals.of(approval.partition());
+    let approvals = PartitionKey::Approvals.of(approval.partition());
     let named: Option<String> = store.link.command(cmd("HGET").arg(approvals).arg(approval.as_str())).await?;
     let Some(named) = named else { return Ok(None) };
     let (thread, id) = read_action(&named)?;
@@ -46,7 +46,7 @@ pub(super) async fn action(
     thread: &ThreadId,
     id: &ActionId,
 ) -> Result<Option<ActionRecord>, Error> {
-    let get = cmd("HGET").arg(Drawer::Actions.of(thread)).arg(id.as_str()).to_owned();
+    let get = cmd("HGET").arg(ThreadKey::Actions.of(thread)).arg(id.as_str()).to_owned();
     let stored: Option<Vec<u8>> = store.link.command(&get).await?;
     stored.map(|stored| json::read_record(&stored)).transpose()
 }
@@ -75,7 +75,12 @@ pub(super) async fn actions_under(
     for partition in Partition::all() {
         for label in labels {
             for status in wanted {
-                newest_with(&mut pipeline, Shelf::ActionLabels.of(partition), &format!("{label} {status}"), limit);
+                newest_with(
+                    &mut pipeline,
+                    PartitionKey::ActionLabels.of(partition),
+                    &format!("{label} {status}"),
+                    limit,
+                );
             }
         }
     }
@@ -106,7 +111,7 @@ pub(super) async fn steps(
         return Ok(Vec::new());
     }
     let last = after.saturating_add(limit as u64 - 1).min(i64::MAX as u64);
-    let command = cmd("LRANGE").arg(Drawer::Steps.of(thread)).arg(after).arg(last).to_owned();
+    let command = cmd("LRANGE").arg(ThreadKey::Steps.of(thread)).arg(after).arg(last).to_owned();
     let stored: Vec<Vec<u8>> = store.link.command(&command).await?;
     let kept = (after + 1..).zip(stored).filter(|(_, step)| !step.is_empty()); // dropped steps leave their place
     let mut steps = Vec::new();
@@ -125,7 +130,7 @@ pub(super) async fn steps(
 /// [`crate::graph::store::Store::audit`].
 pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
     let mut look = redis::pipe();
-    look.atomic().lrange(Drawer::Audit.of(thread), 0, -1).hget(Drawer::Meta.of(thread), "audit_hash");
+    look.atomic().lrange(ThreadKey::Audit.of(thread), 0, -1).hget(ThreadKey::Meta.of(thread), "audit_hash");
     let (stored, head): (Vec<Vec<u8>>, Option<String>) = store.link.pipeline(&look).await?;
     let mut record: Vec<AuditEntry> = Vec::with_capacity(stored.len());
     for (n, entry) in stored.iter().enumerate() {
@@ -151,23 +156,24 @@ pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<A
 /// [`crate::graph::store::Store::posted`].
 pub(super) async fn posted(store: &RedisStore, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {
     let text: Option<String> =
-        store.link.command(cmd("HGET").arg(Drawer::Posted.of(thread)).arg(slot.as_str())).await?;
+        store.link.command(cmd("HGET").arg(ThreadKey::Posted.of(thread)).arg(slot.as_str())).await?;
     text.map(|text| json::read("where a message is", &text)).transpose()
 }
 
 /// [`crate::graph::store::Store::backlog`].
 pub(super) async fn backlog(store: &RedisStore) -> Result<Backlog, Error> {
-    const SHELVES: [Shelf; 5] = [Shelf::Ready, Shelf::Waiting, Shelf::Inbox, Shelf::Outbox, Shelf::Sending];
+    const COUNTED: [PartitionKey; 5] =
+        [PartitionKey::Ready, PartitionKey::Waiting, PartitionKey::Inbox, PartitionKey::Outbox, PartitionKey::Sending];
     let mut pipeline = redis::pipe();
     pipeline.atomic(); // work that moves from the inbox to a thread in between would be in neither count
     for partition in Partition::all() {
-        for shelf in SHELVES {
-            pipeline.zcard(shelf.of(partition));
+        for index in COUNTED {
+            pipeline.zcard(index.of(partition));
         }
     }
     let counts: Vec<u64> = store.link.pipeline(&pipeline).await?;
     let mut backlog = Backlog::default();
-    for counts in counts.chunks_exact(SHELVES.len()) {
+    for counts in counts.chunks_exact(COUNTED.len()) {
         let [ready, waiting, inbox, outbox, sending] = counts else { continue };
         backlog.threads += ready + waiting;
         backlog.inbox += inbox;
@@ -184,7 +190,7 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
     let newest = isize::try_from(limit).unwrap_or(isize::MAX) - 1;
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
-        pipeline.zrevrange_withscores(Shelf::Recent.of(partition), 0, newest);
+        pipeline.zrevrange_withscores(PartitionKey::Recent.of(partition), 0, newest);
     }
     let found: Vec<Vec<(String, f64)>> = store.link.pipeline(&pipeline).await?;
     let mut recent: Vec<(String, f64)> = found.into_iter().flatten().collect();
@@ -206,9 +212,9 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
     }
     let mut pipeline = redis::pipe();
     for thread in &threads {
-        pipeline.hget(Drawer::Meta.of(thread), "version");
-        pipeline.zscore(Shelf::Ready.of(thread.partition()), thread.to_string());
-        pipeline.hget(Drawer::Meta.of(thread), "graph");
+        pipeline.hget(ThreadKey::Meta.of(thread), "version");
+        pipeline.zscore(PartitionKey::Ready.of(thread.partition()), thread.to_string());
+        pipeline.hget(ThreadKey::Meta.of(thread), "graph");
     }
     let details: Vec<Option<String>> = store.link.pipeline(&pipeline).await?;
     let summaries = threads.into_iter().zip(recent).zip(details.chunks_exact(3));
@@ -274,7 +280,7 @@ async fn actions_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter
         let label = Label::Within(thread.team.clone(), thread.channel.clone());
         let mut pipeline = redis::pipe();
         for status in &filter.statuses {
-            let labels = Shelf::ActionLabels.of(thread.partition());
+            let labels = PartitionKey::ActionLabels.of(thread.partition());
             newest_with(&mut pipeline, labels, &format!("{label} {status}"), usize::MAX);
         }
         let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
@@ -296,7 +302,7 @@ async fn newest_of(store: &RedisStore, thread: &ThreadId, filter: &ActionFilter)
         status: String,
         index: String,
     }
-    let metas: Vec<Vec<u8>> = store.link.command(cmd("HVALS").arg(Drawer::ActionMeta.of(thread))).await?;
+    let metas: Vec<Vec<u8>> = store.link.command(cmd("HVALS").arg(ThreadKey::ActionMeta.of(thread))).await?;
     let metas = metas.iter().filter_map(|meta| json::read::<Meta>("an action", meta).ok());
     let wanted =
         |meta: &Meta| filter.statuses.is_empty() || filter.statuses.iter().any(|status| status.as_str() == meta.status);
@@ -323,7 +329,7 @@ async fn newest_actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
         for status in statuses {
-            newest_with(&mut pipeline, Shelf::ActionIndex.of(partition), status.as_str(), filter.limit);
+            newest_with(&mut pipeline, PartitionKey::ActionIndex.of(partition), status.as_str(), filter.limit);
         }
     }
     let found: Vec<Vec<String>> = store.link.pipeline(&pipeline).await?;
@@ -347,7 +353,7 @@ async fn records_of(store: &RedisStore, named: &[String]) -> Result<Vec<ActionRe
     }
     let mut pipeline = redis::pipe();
     for (thread, id) in &named {
-        pipeline.hget(Drawer::Actions.of(thread), id.as_str());
+        pipeline.hget(ThreadKey::Actions.of(thread), id.as_str());
     }
     let stored: Vec<Option<Vec<u8>>> = store.link.pipeline(&pipeline).await?;
     let mut records = Vec::with_capacity(stored.len());

@@ -60,8 +60,8 @@ impl Fixture for Redis {
     async fn run_out(&self) {
         let script = redis::Script::new(
             r"
-            for _, shelf in ipairs({'ready', 'desk', 'sending'}) do
-              for _, key in ipairs(redis.call('KEYS', 'countersign:*:' .. shelf)) do
+            for _, index in ipairs({'ready', 'desk', 'sending'}) do
+              for _, key in ipairs(redis.call('KEYS', 'countersign:*:' .. index)) do
                 for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
                   redis.call('ZINCRBY', key, -ARGV[1], member)
                 end

@@ -2,7 +2,7 @@
 //!
 //! A list of everything or the vocabulary of all contexts would be saved with every step of every thread that asked.
 //! [`put_away`] takes such answers out of a state before it is saved, [`take_back`] puts them back before it is worked on.
-//! What cannot be put on the shelf stays in the state.
+//! What cannot be put in the blob cache stays in the state.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::{context::LONGEST_ENTRY, replies, state::AgentState};
 
-/// How long something stays on the shelf at least.
+/// How long something stays in the blob cache at least.
 pub const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// Where large answers are kept.
 #[async_trait]
-pub trait Shelf: Send + Sync {
+pub trait BlobCache: Send + Sync {
     /// Keeps bytes for [`KEPT`] at least; the name under which they are found. `None` if that cannot be done now.
     async fn put(&self, bytes: &[u8]) -> Option<String>;
 
@@ -26,10 +26,10 @@ pub trait Shelf: Send + Sync {
 
 /// Keeps nothing: every answer stays in the state.
 #[derive(Clone, Copy, Debug)]
-pub struct NoShelf;
+pub struct NoBlobCache;
 
 #[async_trait]
-impl Shelf for NoShelf {
+impl BlobCache for NoBlobCache {
     async fn put(&self, _: &[u8]) -> Option<String> {
         None
     }
@@ -40,26 +40,26 @@ impl Shelf for NoShelf {
 }
 
 /// What is under a name.
-pub(super) async fn get(shelf: &dyn Shelf, name: &str) -> Option<Value> {
-    serde_json::from_slice(&shelf.get(name).await?).ok()
+pub(super) async fn get(blobs: &dyn BlobCache, name: &str) -> Option<Value> {
+    serde_json::from_slice(&blobs.get(name).await?).ok()
 }
 
-/// Moves the large answers of the turn to the shelf.
-pub(super) async fn put_away(shelf: &dyn Shelf, state: &mut AgentState) {
+/// Moves the large answers of the turn to the blob cache.
+pub(super) async fn put_away(blobs: &dyn BlobCache, state: &mut AgentState) {
     let now = state.turn.at;
     for (key, answer) in &mut state.turn.gathered {
         let bytes = answer.to_string();
         if bytes.len() <= LONGEST_ENTRY || name_of(answer).is_some() {
             continue;
         }
-        let Some(name) = shelf.put(bytes.as_bytes()).await else { continue };
-        state.context.is_on_shelf(key, &name, now);
+        let Some(name) = blobs.put(bytes.as_bytes()).await else { continue };
+        state.context.is_cached(key, &name, now);
         *answer = json!({ "on_shelf": name });
     }
 }
 
 /// Takes them back. What is not there any more has to be asked for again.
-pub(super) async fn take_back(shelf: &dyn Shelf, state: &mut AgentState) {
+pub(super) async fn take_back(blobs: &dyn BlobCache, state: &mut AgentState) {
     let names: Vec<(String, String)> = state
         .turn
         .gathered
@@ -67,7 +67,7 @@ pub(super) async fn take_back(shelf: &dyn Shelf, state: &mut AgentState) {
         .filter_map(|(key, answer)| Some((key.clone(), name_of(answer)?.to_owned())))
         .collect();
     for (key, name) in names {
-        match get(shelf, &name).await {
+        match get(blobs, &name).await {
             Some(answer) => {
                 state.turn.gathered.insert(key, answer);
             }
