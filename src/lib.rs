@@ -23,7 +23,7 @@
 //! | room | what it is | start at |
 //! | --- | --- | --- |
 //! | [`ids`], [`clock`], [`cause`] | leaves: names of things, time, the chain of causes of an error | |
-//! | [`reply`], [`status_line`], [`exchanges`] | leaves too: what is said, before it is drawn; what is said while work goes on; a log of what was sent over HTTP | |
+//! | [`reply`], [`status_line`], [`http_log`] | leaves too: what is said, before it is drawn; what is said while work goes on; a log of what was sent over HTTP | |
 //! | [`permit`], [`wire`], [`this_machine`], [`private_file`] | and more: until when a change may leave; connections that keep to such a permit and to a longest answer; requests of this machine only; files for their owner alone | [`permit::Permit`] |
 //! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
 //! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
@@ -136,8 +136,8 @@ pub mod cause;
 pub mod clock;
 pub mod config;
 pub mod conversation;
-pub mod exchanges;
 pub mod graph;
+pub mod http_log;
 pub mod ids;
 pub mod model;
 pub mod permit;

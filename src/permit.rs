@@ -6,7 +6,7 @@
 //! the platform asks it again immediately before each write.
 //!
 //! The engine gives permits out ([`Permit::during`]): each ends before another process may look. The client of the
-//! platform finds the one it works under with [`current`]. It belongs to the task, as [`crate::exchanges`] do, so that no
+//! platform finds the one it works under with [`current`]. It belongs to the task, as [`crate::http_log`] does, so that no
 //! action can forget to hand it on.
 //!
 //! Two clocks are asked, and either ends a permit: the wall clock may be set back, and the monotonic clock of a frozen

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    exchanges::Exchanges,
+    http_log::HttpLog,
     ids::ActionId,
     permit::Permit,
     reply::{Fact, Text},
@@ -144,12 +144,12 @@ impl<S: State> Engine<S> {
             // This process stood still, and somebody else may have looked already and sent. Not sent blindly, then.
             return Box::pin(self.settle(session, kind, intent, Attempt { began, ..attempt })).await;
         }
-        let exchanges = Exchanges::default();
+        let http_log = HttpLog::default();
         let sent = caught(kind.perform(&intent))
             .map(|sent| sent.unwrap_or_else(|panicked| Performed::NoAnswer { detail: panicked.to_string() }));
         let perform = permit.during(tokio::time::timeout(self.settings.step_timeout, sent));
-        let sent = exchanges.during(perform).await;
-        note_exchanges(session, &intent, &exchanges, self.clock.now());
+        let sent = http_log.during(perform).await;
+        note_requests(session, &intent, &http_log, self.clock.now());
         let attempt = Attempt { began, ..attempt };
         match sent.unwrap_or(Performed::NoAnswer { detail: "no answer in time".to_owned() }) {
             Performed::Ended(outcome) => self.close(session, &intent, attempt, outcome).await,
@@ -181,14 +181,14 @@ impl<S: State> Engine<S> {
                 if now < left + in_flight {
                     return self.wait(session, &record, attempt, left + in_flight).await;
                 }
-                let exchanges = Exchanges::default();
+                let http_log = HttpLog::default();
                 let probe = caught(kind.probe(&record)).map(|probed| {
                     let evidence = || "Something went wrong on my side while I read it back.".into();
                     probed.unwrap_or_else(|Panicked| Probed::CannotTell { evidence: evidence() })
                 });
                 let probe = tokio::time::timeout(self.settings.step_timeout, probe);
-                let probed = exchanges.during(probe).await;
-                note_exchanges(session, &record, &exchanges, self.clock.now());
+                let probed = http_log.during(probe).await;
+                note_requests(session, &record, &http_log, self.clock.now());
                 let probed = probed.unwrap_or(Probed::CannotTell { evidence: "The platform does not answer.".into() });
                 // Quiet so far is no evidence: a request can be held up on its way for longer than its sender waits.
                 let quiet = !matches!(probed, Probed::Happened(_) | Probed::Otherwise { .. });
@@ -300,15 +300,15 @@ pub(super) struct Attempt<'a> {
 }
 
 /// Puts into the record what was sent for an action, and how it was answered.
-pub(super) fn note_exchanges<S: State>(
+pub(super) fn note_requests<S: State>(
     session: &mut Session<S>,
     record: &ActionRecord,
-    exchanges: &Exchanges,
+    http_log: &HttpLog,
     now: Timestamp,
 ) {
-    let exchanged = exchanges.take();
-    if !exchanged.is_empty() {
-        session.note(record.event(AuditKind::Sent, now, None, json!({ "exchanges": exchanged })));
+    let sent = http_log.take();
+    if !sent.is_empty() {
+        session.note(record.event(AuditKind::Sent, now, None, json!({ "exchanges": sent })));
     }
 }
 

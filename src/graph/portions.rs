@@ -15,12 +15,12 @@ use super::{
     action::{ActionRecord, Portion, Portions, Progress, Status},
     engine::{Engine, Held},
     node::State,
-    perform::{Attempt, illegal, note_exchanges, unknown},
+    perform::{Attempt, illegal, note_requests, unknown},
     session::{Session, outgoing},
     store::{ActionChange, AuditKind, Error, Outbound, Outgoing, Then},
     unwind::{Panicked, caught},
 };
-use crate::{clock::Timestamp, exchanges::Exchanges, ids::UserId, permit::Permit};
+use crate::{clock::Timestamp, http_log::HttpLog, ids::UserId, permit::Permit};
 
 /// Stands for “since when” where nothing of an action can be on its way.
 pub(super) const NOTHING_ON_ITS_WAY: Timestamp = Timestamp(0);
@@ -43,7 +43,7 @@ impl<S: State> Engine<S> {
         let mut stop = None;
         // What arrived is taken in before anything else: only then is it known how things stand.
         let mut arrived = !interrupted && record.waits.as_ref().is_some_and(|wait| wait.arrived().is_some());
-        let exchanges = Exchanges::default();
+        let http_log = HttpLog::default();
         loop {
             // It begins before the store is asked whether the thread is ours, which hearing of a stop does.
             let permit = Permit::new(self.clock.clone(), portions.in_flight() / 2);
@@ -52,7 +52,7 @@ impl<S: State> Engine<S> {
             let late = record.intent_at.is_some_and(|began| self.clock.now() > began + portions.longest());
             if !interrupted && !arrived && (stop.is_some() || late) {
                 let now = self.clock.now();
-                note_exchanges(session, &record, &exchanges, now);
+                note_requests(session, &record, &http_log, now);
                 if let Some(by) = &stop {
                     session.note(record.event(AuditKind::Stopped, now, Some(by.clone()), so_far(&record)));
                 }
@@ -61,17 +61,17 @@ impl<S: State> Engine<S> {
                 return self.close(session, &cut_short, attempt, outcome).await;
             }
             if !interrupted && self.stopping.is_cancelled() {
-                note_exchanges(session, &record, &exchanges, self.clock.now());
+                note_requests(session, &record, &http_log, self.clock.now());
                 return self.hand_over(session, &record).await;
             }
             let next = tokio::time::timeout(self.settings.step_timeout, caught(portions.next(&record, interrupted)));
             let portion = tokio::select! {
-                portion = exchanges.during(permit.during(next)) => portion,
+                portion = http_log.during(permit.during(next)) => portion,
                 () = self.keep_permit(session, &permit) => return Err(Error::Fenced(session.lease.thread.clone())),
             };
             let portion = match portion {
                 Ok(Err(Panicked)) => {
-                    note_exchanges(session, &record, &exchanges, self.clock.now());
+                    note_requests(session, &record, &http_log, self.clock.now());
                     let evidence = "Something went wrong on my side in the middle of it.";
                     return self.close(session, &record, attempt, unknown(evidence.into())).await;
                 }
@@ -79,7 +79,7 @@ impl<S: State> Engine<S> {
                 Err(late) => Err(late),
             };
             if !matches!(portion, Ok(Portion::Made(_))) {
-                note_exchanges(session, &record, &exchanges, self.clock.now());
+                note_requests(session, &record, &http_log, self.clock.now());
             }
             match portion {
                 Ok(Portion::Made(progress)) => record = self.keep_portion(session, record, progress).await?,

@@ -15,7 +15,7 @@ use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap, red
 use url::Url;
 
 use crate::{
-    exchanges, this_machine,
+    http_log, this_machine,
     wire::capped::{TooLong, size},
 };
 
@@ -108,7 +108,7 @@ pub async fn send(request: RequestBuilder, longest: usize) -> Result<Answer, Los
 pub(super) fn note(method: &Method, path: &str, answer: &Result<Answer, Lost>) {
     if !matches!(answer, Err(Lost::RunOut)) {
         let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
-        exchanges::note(method.as_str(), path, status);
+        http_log::note(method.as_str(), path, status);
     }
 }
 

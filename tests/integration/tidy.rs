@@ -12,7 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cause", &[]),
     ("reply", &[]),
     ("status_line", &[]),
-    ("exchanges", &[]),
+    ("http_log", &[]),
     ("permit", &[]),
     ("wire", &[]),
     ("this_machine", &[]),
@@ -43,7 +43,7 @@ const ROOMS_OF_CONVERSATION: &[(&str, &[&str])] = &[
 ];
 
 const LEAVES: &[&str] =
-    &["ids", "clock", "cause", "reply", "status_line", "exchanges", "permit", "wire", "this_machine", "private_file"];
+    &["ids", "clock", "cause", "reply", "status_line", "http_log", "permit", "wire", "this_machine", "private_file"];
 
 /// Production files are to be held in mind; past this many lines there is a second idea in them.
 const LONGEST_FILE: usize = 500;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-/// The most different exchanges that are told apart; a long action repeats few.
+/// The most different requests that are told apart; a long action repeats few.
 const MOST: usize = 40;
 
 /// Requests of one kind, and how they were answered.
@@ -33,10 +33,10 @@ tokio::task_local! {
 
 /// What is noted so far, also after the work was dropped on the way.
 #[derive(Clone, Debug, Default)]
-pub struct Exchanges(Noted);
+pub struct HttpLog(Noted);
 
-impl Exchanges {
-    /// Runs `work`, noting what it exchanges.
+impl HttpLog {
+    /// Runs `work`, noting what it sends and receives.
     pub fn during<F: Future>(&self, work: F) -> impl Future<Output = F::Output> {
         NOTED.scope(self.0.clone(), work)
     }
@@ -72,24 +72,23 @@ mod tests {
     #[tokio::test]
     async fn what_is_sent_deep_inside_is_noted_outside() {
         note("GET", "/nobody/listens", Some(200));
-        let exchanges = Exchanges::default();
-        exchanges
-            .during(async {
-                note("POST", "/state", Some(200));
-                note("POST", "/state", Some(200));
-                note("GET", "/single", None);
-            })
-            .await;
-        let told: Vec<_> = exchanges.take().into_iter().map(|e| (e.path, e.status, e.count)).collect();
+        let log = HttpLog::default();
+        log.during(async {
+            note("POST", "/state", Some(200));
+            note("POST", "/state", Some(200));
+            note("GET", "/single", None);
+        })
+        .await;
+        let told: Vec<_> = log.take().into_iter().map(|e| (e.path, e.status, e.count)).collect();
         assert_eq!(told, [("/state".to_owned(), Some(200), 2), ("/single".to_owned(), None, 1)]);
-        assert!(exchanges.take().is_empty());
+        assert!(log.take().is_empty());
     }
 
     #[tokio::test]
     async fn a_thousand_different_ones_are_few_lines() {
-        let exchanges = Exchanges::default();
-        exchanges.during(async { (0..1000).for_each(|n| note("GET", &format!("/{n}"), Some(200))) }).await;
-        let told = exchanges.take();
+        let log = HttpLog::default();
+        log.during(async { (0..1000).for_each(|n| note("GET", &format!("/{n}"), Some(200))) }).await;
+        let told = log.take();
         assert_eq!((told.len(), told.last().unwrap().count), (MOST + 1, 960));
     }
 }
