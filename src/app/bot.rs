@@ -35,9 +35,9 @@ use crate::{
             dispatch::Dispatch,
             inbox::{self, Inbox},
             outbox::{self, Sender},
-            presence::Presence,
             stopping::Stopping,
             sweeper::{Rounds, Sweeper},
+            thread_status::ThreadStatus,
             workers::{self, Workers},
         },
         surfaces::{
@@ -198,13 +198,13 @@ impl Bot {
         let tasks = TaskTracker::new();
         let name = WorkerId::new(format!("{}-{}", std::process::id(), uuid::Uuid::new_v4().simple()));
         let senders = config.workers.senders;
-        let presence = Presence::new(slack.clone(), config.slack.native_status, config.slack.agent_view);
+        let thread_status = ThreadStatus::new(slack.clone(), config.slack.native_status, config.slack.agent_view);
         let memories = dependencies::memories();
         let sender = Sender::new(outbox::SenderDeps {
             store: store.clone(),
             slack: slack.clone(),
             channels: Vec::new(),
-            presence,
+            thread_status,
             links: links.clone(),
             names: names.clone(),
             memories: memories.clone(),

@@ -7,7 +7,7 @@
 //! | [`inbox`], [`interaction`] | handles what cannot wait for a thread, clicks, typed consent, commands, expiry; and what lies there |
 //! | [`order`], [`stopping`] | “stop” and “notebook”, typed; ending a run |
 //! | [`outbox`], [`pacing`] | sends what was said by its channel, once, in order, and no faster than Slack takes it |
-//! | [`presence`] | what Slack itself shows while it works |
+//! | [`thread_status`] | what Slack itself shows while it works |
 //! | [`sweeper`] | looks regularly for what nobody announced |
 //!
 //! It hands each thing to the room that knows what to do with it, so it knows all of them, and none of them knows it.
@@ -20,7 +20,7 @@ pub mod interaction;
 pub mod order;
 pub mod outbox;
 pub mod pacing;
-pub mod presence;
 pub mod stopping;
 pub mod sweeper;
+pub mod thread_status;
 pub mod workers;

@@ -40,7 +40,7 @@ use self::{
 };
 use super::{
     pacing::{Candidate, Method, Pacing, Turn},
-    presence::Presence,
+    thread_status::ThreadStatus,
 };
 use crate::{
     clock::Clock,
@@ -76,7 +76,7 @@ pub struct SenderDeps {
     /// Where else they can go.
     pub channels: Vec<Arc<dyn Channel>>,
     /// What Slack itself shows while something is done.
-    pub presence: Presence,
+    pub thread_status: ThreadStatus,
     /// Where cards are.
     pub links: Links,
     /// What those are called who are named.
@@ -99,7 +99,7 @@ struct Inner {
     store: Arc<dyn Store>,
     slack: SlackClient,
     channels: Channels,
-    presence: Presence,
+    thread_status: ThreadStatus,
     memories: Memories,
     clock: Arc<dyn Clock>,
     name: WorkerId,
@@ -123,7 +123,7 @@ impl Sender {
             store,
             slack,
             channels,
-            presence,
+            thread_status,
             links,
             names,
             memories,
@@ -140,7 +140,7 @@ impl Sender {
             store,
             slack,
             channels: Channels::new(channels),
-            presence,
+            thread_status,
             memories,
             clock,
             name,
@@ -179,7 +179,7 @@ impl Sender {
         loop {
             while let Some((thread, ended)) = self.0.line.pop() {
                 if !self.send_all(&thread).await && ended {
-                    self.0.presence.ended(&thread).await;
+                    self.0.thread_status.ended(&thread).await;
                 }
             }
             drop(seat);
@@ -341,7 +341,7 @@ pub(super) mod tests {
         let (token, timeout) = (SecretString::from("xoxb-1"), Duration::from_secs(10));
         let slack = SlackClient::new("http://127.0.0.1:9/api", &token, timeout).unwrap();
         Sender::new(SenderDeps {
-            presence: Presence::new(slack.clone(), false, false),
+            thread_status: ThreadStatus::new(slack.clone(), false, false),
             links: Links::new(store.clone(), None),
             names: Names::new(slack.clone(), clock.clone()),
             store,

@@ -43,7 +43,7 @@ impl Sender {
         let attempt = tokio::time::timeout(self.0.slack.timeout() * ATTEMPT, self.attempt(held));
         match attempt.await.unwrap_or(Err(Error::NoAnswer("too slow").into())) {
             Ok(posted) => {
-                self.0.presence.said(&claimed.thread, &claimed.outgoing.body).await;
+                self.0.thread_status.said(&claimed.thread, &claimed.outgoing.body).await;
                 Sent::Delivered(posted)
             }
             Err(Stopped::By(error)) => {
@@ -66,7 +66,7 @@ impl Sender {
     async fn attempt(&self, held: &Held) -> Result<Option<Posted>, Stopped> {
         let claimed = &held.message;
         if let (Outbound::Status { text }, None) = (&claimed.outgoing.body, &claimed.posted)
-            && self.0.presence.show(&claimed.thread, text).await
+            && self.0.thread_status.show(&claimed.thread, text).await
         {
             return Ok(None);
         }
@@ -75,7 +75,7 @@ impl Sender {
             Outbound::Reply { reply } => render::reply(self.0.names.in_reply(reply).await.as_ref()),
             Outbound::Card { card, state } => {
                 let state = self.0.names.in_state(self.linked(claimed, state).await).await;
-                let draw = if self.0.presence.has_stop() { render::card_beside_stop } else { render::card };
+                let draw = if self.0.thread_status.has_stop() { render::card_beside_stop } else { render::card };
                 draw(card, &state)
             }
             Outbound::File { name, title, hash } => return self.upload(held, name, title, hash).await,

@@ -22,7 +22,7 @@ use crate::{
 
 /// Shows what is being done, where Slack has a place for it.
 #[derive(Clone)]
-pub struct Presence(Arc<Inner>);
+pub struct ThreadStatus(Arc<Inner>);
 
 struct Inner {
     slack: SlackClient,
@@ -44,13 +44,16 @@ struct Line {
     over: bool,
 }
 
-impl fmt::Debug for Presence {
+impl fmt::Debug for ThreadStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Presence").field("native", &self.0.native).field("agent", &self.0.agent).finish_non_exhaustive()
+        f.debug_struct("ThreadStatus")
+            .field("native", &self.0.native)
+            .field("agent", &self.0.agent)
+            .finish_non_exhaustive()
     }
 }
 
-impl Presence {
+impl ThreadStatus {
     /// In this workspace: with Slack's own line if `native`, with sessions if the app is an `agent`.
     pub fn new(slack: SlackClient, native: bool, agent: bool) -> Self {
         let (native, agent) = (AtomicBool::new(native), AtomicBool::new(agent));
