@@ -49,7 +49,7 @@
 //! around a graph have to know of its state they ask through [`graph::conversing`].
 //!
 //! **Beyond Slack.** What happens elsewhere, a job's end or a letter, is mail of a thread like everything else
-//! ([`graph::store::External`]): stored once, by its key. An action can wait for it ([`graph::action::Portion::Waits`]) and
+//! ([`graph::store::External`]): stored once, by its key. An action can wait for it ([`graph::action::Batch::Waits`]) and
 //! holds no lease, no seat and no connection meanwhile; the thread goes on with what else arrives, and a timer ends the wait.
 //! What is said goes out by a channel ([`conversation::runtime::outbox::channel`]), which is Slack unless the message names
 //! another.
@@ -107,7 +107,7 @@
 //!    the request leaves; afterwards only the action's own [`graph::action::Recovery`] may decide: it is looked up until it
 //!    is quiet, and what must not happen twice is then put before a person. No byte of a change leaves once another process may look
 //!    ([`permit`]). An answer counts as far as it tells of the change; the rest is read back. What is too large for one
-//!    request is saved portion by portion ([`graph::action::Portions`]).
+//!    request is saved batch by batch ([`graph::action::Batches`]).
 //! 5. *Every click gets an answer; no live button outlasts its decision.* The inbox needs no lease
 //!    ([`conversation::approvals`]).
 //! 6. *Killing any process at any moment loses nothing and blocks no thread for longer than a lease.* Readiness and leases

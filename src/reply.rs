@@ -411,7 +411,7 @@ pub enum CardState {
         by: Vec<UserId>,
         /// When.
         at: Timestamp,
-        /// How far it is, if it is made in portions.
+        /// How far it is, if it is made in batches.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         meter: Option<Meter>,
     },

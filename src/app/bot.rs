@@ -189,7 +189,7 @@ impl Bot {
                 step_timeout: config.workers.step_timeout,
                 settle_within,
                 status_after: config.workers.status_after,
-                portions: render::portions,
+                chunks: render::chunks,
                 ..Settings::default()
             },
             stopping: stop.clone(),

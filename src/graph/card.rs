@@ -88,7 +88,7 @@ impl ActionRecord {
         alone && (!own_request || *needed > 1)
     }
 
-    /// How far it is, if it is made in portions.
+    /// How far it is, if it is made in batches.
     fn meter(&self) -> Option<Meter> {
         let progress = self.progress.as_ref()?;
         let elapsed = self.progress_at?.since(self.intent_at?);

@@ -72,7 +72,7 @@ pub struct Settings {
     /// The wait before the first repetition; half as long again before each further one.
     pub retry_delay: Duration,
     /// Divides an answer that is too long for one message into several, in order.
-    pub portions: fn(Reply) -> Vec<Reply>,
+    pub chunks: fn(Reply) -> Vec<Reply>,
 }
 
 /// How long a thread that this program cannot go on with is left to others before it is looked at again.
@@ -99,7 +99,7 @@ impl Default for Settings {
             status_again: Duration::from_secs(90),
             attempts: 3,
             retry_delay: Duration::from_millis(500),
-            portions: |reply| vec![reply],
+            chunks: |reply| vec![reply],
         }
     }
 }

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::{
     action::{ActionRecord, Awaited, Progress, Status, Wait, WaitEnd},
+    batches::{NOTHING_ON_ITS_WAY, so_far},
     checkpoint::{Checkpoint, Cursor, Suspended, Voice},
     digest::Digest,
     engine::{Engine, Held},
     node::State,
     perform::{Attempt, illegal},
-    portions::{NOTHING_ON_ITS_WAY, so_far},
     session::{Session, StepInfo, outgoing},
     store::{ActionChange, AuditDraft, AuditKind, Error, External, Letter, Outbound, TimerChange},
 };

@@ -15,6 +15,7 @@
 pub mod action;
 pub mod admission;
 mod ask;
+mod batches;
 pub mod card;
 pub mod checkpoint;
 pub mod conversing;
@@ -28,7 +29,6 @@ mod looks;
 mod news;
 pub mod node;
 mod perform;
-mod portions;
 pub mod request;
 pub mod seal;
 mod session;

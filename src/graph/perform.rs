@@ -14,12 +14,12 @@ use serde_json::json;
 
 use super::{
     action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery, Status},
+    batches::so_far,
     checkpoint::Cursor,
     engine::{Engine, Held},
     keyring::Proof,
     looks,
     node::State,
-    portions::so_far,
     session::{Session, StepInfo, outgoing},
     store::{ActionChange, AuditKind, Changes, Error, Outbound, TimerChange},
     unwind::{Panicked, caught},
@@ -77,9 +77,9 @@ impl<S: State> Engine<S> {
                 Some(refused) => self.close(session, &record, Attempt { node, began }, refused).await,
                 None => Box::pin(self.send(session, &*kind, record, Attempt { node, began })).await,
             },
-            Status::Intent => match kind.portions() {
-                Some(portions) => {
-                    Box::pin(self.take_over_portions(session, portions, record, Attempt { node, began })).await
+            Status::Intent => match kind.batches() {
+                Some(batches) => {
+                    Box::pin(self.take_over_batches(session, batches, record, Attempt { node, began })).await
                 }
                 None => self.settle(session, &*kind, record, Attempt { node, began }).await,
             },
@@ -136,8 +136,8 @@ impl<S: State> Engine<S> {
         let info = info("intent", EXECUTE, attempt.began, now);
         self.save_step(session, info, changes, None).await?;
 
-        if let Some(portions) = kind.portions() {
-            return self.make_portions(session, portions, intent, attempt, false).await;
+        if let Some(batches) = kind.batches() {
+            return self.make_batches(session, batches, intent, attempt, false).await;
         }
         let began = self.clock.now();
         if permit.check().is_err() && kind.recovery() != Recovery::Ask {

@@ -202,7 +202,7 @@ impl<S: State> Engine<S> {
         let mut words = AuditDraft::words(&reply.words());
         words["run"] = json!(session.checkpoint.run);
         changes.audit.push(AuditDraft::new(AuditKind::Answered, now, None, words));
-        for reply in (self.settings.portions)(reply) {
+        for reply in (self.settings.chunks)(reply) {
             let slot = session.checkpoint.voice.slot();
             session.checkpoint.voice.said += 1;
             changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));

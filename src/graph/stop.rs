@@ -2,8 +2,8 @@
 //!
 //! Between two nodes the mailbox is looked into at most every [`LISTEN_EVERY`]; while a node runs it is listened to all
 //! the time, and the node is dropped when somebody says stop: what it read is forgotten, and it has changed nothing. An
-//! action that is being carried out is not dropped, since its request may have left; one that is made in portions listens
-//! between them (`portions.rs`). How an action ended is always said, stop or not.
+//! action that is being carried out is not dropped, since its request may have left; one that is made in batches listens
+//! between them (`batches.rs`). How an action ended is always said, stop or not.
 
 use std::time::Duration;
 

@@ -2,14 +2,14 @@
 //!
 //! [`reply()`], [`card()`] and [`status()`] turn the plain data of [`crate::reply`] into a [`Message`] that Slack accepts,
 //! whatever the data holds: everything is escaped ([`spans`]), and every limit is kept ([`canvas`]). What does not fit is
-//! left out at the end, and the message says so; [`portions()`] divides a long answer before that.
+//! left out at the end, and the message says so; [`chunks()`] divides a long answer before that.
 //!
 //! This module decides nothing and looks nothing up; the same data always gives the same message.
 
 mod canvas;
 mod card;
+mod chunks;
 mod notice;
-mod portions;
 pub mod rated;
 mod reply;
 mod spans;
@@ -76,8 +76,8 @@ pub fn reply(reply: &Reply) -> Message {
 }
 
 /// A long answer as one reply for each message that it becomes.
-pub fn portions(reply: Reply) -> Vec<Reply> {
-    portions::of(reply)
+pub fn chunks(reply: Reply) -> Vec<Reply> {
+    chunks::of(reply)
 }
 
 /// The card of an action, as it stands.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ActionRecord, ErrorKind, Form, Outcome, Portions, Reader, Scope, Undo, differences};
+use super::{ActionRecord, Batches, ErrorKind, Form, Outcome, Reader, Scope, Undo, differences};
 use crate::reply::{Card, Fact, Reply, Text};
 
 /// A validated change, ready for its card.
@@ -170,9 +170,9 @@ pub trait ActionKind: Send + Sync {
         differences(shown, found)
     }
 
-    /// How it is made in portions, if it is too large for one request. [`Self::perform`], [`Self::recovery`] and
+    /// How it is made in batches, if it is too large for one request. [`Self::perform`], [`Self::recovery`] and
     /// [`Self::probe`] are for one request, and are not used then.
-    fn portions(&self) -> Option<&dyn Portions> {
+    fn batches(&self) -> Option<&dyn Batches> {
         None
     }
 

@@ -7,13 +7,13 @@
 //!
 //! What an action is made of (parameters, card, request) is an [`ActionKind`], written by a capability.
 
+mod batches;
 mod decision;
 mod differences;
 mod form;
 mod kind;
 mod label;
 mod outcome;
-mod portions;
 mod reader;
 mod record;
 mod scope;
@@ -22,13 +22,13 @@ mod wait;
 mod wish;
 
 pub use self::{
+    batches::{Batch, Batches, Progress},
     decision::{Approver, Decision, Escalation, Policy, Verdict},
     differences::{difference, differences},
     form::{Entered, Field, Form, Input, Pick},
     kind::{ActionKind, MissingParameter, Performed, PrepareError, Probed, Proposal, Recovery, Refusal},
     label::Label,
     outcome::{ErrorKind, Outcome},
-    portions::{Portion, Portions, Progress},
     reader::Reader,
     record::{ActionRecord, Edit, Replacement, Settlement, Undo, digest_of},
     scope::Scope,

@@ -77,7 +77,7 @@ pub struct ActionRecord {
     /// What came of each time that the request left and its answer, if any, did not say whether it happened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<String>,
-    /// How far it is, if it is made in portions.
+    /// How far it is, if it is made in batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
     /// When it was as far as that.
@@ -86,10 +86,10 @@ pub struct ActionRecord {
     /// Whether it was stopped before everything was done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
-    /// When it was found that a portion had been interrupted; until its requests must have arrived.
+    /// When it was found that a batch had been interrupted; until its requests must have arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted_at: Option<Timestamp>,
-    /// The event that it waits for, or that it waited for before the portion in hand.
+    /// The event that it waits for, or that it waited for before the batch in hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Wait>,
     /// How it ended.

@@ -1,11 +1,11 @@
-//! Tests with simulated participants, portion by portion, against the recorded behaviour of the platform.
+//! Tests with simulated participants, batch by batch, against the recorded behaviour of the platform.
 
 use countersign::{
     capabilities::experiments::testing::{
         balance::{Share, Tally},
         fit,
     },
-    graph::action::{ActionRecord, Outcome, Portion},
+    graph::action::{ActionRecord, Batch, Outcome},
     reply::{Part, Reply},
     sandbox::upgrade::Version,
 };
@@ -15,32 +15,32 @@ use serde_json::{Value, json};
 use super::{Bench, card, read, record};
 
 impl Bench {
-    /// Makes portions until it is over. `between` happens after each, and learns how many there were.
-    async fn makes_portions(&self, record: &mut ActionRecord, mut between: impl AsyncFnMut(usize)) -> Outcome {
+    /// Makes batches until it is over. `between` happens after each, and learns how many there were.
+    async fn makes_batches(&self, record: &mut ActionRecord, mut between: impl AsyncFnMut(usize)) -> Outcome {
         let mut made = 0;
-        let portions = self.action(&record.name).portions().expect("it is made in portions");
+        let batches = self.action(&record.name).batches().expect("it is made in batches");
         loop {
-            match portions.next(record, false).await {
-                Portion::Made(progress) => {
+            match batches.next(record, false).await {
+                Batch::Made(progress) => {
                     made += 1;
                     between(made).await;
                     record.progress = Some(progress);
                 }
-                Portion::Ended(outcome) => return outcome,
-                Portion::Waits(..) | Portion::NotNow => panic!("the platform answers"),
+                Batch::Ended(outcome) => return outcome,
+                Batch::Waits(..) | Batch::NotNow => panic!("the platform answers"),
             }
         }
     }
 
-    /// The same, with every portion made twice: the first time nobody saved what came of it.
-    async fn makes_portions_twice(&self, record: &mut ActionRecord) -> Outcome {
-        let portions = self.action(&record.name).portions().expect("it is made in portions");
+    /// The same, with every batch made twice: the first time nobody saved what came of it.
+    async fn makes_batches_twice(&self, record: &mut ActionRecord) -> Outcome {
+        let batches = self.action(&record.name).batches().expect("it is made in batches");
         loop {
-            portions.next(record, false).await;
-            match portions.next(record, true).await {
-                Portion::Made(progress) => record.progress = Some(progress),
-                Portion::Ended(outcome) => return outcome,
-                Portion::Waits(..) | Portion::NotNow => panic!("the platform answers"),
+            batches.next(record, false).await;
+            match batches.next(record, true).await {
+                Batch::Made(progress) => record.progress = Some(progress),
+                Batch::Ended(outcome) => return outcome,
+                Batch::Waits(..) | Batch::NotNow => panic!("the platform answers"),
             }
         }
     }
@@ -99,7 +99,7 @@ fn recorded_choices() -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn every_rule_is_kept_as_recorded_even_if_every_portion_is_made_twice() {
+async fn every_rule_is_kept_as_recorded_even_if_every_batch_is_made_twice() {
     let bench = Bench::start(Version::V6_5).await;
     let all = recorded_choices();
     assert_eq!(all.len(), 30);
@@ -108,8 +108,8 @@ async fn every_rule_is_kept_as_recorded_even_if_every_portion_is_made_twice() {
         bench.has(&name, choices).await;
         let mut test = bench.approved("test_consistency_rules", json!({ "experiment": name })).await;
         let outcome = match nth % 2 {
-            0 => bench.makes_portions(&mut test, async |_| {}).await,
-            _ => bench.makes_portions_twice(&mut test).await,
+            0 => bench.makes_batches(&mut test, async |_| {}).await,
+            _ => bench.makes_batches_twice(&mut test).await,
         };
         let report = bench.reports(&mut test, outcome);
         let rows = rows(&report);
@@ -152,7 +152,7 @@ async fn a_card_lists_every_step_and_the_report_every_observation() {
     ✅ Tested the consistency rules of “Class Pictures”.
     ");
     let mut test = record(bench.action("test_consistency_rules"), proposal);
-    let outcome = bench.makes_portions(&mut test, async |_| {}).await;
+    let outcome = bench.makes_batches(&mut test, async |_| {}).await;
     let said = read(&bench.reports(&mut test, outcome));
     // The lots of the groups fall differently each time.
     let said = ["control", "variant"].iter().fold(said, |said, code| said.replace(code, "‹any›"));
@@ -182,7 +182,7 @@ async fn what_is_not_as_the_rules_say_is_marked() {
     let mut test = bench.approved("test_consistency_rules", json!({ "experiment": "Trial" })).await;
     let steps_until_paused = 6;
     let outcome = bench
-        .makes_portions(&mut test, async |done| {
+        .makes_batches(&mut test, async |done| {
             if done == steps_until_paused {
                 // Somebody changes what holds afterwards, behind the test's back.
                 bench.does("update_experiment", json!({ "experiment": "Trial", "post_rule": "assign variant" })).await;
@@ -228,7 +228,7 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     ✅ Tested the consistency rules of “Trial”.
     ");
     let mut test = record(bench.action("test_consistency_rules"), proposal);
-    let outcome = bench.makes_portions(&mut test, async |_| {}).await;
+    let outcome = bench.makes_batches(&mut test, async |_| {}).await;
     let report = bench.reports(&mut test, outcome);
     assert_eq!(rows(&report).len(), 3);
     assert!(read(&report).contains("[Resume it → resume “Trial”]"), "{}", read(&report));
@@ -249,7 +249,7 @@ async fn a_running_or_paused_experiment_is_tested_from_there() {
     ✅ Tested the consistency rules of “Trial”.
     ");
     let mut test = record(bench.action("test_consistency_rules"), proposal);
-    let outcome = bench.makes_portions(&mut test, async |_| {}).await;
+    let outcome = bench.makes_batches(&mut test, async |_| {}).await;
     assert_snapshot!(read(&bench.reports(&mut test, outcome)), @"
     Tested the consistency rules of “Trial”: the 1 observation is as the rules say. It is enrollmentComplete (paused) now.
     Phase | Visitor | Expected | Observed | Result
@@ -299,7 +299,7 @@ async fn somebody_who_interferes_ends_the_test() {
     bench.has("Trial", &json!({})).await;
     let mut test = bench.approved("test_consistency_rules", json!({ "experiment": "Trial" })).await;
     let outcome = bench
-        .makes_portions(&mut test, async |done| {
+        .makes_batches(&mut test, async |done| {
             if done == 4 {
                 bench.does("update_experiment_status", json!({ "experiment": "Trial", "status": "cancel" })).await;
             }
@@ -343,7 +343,7 @@ async fn shares_of_two_hundred_users_fit_the_weights() {
         bench.does("update_experiment_status", json!({ "experiment": name, "status": "start" })).await;
         let asked = json!({ "experiment": name, "users": 200 });
         let mut test = bench.approved("test_condition_balance", asked).await;
-        let outcome = bench.makes_portions(&mut test, async |_| {}).await;
+        let outcome = bench.makes_batches(&mut test, async |_| {}).await;
         let Outcome::Done { result, .. } = &outcome else { panic!("{outcome:?}") };
         let tally: Tally = serde_json::from_value(result["tally"].clone()).unwrap();
         assert_eq!((tally.enrolled, tally.nothing_given), (200, 0));

@@ -216,7 +216,7 @@ pub(super) const DIALOGUES: &[Dialogue] = &[
         ..PLAIN
     },
     Dialogue {
-        name: "portions",
+        name: "batches",
         before: with_a_trial,
         request: ("ana", "test the balance of Trial with 40 users"),
         turns: &[approves(|seen| seen.shows(2, 0) && seen.effects >= 40)],

@@ -1,5 +1,6 @@
 //! What survives what: killed processes, a network that misbehaves, stores that go away.
 
+mod batches;
 mod crash_matrix;
 mod crashing_bot;
 mod crashing_store;
@@ -10,7 +11,6 @@ mod gate;
 mod lease_loss;
 mod operators;
 mod platform_away;
-mod portions;
 mod process;
 mod processes;
 mod redis_down;

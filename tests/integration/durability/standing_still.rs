@@ -51,7 +51,7 @@ async fn a_change_does_not_leave_after_another_process_has_looked_and_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_portion_does_not_go_on_after_another_process_has_taken_it_over() {
+async fn a_batch_does_not_go_on_after_another_process_has_taken_it_over() {
     let mut bot = bot().await;
     bot.upgrade.has("Trial", "enrolling");
     let thread = bot.user("ana").says("test the balance of Trial with 20 users").await;

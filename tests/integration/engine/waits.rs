@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use countersign::{
     conversation::runtime::interaction::Interaction,
     graph::{
-        action::{Awaited, Portion, Portions, Progress, WaitEnd},
+        action::{Awaited, Batch, Batches, Progress, WaitEnd},
         store::{Error, External},
     },
 };
@@ -22,7 +22,7 @@ struct Job {
     started: Mutex<u32>,
     /// What a look at it shows.
     result: Mutex<Option<Value>>,
-    /// How the portions were called.
+    /// How the batches were called.
     calls: Mutex<Vec<(bool, Option<WaitEnd>)>>,
 }
 
@@ -49,7 +49,7 @@ impl ActionKind for Job {
     }
 
     async fn perform(&self, _: &ActionRecord) -> Performed {
-        unreachable!("it is made in portions")
+        unreachable!("it is made in batches")
     }
 
     fn recovery(&self) -> Recovery {
@@ -57,37 +57,37 @@ impl ActionKind for Job {
     }
 
     async fn probe(&self, _: &ActionRecord) -> Probed {
-        unreachable!("it is made in portions")
+        unreachable!("it is made in batches")
     }
 
-    fn portions(&self) -> Option<&dyn Portions> {
+    fn batches(&self) -> Option<&dyn Batches> {
         Some(self)
     }
 }
 
 #[async_trait]
-impl Portions for Job {
-    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Portion {
+impl Batches for Job {
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
         let end = record.waits.as_ref().and_then(|wait| wait.end.clone());
         self.calls.lock().unwrap().push((interrupted, end.clone()));
         if let Some(WaitEnd::Arrived(result)) = end {
-            return Portion::Ended(ended(result));
+            return Batch::Ended(ended(result));
         }
         let mut started = self.started.lock().unwrap();
         if *started > 0 {
             assert!(interrupted, "who was not interrupted begins");
             if let Some(result) = self.result.lock().unwrap().clone() {
-                return Portion::Ended(ended(result));
+                return Batch::Ended(ended(result));
             }
             if end == Some(WaitEnd::Overdue) {
-                return Portion::Ended(Outcome::Unknown { summary: "The job did not end in time.".into() });
+                return Batch::Ended(Outcome::Unknown { summary: "The job did not end in time.".into() });
             }
         } else {
             *started += 1;
         }
         let progress = Progress { data: json!({ "job": 1 }), done: 1, total: 2, note: Text::new() };
         let awaited = Awaited { source: "cluster".to_owned(), key: "job-1 ended".to_owned(), within: WITHIN };
-        Portion::Waits(progress, awaited)
+        Batch::Waits(progress, awaited)
     }
 
     fn in_flight(&self) -> Duration {

@@ -161,8 +161,8 @@ proptest! {
     #[test]
     fn no_answer_calls_leads_or_breaks(any in reply()) {
         judge::message(&sent(&render::reply(&any)));
-        for portion in render::portions(any) {
-            judge::message(&sent(&render::reply(&portion)));
+        for chunk in render::chunks(any) {
+            judge::message(&sent(&render::reply(&chunk)));
         }
     }
 

@@ -1,7 +1,7 @@
 //! `test_condition_balance`: enrols simulated participants and compares who got what with the weights.
 //!
-//! Participants come in portions of [`PORTION`]; which ones is decided by the count that the portion before left. What an
-//! interrupted portion did is read back from the platform's list of enrolments, so nobody is enrolled twice.
+//! Participants come in batches of [`BATCH`]; which ones is decided by the count that the batch before left. What an
+//! interrupted batch did is read back from the platform's list of enrolments, so nobody is enrolled twice.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -23,8 +23,7 @@ use crate::{
     },
     clock::Clock,
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Form, Outcome, Portion, Portions, PrepareError, Progress, Proposal,
-        Refusal,
+        ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Progress, Proposal, Refusal,
     },
     ids::UserId,
     reply::Reply,
@@ -35,7 +34,7 @@ pub const MOST: u32 = 1_000;
 /// How many there are if nobody says.
 const USUAL: u32 = 100;
 /// How many are sent between two saves.
-const PORTION: u32 = 16;
+const BATCH: u32 = 16;
 /// How many are on their way at a time.
 const AT_A_TIME: usize = 8;
 /// A test that takes longer ends by itself.
@@ -181,7 +180,7 @@ impl ActionKind for TestBalance {
         Ok(state_of(&view))
     }
 
-    fn portions(&self) -> Option<&dyn Portions> {
+    fn batches(&self) -> Option<&dyn Batches> {
         Some(self)
     }
 
@@ -197,14 +196,14 @@ impl ActionKind for TestBalance {
 }
 
 #[async_trait]
-impl Portions for TestBalance {
-    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Portion {
+impl Batches for TestBalance {
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
         let test: Test = match stored(record) {
             Ok(test) => test,
-            Err(outcome) => return Portion::Ended(outcome),
+            Err(outcome) => return Batch::Ended(outcome),
         };
         let mut tally = tally_of(record);
-        let numbers = tally.next..test.users.min(tally.next + PORTION);
+        let numbers = tally.next..test.users.min(tally.next + BATCH);
         let already = match interrupted {
             false => HashMap::new(),
             true => match self.enrolled(&test).await {
@@ -213,8 +212,8 @@ impl Portions for TestBalance {
                     tracing::warn!(error = crate::cause::chain(&error), "Cannot read back who is enrolled");
                     let late = record.intent_at.is_some_and(|began| self.1.now() > began + LONGEST);
                     return match late {
-                        true => Portion::Ended(Outcome::Unknown { summary: words::not_read_back(&test, &tally) }),
-                        false => Portion::NotNow,
+                        true => Batch::Ended(Outcome::Unknown { summary: words::not_read_back(&test, &tally) }),
+                        false => Batch::NotNow,
                     };
                 }
             },
@@ -235,14 +234,14 @@ impl Portions for TestBalance {
             .await;
         if let Some(error) = nobody_got_through(&visits) {
             let summary = words::gave_up(&test, &tally, error);
-            return Portion::Ended(failed(access::kind(error), summary));
+            return Batch::Ended(failed(access::kind(error), summary));
         }
         for (number, visit) in &visits {
             tally.count(*number, test.place.group.is_some(), visit);
         }
         tally.next = numbers.end;
         if tally.next < test.users {
-            return Portion::Made(Progress {
+            return Batch::Made(Progress {
                 done: tally.next.into(),
                 total: test.users.into(),
                 note: words::troubles(&tally),
@@ -250,7 +249,7 @@ impl Portions for TestBalance {
             });
         }
         let summary = words::summary(&test, &tally);
-        Portion::Ended(Outcome::Done { result: json!({ "name": test.experiment_name, "tally": tally }), summary })
+        Batch::Ended(Outcome::Done { result: json!({ "name": test.experiment_name, "tally": tally }), summary })
     }
 
     fn in_flight(&self) -> Duration {

@@ -1,7 +1,7 @@
 //! `test_consistency_rules`: sends a few simulated participants through every phase of an experiment, changing its status
 //! on the way, and compares what they got with what its rules say.
 //!
-//! One portion is one [`Step`]. In each phase everybody first asks and is then marked: asking can be repeated and gives the
+//! One batch is one [`Step`]. In each phase everybody first asks and is then marked: asking can be repeated and gives the
 //! same again, and what was seen is saved before the marks that may change it. A change of status is made only after reading
 //! where the experiment stands, so an interrupted one is not made twice; of interrupted marks, those are left out that
 //! enrolled somebody.
@@ -36,8 +36,7 @@ use crate::{
     },
     clock::Clock,
     graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Portion, Portions, PrepareError, Progress, Proposal, Refusal,
-        Scope,
+        ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal, Scope,
     },
     ids::UserId,
     reply::{Reply, Text},
@@ -192,7 +191,7 @@ impl ActionKind for TestConsistency {
         Ok(state_of(&view))
     }
 
-    fn portions(&self) -> Option<&dyn Portions> {
+    fn batches(&self) -> Option<&dyn Batches> {
         Some(self)
     }
 
@@ -210,15 +209,15 @@ impl ActionKind for TestConsistency {
 }
 
 #[async_trait]
-impl Portions for TestConsistency {
-    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Portion {
+impl Batches for TestConsistency {
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch {
         let test: Test = match stored(record) {
             Ok(test) => test,
-            Err(outcome) => return Portion::Ended(outcome),
+            Err(outcome) => return Batch::Ended(outcome),
         };
         let mut course = course_of(record);
         let steps = test.steps();
-        let Some(step) = steps.get(course.next).copied() else { return Portion::Ended(ended(&test, &course)) };
+        let Some(step) = steps.get(course.next).copied() else { return Batch::Ended(ended(&test, &course)) };
         let made = match step {
             Step::Enter(phase) => self.enter(&test, phase).await,
             Step::Ask(phase) => self.ask(&test, phase).await.map(|sights| course.sights.extend(sights)),
@@ -229,13 +228,13 @@ impl Portions for TestConsistency {
             Err(trouble) => return self.troubled(record, &test, &course, trouble, interrupted).await,
         }
         match steps.get(course.next) {
-            Some(next) => Portion::Made(Progress {
+            Some(next) => Batch::Made(Progress {
                 done: test.lines(course.next) as u64,
                 total: test.lines(steps.len()) as u64,
                 note: words::under_way(*next),
                 data: json!(course),
             }),
-            None => Portion::Ended(ended(&test, &course)),
+            None => Batch::Ended(ended(&test, &course)),
         }
     }
 
@@ -327,15 +326,15 @@ impl TestConsistency {
         course: &Course,
         trouble: Trouble,
         interrupted: bool,
-    ) -> Portion {
+    ) -> Batch {
         let late = record.intent_at.is_some_and(|began| self.1.now() > began + LONGEST);
         let (kind, why) = match trouble {
-            Trouble::Open if !late => return Portion::NotNow,
+            Trouble::Open if !late => return Batch::NotNow,
             Trouble::Open => (ErrorKind::Network, words::no_answer()),
             Trouble::Failed(error) => {
                 let away = matches!(error, Error::Unavailable { .. } | Error::NoAnswer { .. });
                 if interrupted && away && !late {
-                    return Portion::NotNow;
+                    return Batch::NotNow;
                 }
                 (access::kind(&error), testing::trouble(&error))
             }
@@ -343,7 +342,7 @@ impl TestConsistency {
         };
         tracing::warn!(action.id = %record.id, "A test of consistency rules is broken off");
         let stands = self.status(test.place.experiment).await.ok();
-        Portion::Ended(failed(kind, words::broken_off(test, course, why, stands)))
+        Batch::Ended(failed(kind, words::broken_off(test, course, why, stands)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Divides a long answer, so that nothing of it is left out.
 //!
-//! A portion takes as many parts as fit into a message. A part that does not fit is divided where a reader would: between
+//! A chunk takes as many parts as fit into a message. A part that does not fit is divided where a reader would: between
 //! points, rows, paragraphs, lines. Whether something fits is found out by drawing it, so that there is one opinion about
 //! it. A heading stays with what it is above.
 
@@ -47,14 +47,14 @@ pub(super) fn of(reply: Reply) -> Vec<Reply> {
     }
     done.push(current);
     done.retain(|parts| !parts.is_empty());
-    let mut portions: Vec<Reply> = done.into_iter().map(|parts| Reply { parts, ..Reply::default() }).collect();
-    if let Some(last) = portions.last_mut() {
+    let mut chunks: Vec<Reply> = done.into_iter().map(|parts| Reply { parts, ..Reply::default() }).collect();
+    if let Some(last) = chunks.last_mut() {
         last.choices = choices;
         last.files = files;
         last.rates = rates;
         last.resends = resends;
     }
-    portions
+    chunks
 }
 
 fn is_heading(part: &Part) -> bool {
@@ -149,8 +149,8 @@ fn joined(lines: Vec<Text>) -> Text {
 mod tests {
     use super::*;
 
-    fn words(portions: &[Reply]) -> Vec<String> {
-        portions.iter().map(Reply::words).collect()
+    fn words(chunks: &[Reply]) -> Vec<String> {
+        chunks.iter().map(Reply::words).collect()
     }
 
     #[test]
@@ -163,47 +163,47 @@ mod tests {
     fn a_long_table_goes_on_with_its_columns_and_the_buttons_come_last() {
         let rows: Vec<Vec<Text>> = (0..150).map(|n| vec![format!("row {n}").into()]).collect();
         let answer = Reply::text("All:").and(Part::Table { columns: vec!["Row".into()], rows }).choice("More", "more");
-        let portions = of(answer.hint("Ask for one."));
-        assert_eq!(portions.len(), 2);
-        assert!(portions[0].words().ends_with("row 98") && portions[0].choices.is_empty());
-        assert!(portions[1].words().starts_with("Row\nrow 99\n"), "{}", portions[1].words());
-        assert!(portions[1].words().ends_with("row 149\nAsk for one."));
-        assert_eq!(portions[1].choices[0].label, "More");
+        let chunks = of(answer.hint("Ask for one."));
+        assert_eq!(chunks.len(), 2);
+        assert!(chunks[0].words().ends_with("row 98") && chunks[0].choices.is_empty());
+        assert!(chunks[1].words().starts_with("Row\nrow 99\n"), "{}", chunks[1].words());
+        assert!(chunks[1].words().ends_with("row 149\nAsk for one."));
+        assert_eq!(chunks[1].choices[0].label, "More");
     }
 
     #[test]
     fn a_heading_goes_with_what_it_is_above() {
         let list = |n: usize| Part::List((0..n).map(|n| Text::from(format!("{n} {}", "x".repeat(1000)))).collect());
         let answer = Reply::default().and(list(11)).and(Part::Heading("Next".to_owned())).and(list(5));
-        let portions = of(answer);
-        assert_eq!(portions.len(), 2, "{:?}", words(&portions));
-        assert_eq!(portions[1].parts[0], Part::Heading("Next".to_owned()));
+        let chunks = of(answer);
+        assert_eq!(chunks.len(), 2, "{:?}", words(&chunks));
+        assert_eq!(chunks[1].parts[0], Part::Heading("Next".to_owned()));
     }
 
     #[test]
     fn nothing_of_a_long_answer_is_missing_and_all_of_it_is_in_order() {
         let paragraphs: Vec<String> =
             (0..60).map(|n| format!("Paragraph {n}. {}", "word ".repeat(100).trim())).collect();
-        let portions = of(Reply::markdown(paragraphs.join("\n\n")).hint("The end."));
-        assert!(portions.len() > 2);
-        assert!(portions.iter().all(|portion| fits(&portion.parts)));
-        let again: Vec<String> = portions.iter().map(Reply::words).collect();
+        let chunks = of(Reply::markdown(paragraphs.join("\n\n")).hint("The end."));
+        assert!(chunks.len() > 2);
+        assert!(chunks.iter().all(|chunk| fits(&chunk.parts)));
+        let again: Vec<String> = chunks.iter().map(Reply::words).collect();
         assert_eq!(again.join("\n\n"), format!("{}\nThe end.", paragraphs.join("\n\n")));
     }
 
     #[test]
     fn more_than_anybody_reads_is_cut_and_says_so() {
-        let portions = of(Reply::markdown("A line of words.\n\n".repeat(20_000)));
-        assert_eq!(portions.len(), MOST);
-        assert!(portions[..MOST - 1].iter().all(|portion| fits(&portion.parts)));
-        assert!(!fits(&portions[MOST - 1].parts));
+        let chunks = of(Reply::markdown("A line of words.\n\n".repeat(20_000)));
+        assert_eq!(chunks.len(), MOST);
+        assert!(chunks[..MOST - 1].iter().all(|chunk| fits(&chunk.parts)));
+        assert!(!fits(&chunks[MOST - 1].parts));
     }
 
     #[test]
     fn what_no_message_holds_does_not_go_on_for_ever() {
         let endless = Part::List(vec!["x".repeat(40_000).into()]);
         let wide = Part::Table { columns: vec!["c".into(); 30], rows: vec![vec![Text::from("x"); 30]; 3] };
-        let portions = of(Reply::default().and(Part::Heading("One".into())).and(endless).and(wide));
-        assert!(portions.len() <= 3, "{}", portions.len());
+        let chunks = of(Reply::default().and(Part::Heading("One".into())).and(endless).and(wide));
+        assert!(chunks.len() <= 3, "{}", chunks.len());
     }
 }

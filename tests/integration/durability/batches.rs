@@ -49,7 +49,7 @@ async fn a_test_outlives_its_bots(redis: Option<String>) {
     assert_eq!(marks.len(), USERS);
 }
 
-/// Killed after every mark and every change of status: once in each portion that changes something.
+/// Killed after every mark and every change of status: once in each batch that changes something.
 async fn phases_outlive_their_bots(redis: Option<String>) {
     let world = World::start(redis).await;
     let changes = || {

@@ -1,4 +1,4 @@
-//! Changes too large for one request: made in portions, each saved before the next.
+//! Changes too large for one request: made in batches, each saved before the next.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use serde_json::Value;
 use super::{ActionRecord, Awaited, Outcome};
 use crate::{ids::UserId, reply::Text};
 
-/// A change that is made in portions, such as enrolling a thousand users.
+/// A change that is made in batches, such as enrolling a thousand users.
 ///
 /// What one call of [`Self::next`] does is decided by the record alone: its parameters, and the progress that the
-/// portion before left in it. So a process that takes over knows what the one before it had in hand.
+/// batch before left in it. So a process that takes over knows what the one before it had in hand.
 #[async_trait]
-pub trait Portions: Send + Sync {
-    /// Makes the next portion, within about half a second: between portions it can be stopped.
+pub trait Batches: Send + Sync {
+    /// Makes the next batch, within about half a second: between batches it can be stopped.
     ///
-    /// `interrupted`: this very portion may have been begun before, and how far it came is not known. Nothing of it may
+    /// `interrupted`: this very batch may have been begun before, and how far it came is not known. Nothing of it may
     /// be done twice.
-    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Portion;
+    async fn next(&self, record: &ActionRecord, interrupted: bool) -> Batch;
 
-    /// How long a request may still arrive after it left. An interrupted portion is left alone for so long.
+    /// How long a request may still arrive after it left. An interrupted batch is left alone for so long.
     fn in_flight(&self) -> Duration;
 
     /// How long it may take in all; then it is stopped.
@@ -31,9 +31,9 @@ pub trait Portions: Send + Sync {
     fn stopped(&self, record: &ActionRecord, by: Option<&UserId>) -> Outcome;
 }
 
-/// What a portion came to.
+/// What a batch came to.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Portion {
+pub enum Batch {
     /// There is more to do.
     Made(Progress),
     /// There is more to do once something has happened elsewhere. Until then nothing is held: no lease, no seat. The next
@@ -42,14 +42,14 @@ pub enum Portion {
     Waits(Progress, Awaited),
     /// It is over.
     Ended(Outcome),
-    /// What an interrupted portion did cannot be found out now: later.
+    /// What an interrupted batch did cannot be found out now: later.
     NotNow,
 }
 
 /// How far a change is. Stored with its action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// What the next portion has to know.
+    /// What the next batch has to know.
     pub data: Value,
     /// How much is done.
     pub done: u64,

@@ -1,18 +1,18 @@
-//! Carries out an approved action that is made in portions: saves each, shows how far it is, listens for “stop”.
+//! Carries out an approved action that is made in batches: saves each, shows how far it is, listens for “stop”.
 //!
-//! A portion that was begun and not saved is an *interrupted* one. Requests of it may still be on their way, so it is
+//! A batch that was begun and not saved is an *interrupted* one. Requests of it may still be on their way, so it is
 //! left alone until they must have arrived, and then the action finds out what of it is done.
 //!
-//! A portion may also wait for an event from elsewhere (`external.rs`): then the action is saved and let go of, and comes back
+//! A batch may also wait for an event from elsewhere (`external.rs`): then the action is saved and let go of, and comes back
 //! here with the event, at its deadline, or to be stopped.
 //!
-//! The requests of a portion leave under a [`Permit`] that is renewed while the store says that the thread is still ours:
+//! The requests of a batch leave under a [`Permit`] that is renewed while the store says that the thread is still ours:
 //! whoever takes the thread over later waits for the time in flight from then on, and the permit ends before that.
 
 use serde_json::{Value, json};
 
 use super::{
-    action::{ActionRecord, Portion, Portions, Progress, Status},
+    action::{ActionRecord, Batch, Batches, Progress, Status},
     engine::{Engine, Held},
     node::State,
     perform::{Attempt, illegal, note_requests, unknown},
@@ -31,11 +31,11 @@ pub(super) fn so_far(record: &ActionRecord) -> Value {
 }
 
 impl<S: State> Engine<S> {
-    /// Makes one portion after the other.
-    pub(super) async fn make_portions(
+    /// Makes one batch after the other.
+    pub(super) async fn make_batches(
         &self,
         session: &mut Session<S>,
-        portions: &dyn Portions,
+        batches: &dyn Batches,
         mut record: ActionRecord,
         attempt: Attempt<'_>,
         mut interrupted: bool,
@@ -46,17 +46,17 @@ impl<S: State> Engine<S> {
         let http_log = HttpLog::default();
         loop {
             // It begins before the store is asked whether the thread is ours, which hearing of a stop does.
-            let permit = Permit::new(self.clock.clone(), portions.in_flight() / 2);
+            let permit = Permit::new(self.clock.clone(), batches.in_flight() / 2);
             stop = stop.or(self.stopped_by(session).await?);
-            // What an interrupted portion left is looked up first: the outcome has to be true.
-            let late = record.intent_at.is_some_and(|began| self.clock.now() > began + portions.longest());
+            // What an interrupted batch left is looked up first: the outcome has to be true.
+            let late = record.intent_at.is_some_and(|began| self.clock.now() > began + batches.longest());
             if !interrupted && !arrived && (stop.is_some() || late) {
                 let now = self.clock.now();
                 note_requests(session, &record, &http_log, now);
                 if let Some(by) = &stop {
                     session.note(record.event(AuditKind::Stopped, now, Some(by.clone()), so_far(&record)));
                 }
-                let outcome = portions.stopped(&record, stop.as_ref());
+                let outcome = batches.stopped(&record, stop.as_ref());
                 let cut_short = ActionRecord { cut_short: true, ..record };
                 return self.close(session, &cut_short, attempt, outcome).await;
             }
@@ -64,36 +64,36 @@ impl<S: State> Engine<S> {
                 note_requests(session, &record, &http_log, self.clock.now());
                 return self.hand_over(session, &record).await;
             }
-            let next = tokio::time::timeout(self.settings.step_timeout, caught(portions.next(&record, interrupted)));
-            let portion = tokio::select! {
-                portion = http_log.during(permit.during(next)) => portion,
+            let next = tokio::time::timeout(self.settings.step_timeout, caught(batches.next(&record, interrupted)));
+            let batch = tokio::select! {
+                batch = http_log.during(permit.during(next)) => batch,
                 () = self.keep_permit(session, &permit) => return Err(Error::Fenced(session.lease.thread.clone())),
             };
-            let portion = match portion {
+            let batch = match batch {
                 Ok(Err(Panicked)) => {
                     note_requests(session, &record, &http_log, self.clock.now());
                     let evidence = "Something went wrong on my side in the middle of it.";
                     return self.close(session, &record, attempt, unknown(evidence.into())).await;
                 }
-                Ok(Ok(portion)) => Ok(portion),
+                Ok(Ok(batch)) => Ok(batch),
                 Err(late) => Err(late),
             };
-            if !matches!(portion, Ok(Portion::Made(_))) {
+            if !matches!(batch, Ok(Batch::Made(_))) {
                 note_requests(session, &record, &http_log, self.clock.now());
             }
-            match portion {
-                Ok(Portion::Made(progress)) => record = self.keep_portion(session, record, progress).await?,
-                Ok(Portion::Waits(progress, awaited)) => {
+            match batch {
+                Ok(Batch::Made(progress)) => record = self.keep_batch(session, record, progress).await?,
+                Ok(Batch::Waits(progress, awaited)) => {
                     let now = self.clock.now();
-                    let longest = record.intent_at.unwrap_or(now) + portions.longest();
+                    let longest = record.intent_at.unwrap_or(now) + batches.longest();
                     let until = longest.min(now + awaited.within);
                     if stop.is_none() && until > now {
                         return self.wait_for(session, &record, attempt, progress, (awaited, until)).await;
                     }
-                    record = self.keep_portion(session, record, progress).await?; // and is stopped
+                    record = self.keep_batch(session, record, progress).await?; // and is stopped
                 }
-                Ok(Portion::Ended(outcome)) => return self.close(session, &record, attempt, outcome).await,
-                Ok(Portion::NotNow) | Err(_) => return self.leave_alone(session, portions, &record).await,
+                Ok(Batch::Ended(outcome)) => return self.close(session, &record, attempt, outcome).await,
+                Ok(Batch::NotNow) | Err(_) => return self.leave_alone(session, batches, &record).await,
             }
             (interrupted, arrived) = (false, false);
         }
@@ -115,30 +115,30 @@ impl<S: State> Engine<S> {
         }
     }
 
-    /// Goes on with an action that was found with a portion begun.
-    pub(super) async fn take_over_portions(
+    /// Goes on with an action that was found with a batch begun.
+    pub(super) async fn take_over_batches(
         &self,
         session: &mut Session<S>,
-        portions: &dyn Portions,
+        batches: &dyn Batches,
         record: ActionRecord,
         attempt: Attempt<'_>,
     ) -> Result<Held, Error> {
         match record.interrupted_at {
-            Some(since) if since + portions.in_flight() <= self.clock.now() => {
+            Some(since) if since + batches.in_flight() <= self.clock.now() => {
                 // From here on requests may leave again: whoever takes over after this has to wait again.
                 let resumed = ActionRecord { interrupted_at: None, ..record.moved(Status::Intent).map_err(illegal)? };
                 let change = ActionChange { expected: Some(record.revision), record: resumed.clone() };
                 self.keep_record(session, change, None, Then::Keep).await?;
-                // Of a portion that was to begin with what it waited for, nothing was begun.
+                // Of a batch that was to begin with what it waited for, nothing was begun.
                 let begins =
                     since == NOTHING_ON_ITS_WAY && resumed.waits.as_ref().is_some_and(|wait| wait.arrived().is_some());
-                self.make_portions(session, portions, resumed, attempt, !begins).await
+                self.make_batches(session, batches, resumed, attempt, !begins).await
             }
-            _ => self.leave_alone(session, portions, &record).await,
+            _ => self.leave_alone(session, batches, &record).await,
         }
     }
 
-    /// Lets go of the thread between two portions, for another process to go on at once.
+    /// Lets go of the thread between two batches, for another process to go on at once.
     async fn hand_over(&self, session: &mut Session<S>, record: &ActionRecord) -> Result<Held, Error> {
         let left =
             ActionRecord { interrupted_at: Some(NOTHING_ON_ITS_WAY), ..record.moved(Status::Intent).map_err(illegal)? };
@@ -147,23 +147,23 @@ impl<S: State> Engine<S> {
         Ok(Held::No)
     }
 
-    /// Lets go of the thread until nothing of an interrupted portion can be on its way.
+    /// Lets go of the thread until nothing of an interrupted batch can be on its way.
     async fn leave_alone(
         &self,
         session: &mut Session<S>,
-        portions: &dyn Portions,
+        batches: &dyn Batches,
         record: &ActionRecord,
     ) -> Result<Held, Error> {
         let since = record.interrupted_at.unwrap_or_else(|| self.clock.now());
-        tracing::info!(action.id = %record.id, "A portion was interrupted; waiting before looking what of it happened");
+        tracing::info!(action.id = %record.id, "A batch was interrupted; waiting before looking what of it happened");
         let found = ActionRecord { interrupted_at: Some(since), ..record.moved(Status::Intent).map_err(illegal)? };
         let change = ActionChange { expected: Some(record.revision), record: found };
-        self.keep_record(session, change, None, Then::ReleaseUntil(since + portions.in_flight())).await?;
+        self.keep_record(session, change, None, Then::ReleaseUntil(since + batches.in_flight())).await?;
         Ok(Held::No)
     }
 
     /// Saves how far it is, and shows it from time to time.
-    async fn keep_portion(
+    async fn keep_batch(
         &self,
         session: &mut Session<S>,
         record: ActionRecord,
