@@ -41,7 +41,7 @@ use crate::{
         action::{ActionRecord, MissingParameter, Proposal, Wish},
         conversing::Conversing,
         node::{Listener, Said, State},
-        store::News,
+        store::FollowUp,
     },
     ids::UserId,
     model::Message,
@@ -273,8 +273,15 @@ impl Listener<AgentState> for Hears {
         state.is_spoken_to(&self.0, by, text, open)
     }
 
-    fn heard(&self, state: &mut AgentState, record: &ActionRecord, news: News, by: &UserId, now: Timestamp) -> Reply {
-        super::news::heard(&self.0, state, record, news, by, now)
+    fn heard(
+        &self,
+        state: &mut AgentState,
+        record: &ActionRecord,
+        follow_up: FollowUp,
+        by: &UserId,
+        now: Timestamp,
+    ) -> Reply {
+        super::follow_up::heard(&self.0, state, record, follow_up, by, now)
     }
 }
 

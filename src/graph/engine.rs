@@ -244,8 +244,8 @@ impl<S: State> Engine<S> {
                 self.resume(session, &action).await?;
                 Ok(Held::Yes)
             }
-            Mail::News { action, by, news } => {
-                Box::pin(self.take_news(session, &action, &by, news)).await?;
+            Mail::FollowUp { action, by, follow_up } => {
+                Box::pin(self.take_follow_up(session, &action, &by, follow_up)).await?;
                 Ok(Held::Yes)
             }
             Mail::External(arrived) => self.take_external(session, arrived).await,

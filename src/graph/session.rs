@@ -169,7 +169,7 @@ impl<S: State> Session<S> {
                 Mail::Said { .. } => letter.seq < stop,
                 Mail::Overheard { .. }
                 | Mail::Decided { .. }
-                | Mail::News { .. }
+                | Mail::FollowUp { .. }
                 | Mail::External(_)
                 | Mail::Overdue { .. } => false,
             } && letter.seq <= stop;
@@ -320,7 +320,7 @@ fn in_order(mut letters: Vec<Letter>) -> VecDeque<Letter> {
 fn key(letter: &Letter) -> (u8, &str, Seq) {
     match &letter.mail {
         Mail::Stop { .. } => (0, "", letter.seq),
-        Mail::Decided { .. } | Mail::News { .. } | Mail::External(_) | Mail::Overdue { .. } => (1, "", letter.seq),
+        Mail::Decided { .. } | Mail::FollowUp { .. } | Mail::External(_) | Mail::Overdue { .. } => (1, "", letter.seq),
         Mail::Said { ts, .. } | Mail::Overheard { ts, .. } => (2, ts.as_str(), letter.seq),
     }
 }

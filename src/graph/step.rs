@@ -55,7 +55,7 @@ impl<S: State> Engine<S> {
                         return self.end_stopped(session, name, began, by).await;
                     }
                 }
-                () = self.news(session, &mut line), if shows => {
+                () = self.show_progress(session, &mut line), if shows => {
                     let text = line.borrow_and_update().clone();
                     self.show_status(session, &text).await?;
                 }
@@ -87,7 +87,7 @@ impl<S: State> Engine<S> {
 
     /// Waits until the status line has something new to show and may show it, or has to be shown again: Slack's own
     /// line vanishes after a while.
-    async fn news(&self, session: &mut Session<S>, line: &mut status_line::Line) {
+    async fn show_progress(&self, session: &mut Session<S>, line: &mut status_line::Line) {
         let now = self.clock.now();
         let due = *session.status_due.get_or_insert(now + self.settings.status_after);
         match tokio::time::timeout(self.settings.status_again, line.changed()).await {

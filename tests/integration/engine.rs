@@ -25,7 +25,7 @@ use countersign::{
         keyring::Keyring,
         node::{Ask, Context, Listener, Node, NodeError, Said, State, Step},
         standing::{Spent, StandingApprovals, Under},
-        store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, Mail, News, Sent, Store},
+        store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, FollowUp, Mail, Sent, Store},
     },
     ids::{CommitId, MessageTs, ThreadId, UserId, WorkerId},
     reply::{Card, Reply, Text},
@@ -47,7 +47,7 @@ struct Notes {
     ended: Vec<Status>,
     /// What became of actions after their end, as it was told.
     #[serde(default)]
-    news: Vec<String>,
+    follow_up: Vec<String>,
 }
 
 impl State for Notes {
@@ -74,8 +74,8 @@ impl State for Notes {
 struct Hears;
 
 impl Listener<Notes> for Hears {
-    fn heard(&self, state: &mut Notes, record: &ActionRecord, news: News, _: &UserId, _: Timestamp) -> Reply {
-        state.news.push(format!("{news:?} {}", record.status));
+    fn heard(&self, state: &mut Notes, record: &ActionRecord, follow_up: FollowUp, _: &UserId, _: Timestamp) -> Reply {
+        state.follow_up.push(format!("{follow_up:?} {}", record.status));
         Reply::text("Noted.")
     }
 }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     graph::{
         action::{ActionRecord, ErrorKind, Outcome, Settlement, Status, Verdict, Wish},
-        store::{ActionChange, AuditKind, Changes, Error, Mail, News, Seq},
+        store::{ActionChange, AuditKind, Changes, Error, FollowUp, Mail, Seq},
     },
     ids::{CommitId, UserId},
     reply::{FollowUp, Reply, Text},
@@ -50,7 +50,11 @@ impl Approvals {
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
-        changes.mail.push(Mail::News { action: record.id.clone(), by: by.clone(), news: News::CheckAgain });
+        changes.mail.push(Mail::FollowUp {
+            action: record.id.clone(),
+            by: by.clone(),
+            follow_up: FollowUp::CheckAgain,
+        });
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(record.thread.clone()))
     }
@@ -62,7 +66,11 @@ impl Approvals {
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
-        changes.mail.push(Mail::News { action: record.id.clone(), by: click.by.clone(), news: News::SaidDone });
+        changes.mail.push(Mail::FollowUp {
+            action: record.id.clone(),
+            by: click.by.clone(),
+            follow_up: FollowUp::SaidDone,
+        });
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(record.thread.clone()))
     }
@@ -83,7 +91,7 @@ impl Approvals {
         settled.settled = Some(Settlement { by: by.clone(), at: now });
         changes.inbox_acks.push(seq);
         changes.outbox.push(settled.redrawn(now));
-        changes.mail.push(Mail::News { action: record.id.clone(), by, news: News::Settled });
+        changes.mail.push(Mail::FollowUp { action: record.id.clone(), by, follow_up: FollowUp::Settled });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: settled });
         match self.store.apply(&changes).await {
             Ok(()) => Ok(Answer::Counted(record.thread.clone())),
@@ -138,7 +146,11 @@ impl Approvals {
         let detail = json!({ "reason": words });
         changes.audit.push(explained.event(AuditKind::Reasoned, now, Some(reason.by.clone()), detail));
         changes.outbox.push(explained.redrawn(now));
-        changes.mail.push(Mail::News { action: record.id.clone(), by: reason.by.clone(), news: News::Explained });
+        changes.mail.push(Mail::FollowUp {
+            action: record.id.clone(),
+            by: reason.by.clone(),
+            follow_up: FollowUp::Explained,
+        });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: explained });
         self.store.apply(&changes).await?;
         Ok(Answer::Counted(record.thread))

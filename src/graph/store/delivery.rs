@@ -101,13 +101,15 @@ pub enum Mail {
         decision: Decision,
     },
     /// Something happened to an action after its decision.
-    News {
+    #[serde(rename = "news")]
+    FollowUp {
         /// Which action.
         action: ActionId,
         /// Who did it.
         by: UserId,
         /// What.
-        news: News,
+        #[serde(rename = "news")]
+        follow_up: FollowUp,
     },
     /// A person wants the run to end.
     Stop {
@@ -211,7 +213,7 @@ impl External {
 /// What can happen to an action after its decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum News {
+pub enum FollowUp {
     /// The person who rejected it said why; the record has the reason.
     Explained,
     /// Somebody wants it to be looked up once more whether it happened.
@@ -229,9 +231,11 @@ impl Mail {
     pub fn said_at(&self) -> Option<&MessageTs> {
         match self {
             Self::Said { ts, .. } | Self::Overheard { ts, .. } => Some(ts),
-            Self::Decided { .. } | Self::News { .. } | Self::Stop { .. } | Self::External(_) | Self::Overdue { .. } => {
-                None
-            }
+            Self::Decided { .. }
+            | Self::FollowUp { .. }
+            | Self::Stop { .. }
+            | Self::External(_)
+            | Self::Overdue { .. } => None,
         }
     }
 }

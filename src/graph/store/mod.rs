@@ -42,7 +42,7 @@ pub use self::{
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
     dead_letter::{DeadLetter, Undelivered},
     delivery::{
-        ClaimedInteraction, Delivery, Destination, External, Ingested, Letter, Mail, News, TooLong, graph_of_new,
+        ClaimedInteraction, Delivery, Destination, External, FollowUp, Ingested, Letter, Mail, TooLong, graph_of_new,
     },
     forget::{Forget, UNFINISHED},
     lease::{Acquired, Lease, Saved, Then},

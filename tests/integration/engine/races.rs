@@ -19,8 +19,8 @@ impl Bench {
     }
 
     /// Somebody follows up on the newest action.
-    async fn follows_up(&self, news: News) {
-        let mail = Mail::News { action: self.action().await.id, by: "bo".into(), news };
+    async fn follows_up(&self, follow_up: FollowUp) {
+        let mail = Mail::FollowUp { action: self.action().await.id, by: "bo".into(), follow_up };
         let mut changes = Changes::new(CommitId::fresh(), thread());
         changes.mail.push(mail);
         self.store.apply(&changes).await.unwrap();
@@ -50,17 +50,17 @@ fn settled(record: &ActionRecord) -> Changes {
 
 #[tokio::test]
 async fn a_follow_up_that_comes_second_leaves_the_thread_readable() {
-    for news in [News::SaidDone, News::CheckAgain] {
+    for follow_up in [FollowUp::SaidDone, FollowUp::CheckAgain] {
         let bench = Bench::with_an_unknown_outcome().await;
         let record = bench.action().await;
         bench.change.probes.lock().unwrap().push_back(Probed::DidNotHappen);
         let moves = |changes: &Changes| !changes.actions.is_empty();
         bench.store.before_commit(moves, move |store| async move { store.apply(&settled(&record)).await });
-        bench.follows_up(news).await;
-        assert!(bench.store.is_spent(), "{news:?}: there was a race");
+        bench.follows_up(follow_up).await;
+        assert!(bench.store.is_spent(), "{follow_up:?}: there was a race");
         let saved = bench.goes_on().await;
-        let told = if news == News::SaidDone { json!(["CameLate failed"]) } else { json!([]) };
-        assert_eq!(saved["state"]["news"], told, "{news:?}: only what was told is remembered");
+        let told = if follow_up == FollowUp::SaidDone { json!(["CameLate failed"]) } else { json!([]) };
+        assert_eq!(saved["state"]["follow_up"], told, "{follow_up:?}: only what was told is remembered");
     }
 }
 

@@ -1,11 +1,11 @@
-//! What the assistant makes of news about an action that was decided: it remembers, and says what is there to be said.
+//! What the assistant makes of a follow-up to an action that was decided: it remembers, and says what is there to be said.
 
 use super::{outcomes, state::AgentState};
 use crate::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Status},
-        store::News,
+        store::FollowUp,
     },
     ids::UserId,
     reply::{Part, Reply, Text},
@@ -15,26 +15,26 @@ use crate::{
     },
 };
 
-/// Remembers the news, and words them.
+/// Remembers the follow-up, and words it.
 pub(super) fn heard(
     book: &Book,
     state: &mut AgentState,
     record: &ActionRecord,
-    news: News,
+    follow_up: FollowUp,
     by: &UserId,
     now: Timestamp,
 ) -> Reply {
     state.context.outdated();
     state.log.add(record, outcomes::log_line(record), now);
-    let reply = match news {
-        News::Explained => {
+    let reply = match follow_up {
+        FollowUp::Explained => {
             state.keep_turned_down(record);
             explained(book, record, by, state.turned_down.as_ref())
         }
-        News::CheckAgain => checked(record, by),
-        News::SaidDone => said_done(record),
-        News::Settled => given_up(record, by),
-        News::CameLate => came_late(record, by),
+        FollowUp::CheckAgain => checked(record, by),
+        FollowUp::SaidDone => said_done(record),
+        FollowUp::Settled => given_up(record, by),
+        FollowUp::CameLate => came_late(record, by),
     };
     state.conversation.bot_said(state.turn.number, &reply.words());
     reply

@@ -9,7 +9,7 @@ use super::{
     node::State,
     perform::{failed, illegal},
     session::{Session, StepInfo},
-    store::{ActionChange, AuditKind, Changes, Error, News, Then},
+    store::{ActionChange, AuditKind, Changes, Error, FollowUp, Then},
 };
 use crate::{
     clock::Timestamp,
@@ -18,36 +18,36 @@ use crate::{
 };
 
 /// The trace's name for what happens here.
-const NEWS: &str = "news";
+const FOLLOW_UP: &str = "news";
 
 impl<S: State> Engine<S> {
-    /// Takes the news up, and says what there is to say about it. A thread that is in the middle of something goes on with
+    /// Takes a follow-up up, and says what there is to say about it. A thread that is in the middle of something goes on with
     /// that afterwards.
-    pub(super) async fn take_news(
+    pub(super) async fn take_follow_up(
         &self,
         session: &mut Session<S>,
         id: &ActionId,
         by: &UserId,
-        news: News,
+        follow_up: FollowUp,
     ) -> Result<(), Error> {
         let began = self.clock.now();
         let Some(record) = self.store.action(&session.lease.thread, id).await? else {
             return self.save(session, session.changes(), Then::Keep).await;
         };
         let mut changes = session.changes();
-        let taken = match news {
-            News::CheckAgain | News::SaidDone if record.status == Status::Unknown => {
-                self.read_back(&mut changes, record, by, news).await?
+        let taken = match follow_up {
+            FollowUp::CheckAgain | FollowUp::SaidDone if record.status == Status::Unknown => {
+                self.read_back(&mut changes, record, by, follow_up).await?
             }
-            News::CheckAgain => None, // settled meanwhile: the card says so
-            News::SaidDone => Some((record, News::CameLate)),
-            News::Explained | News::Settled | News::CameLate => Some((record, news)),
+            FollowUp::CheckAgain => None, // settled meanwhile: the card says so
+            FollowUp::SaidDone => Some((record, FollowUp::CameLate)),
+            FollowUp::Explained | FollowUp::Settled | FollowUp::CameLate => Some((record, follow_up)),
         };
-        let Some((record, news)) = taken else {
+        let Some((record, follow_up)) = taken else {
             return self.save(session, session.changes(), Then::Keep).await;
         };
         let before = session.checkpoint.clone();
-        self.tell_news(session, &mut changes, &record, by, news, began).await?;
+        self.tell_follow_up(session, &mut changes, &record, by, follow_up, began).await?;
         let lost = match self.save(session, changes, Then::Keep).await {
             Err(Error::ActionMoved { current, .. }) => current,
             saved => return saved,
@@ -55,30 +55,37 @@ impl<S: State> Engine<S> {
         // Somebody settled it in between: what was to be told is not so, and the agent has not heard of it.
         session.checkpoint = before;
         let mut changes = session.changes();
-        if let Some(current) = lost.filter(|_| news == News::SaidDone) {
-            self.tell_news(session, &mut changes, &current, by, News::CameLate, began).await?;
+        if let Some(current) = lost.filter(|_| follow_up == FollowUp::SaidDone) {
+            self.tell_follow_up(session, &mut changes, &current, by, FollowUp::CameLate, began).await?;
         }
         self.save(session, changes, Then::Keep).await
     }
 
     /// Has the assistant say what there is to say, as a step of its own.
-    async fn tell_news(
+    async fn tell_follow_up(
         &self,
         session: &mut Session<S>,
         changes: &mut Changes,
         record: &ActionRecord,
         by: &UserId,
-        news: News,
+        follow_up: FollowUp,
         began: Timestamp,
     ) -> Result<(), Error> {
         let now = self.clock.now();
-        let reply = self.graph.listener().heard(&mut session.checkpoint.state, record, news, by, now);
+        let reply = self.graph.listener().heard(&mut session.checkpoint.state, record, follow_up, by, now);
         let voice =
             std::mem::replace(&mut session.checkpoint.voice, Voice::of(format!("news:{}:{}", record.id, began.0)));
         self.say(session, changes, reply).await?;
         session.checkpoint.voice = voice;
-        let info =
-            StepInfo { node: NEWS, next: "end", began, took: now.since(began), usage: None, error: None, pause: false };
+        let info = StepInfo {
+            node: FOLLOW_UP,
+            next: "end",
+            began,
+            took: now.since(began),
+            usage: None,
+            error: None,
+            pause: false,
+        };
         let step = session.step(info);
         changes.step = step.step;
         changes.snapshot = step.snapshot;
@@ -92,33 +99,33 @@ impl<S: State> Engine<S> {
         changes: &mut Changes,
         record: ActionRecord,
         by: &UserId,
-        news: News,
-    ) -> Result<Option<(ActionRecord, News)>, Error> {
+        follow_up: FollowUp,
+    ) -> Result<Option<(ActionRecord, FollowUp)>, Error> {
         let probed = self.probed(&record).await;
         // Reading takes its time, and a press that gives it up takes none.
         let record = self.store.action(&record.thread, &record.id).await?.unwrap_or(record);
         if record.status != Status::Unknown {
-            return Ok((news == News::SaidDone).then_some((record, News::CameLate)));
+            return Ok((follow_up == FollowUp::SaidDone).then_some((record, FollowUp::CameLate)));
         }
-        let (outcome, news) = match (probed, news) {
-            (Probed::Happened(outcome), _) => (outcome, News::CheckAgain),
-            (probed, News::SaidDone) => (Outcome::Settled { summary: by_word(by, probed) }, news),
+        let (outcome, follow_up) = match (probed, follow_up) {
+            (Probed::Happened(outcome), _) => (outcome, FollowUp::CheckAgain),
+            (probed, FollowUp::SaidDone) => (Outcome::Settled { summary: by_word(by, probed) }, follow_up),
             (Probed::DidNotHappen, _) if self.may_arrive(&record) => {
                 let summary = Text::from("Nothing has changed so far, but the request may still arrive.");
-                (Outcome::Unknown { summary }, news)
+                (Outcome::Unknown { summary }, follow_up)
             }
             (Probed::DidNotHappen, _) => {
                 let summary = Text::from("I looked again: it did not happen. Nothing was changed.");
-                (failed(ErrorKind::Execution, summary), news)
+                (failed(ErrorKind::Execution, summary), follow_up)
             }
             (Probed::Unfinished { evidence } | Probed::Otherwise { evidence } | Probed::CannotTell { evidence }, _) => {
-                (Outcome::Unknown { summary: evidence }, news)
+                (Outcome::Unknown { summary: evidence }, follow_up)
             }
         };
         let now = self.clock.now();
         let mut detail = json!({ "status": outcome.status(), "summary": outcome.summary().words() });
-        let kind = match news {
-            News::SaidDone => AuditKind::Settled,
+        let kind = match follow_up {
+            FollowUp::SaidDone => AuditKind::Settled,
             _ => {
                 detail["checked_by"] = json!(by);
                 AuditKind::Outcome
@@ -126,14 +133,14 @@ impl<S: State> Engine<S> {
         };
         changes.audit.push(record.event(kind, now, Some(by.clone()), detail));
         if outcome.status() == Status::Unknown {
-            return Ok(Some((ActionRecord { outcome: Some(outcome), ..record }, news))); // only told
+            return Ok(Some((ActionRecord { outcome: Some(outcome), ..record }, follow_up))); // only told
         }
         let mut settled = record.moved(outcome.status()).map_err(illegal)?;
         settled.outcome = Some(outcome);
         settled.settled = Some(Settlement { by: by.clone(), at: now });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: settled.clone() });
         changes.outbox.push(settled.redrawn(now));
-        Ok(Some((settled, news)))
+        Ok(Some((settled, follow_up)))
     }
 
     /// Whether a request that was sent for it may still arrive.
