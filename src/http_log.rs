@@ -41,7 +41,7 @@ impl HttpLog {
         NOTED.scope(self.0.clone(), work)
     }
 
-    /// What was exchanged, in the order of the first of each kind.
+    /// What was sent, in the order of the first of each kind.
     pub fn take(&self) -> Vec<Exchange> {
         self.0.lock().map_or_else(|_| Vec::new(), |mut noted| std::mem::take(&mut *noted))
     }

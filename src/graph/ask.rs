@@ -78,7 +78,7 @@ impl<S: State> Engine<S> {
             requested_by,
             at: self.clock.now(),
             policy,
-            slot: session.checkpoint.voice.slot(),
+            slot: session.checkpoint.reply_slots.slot(),
             times: self.times(),
             keys: &self.keys,
         };
@@ -99,7 +99,7 @@ impl<S: State> Engine<S> {
         replaces: Option<&ActionId>,
         then: &'static str,
     ) -> Result<Vec<ActionId>, Error> {
-        session.checkpoint.voice.said += 1;
+        session.checkpoint.reply_slots.said += 1;
         let older = self.supersede(session, changes, &mut record, replaces).await?;
         self.warn_of_others(&mut record).await?;
         match self.standing.spend(&record).await {

@@ -34,8 +34,8 @@ pub struct Checkpoint<S: State> {
     /// How many turns began in this thread.
     pub turns: u64,
     /// Where the run in progress speaks.
-    #[serde(default)]
-    pub voice: Voice,
+    #[serde(default, rename = "voice")]
+    pub reply_slots: ReplySlots,
     /// When a person said something last, by Slack, to whomever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said_at: Option<MessageTs>,
@@ -65,7 +65,7 @@ impl<S: State> Default for Checkpoint<S> {
             cursor: Cursor::Idle,
             run: None,
             turns: 0,
-            voice: Voice::default(),
+            reply_slots: ReplySlots::default(),
             said_at: None,
             suspended: BTreeMap::new(),
             state: S::default(),
@@ -75,14 +75,14 @@ impl<S: State> Default for Checkpoint<S> {
 
 /// Which message of ours comes next: the status line, and then what takes its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Voice {
+pub struct ReplySlots {
     /// The name of the run's messages, such as `turn:4`.
     pub base: String,
     /// How many were said.
     pub said: u32,
 }
 
-impl Voice {
+impl ReplySlots {
     /// A run that has said nothing yet.
     pub fn of(base: impl Into<String>) -> Self {
         Self { base: base.into(), said: 0 }

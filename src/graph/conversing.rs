@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    checkpoint::{Checkpoint, Voice},
+    checkpoint::{Checkpoint, ReplySlots},
     node::State,
     store::Saved,
 };
@@ -43,7 +43,8 @@ pub struct Memory {
     /// How many turns began in it.
     pub turns: u64,
     /// Where it spoke last.
-    pub voice: Voice,
+    #[serde(rename = "voice")]
+    pub reply_slots: ReplySlots,
     /// When a person said something last, by Slack, to whomever.
     pub said_at: Option<MessageTs>,
     /// [`Conversing::is_drafting`].

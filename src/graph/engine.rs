@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     action::{ActionKind, ActionRecord, Policy, Scope},
     admission::{Admission, Admits},
-    checkpoint::{Checkpoint, Cursor, Suspended, Voice},
+    checkpoint::{Checkpoint, Cursor, ReplySlots, Suspended},
     definition::Graph,
     keyring::Keyring,
     node::{Said, State},
@@ -312,7 +312,7 @@ impl<S: State> Engine<S> {
             what: format!("the turn that asked for action {action} cannot be read: {error}"),
         })?;
         checkpoint.run = Some(suspended.run);
-        checkpoint.voice = Voice::of(format!("after:{action}"));
+        checkpoint.reply_slots = ReplySlots::of(format!("after:{action}"));
         session.status_due = None;
         checkpoint.cursor = if record.status == super::action::Status::Approved {
             Cursor::Performing { action: action.clone(), node: suspended.node }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     action::{ActionRecord, Awaited, Progress, Status, Wait, WaitEnd},
     batches::{NOTHING_ON_ITS_WAY, so_far},
-    checkpoint::{Checkpoint, Cursor, Suspended, Voice},
+    checkpoint::{Checkpoint, Cursor, ReplySlots, Suspended},
     digest::Digest,
     engine::{Engine, Held},
     node::State,
@@ -97,7 +97,7 @@ impl<S: State> Engine<S> {
         let checkpoint = &mut session.checkpoint;
         checkpoint.turns += 1;
         checkpoint.run = Some(RunId::fresh());
-        checkpoint.voice = Voice::of(format!("turn:{}", checkpoint.turns));
+        checkpoint.reply_slots = ReplySlots::of(format!("turn:{}", checkpoint.turns));
         checkpoint.cursor = Cursor::At { node: self.graph.start().to_owned(), attempt: 0, ended: None };
         session.status_due = None;
     }
@@ -132,7 +132,7 @@ impl<S: State> Engine<S> {
             due: until,
             entry: json!({ "kind": OVERDUE, "thread": waiting.thread, "action": waiting.id, "until": until }),
         });
-        changes.outbox.push(outgoing(session.checkpoint.voice.slot(), now, Outbound::Remove));
+        changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, Outbound::Remove));
         let card = Outbound::Card { card: waiting.card.clone(), state: waiting.card_state() };
         changes.outbox.push(outgoing(waiting.slot.clone(), now, card));
         let suspended = Suspended {
@@ -200,7 +200,7 @@ impl<S: State> Engine<S> {
             what: format!("the turn that asked for action {action} cannot be read: {error}"),
         })?;
         checkpoint.run = Some(run);
-        checkpoint.voice = Voice::of(format!("after:{action}"));
+        checkpoint.reply_slots = ReplySlots::of(format!("after:{action}"));
         checkpoint.cursor = Cursor::Performing { action, node };
         session.status_due = None;
         Ok(())

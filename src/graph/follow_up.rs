@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     action::{ActionRecord, ErrorKind, Outcome, Probed, Recovery, Settlement, Status},
-    checkpoint::Voice,
+    checkpoint::ReplySlots,
     engine::Engine,
     node::State,
     perform::{failed, illegal},
@@ -73,10 +73,12 @@ impl<S: State> Engine<S> {
     ) -> Result<(), Error> {
         let now = self.clock.now();
         let reply = self.graph.listener().heard(&mut session.checkpoint.state, record, follow_up, by, now);
-        let voice =
-            std::mem::replace(&mut session.checkpoint.voice, Voice::of(format!("news:{}:{}", record.id, began.0)));
+        let reply_slots = std::mem::replace(
+            &mut session.checkpoint.reply_slots,
+            ReplySlots::of(format!("news:{}:{}", record.id, began.0)),
+        );
         self.say(session, changes, reply).await?;
-        session.checkpoint.voice = voice;
+        session.checkpoint.reply_slots = reply_slots;
         let info = StepInfo {
             node: FOLLOW_UP,
             next: "end",

@@ -243,7 +243,7 @@ impl<S: State> Engine<S> {
         let now = self.clock.now();
         let mut changes = session.changes();
         let status = Outbound::Status { text: "No answer yet. I am checking whether it happened…".to_owned() };
-        changes.outbox.push(outgoing(session.checkpoint.voice.slot(), now, status));
+        changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, status));
         session.status_due = Some(now + self.settings.status_every);
         tracing::info!(action.id = %record.id, "Waiting before looking whether it happened");
         let info = info(EXECUTE, "probe", attempt.began, now);

@@ -104,7 +104,7 @@ impl<S: State> Engine<S> {
         let mut changes = session.changes();
         changes.acks.clear(); // the letter is dealt with when its first step is saved
         let status = Outbound::Status { text: text.to_owned() };
-        changes.outbox.push(outgoing(session.checkpoint.voice.slot(), now, status));
+        changes.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, status));
         let acks = std::mem::take(&mut session.acks);
         self.save(session, changes, Then::Keep).await?;
         session.acks = acks;
@@ -143,7 +143,7 @@ impl<S: State> Engine<S> {
         for (channel, body) in posts {
             let detail = json!({ "channel": channel, "digest": Digest::of(&[&body]) });
             extra.audit.push(AuditDraft::new(AuditKind::Posted, now, None, detail));
-            let slot = session.checkpoint.voice.slot();
+            let slot = session.checkpoint.reply_slots.slot();
             let post = outgoing(slot, now, Outbound::Elsewhere { channel, body });
             extra.outbox.push(Outgoing { slot: None, ..post });
         }
@@ -156,8 +156,8 @@ impl<S: State> Engine<S> {
                 return Box::pin(self.keep_question(session, (node, began), extra, *ask, usage)).await;
             }
             Next::End => {
-                if session.checkpoint.voice.said == 0 {
-                    extra.outbox.push(outgoing(session.checkpoint.voice.slot(), now, Outbound::Remove));
+                if session.checkpoint.reply_slots.said == 0 {
+                    extra.outbox.push(outgoing(session.checkpoint.reply_slots.slot(), now, Outbound::Remove));
                 }
                 session.checkpoint.cursor = Cursor::Idle;
                 "end"
@@ -203,15 +203,15 @@ impl<S: State> Engine<S> {
         words["run"] = json!(session.checkpoint.run);
         changes.audit.push(AuditDraft::new(AuditKind::Answered, now, None, words));
         for reply in (self.settings.chunks)(reply) {
-            let slot = session.checkpoint.voice.slot();
-            session.checkpoint.voice.said += 1;
+            let slot = session.checkpoint.reply_slots.slot();
+            session.checkpoint.reply_slots.said += 1;
             changes.outbox.push(outgoing(slot, now, Outbound::Reply { reply }));
         }
         for Attachment { name, title, bytes } in files {
             let hash = self.store.put_file(&session.lease.thread, &bytes).await?;
             let detail = json!({ "name": name, "title": title, "hash": hash, "bytes": bytes.len() });
             changes.audit.push(AuditDraft::new(AuditKind::Attached, now, None, detail));
-            let file = outgoing(session.checkpoint.voice.slot(), now, Outbound::File { name, title, hash });
+            let file = outgoing(session.checkpoint.reply_slots.slot(), now, Outbound::File { name, title, hash });
             changes.outbox.push(Outgoing { slot: None, ..file });
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    checkpoint::{Cursor, Voice},
+    checkpoint::{Cursor, ReplySlots},
     engine::{Engine, Held},
     node::State,
     session::{Session, StepInfo},
@@ -98,7 +98,7 @@ impl<S: State> Engine<S> {
         }
         let now = self.clock.now();
         let mut extra = session.changes();
-        session.checkpoint.voice = Voice::of(format!("stop:{seq}"));
+        session.checkpoint.reply_slots = ReplySlots::of(format!("stop:{seq}"));
         let text = match not_begun {
             0 => Text::from("Nothing is being done here, so there is nothing to stop."),
             _ => Text::from("Stopped, as ").person(by.clone()).plain(" asked, before I began."),

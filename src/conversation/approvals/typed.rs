@@ -13,7 +13,7 @@ use crate::{
     conversation::record::undelivered::slot_of_notice,
     graph::{
         action::{ActionRecord, Status},
-        checkpoint::Voice,
+        checkpoint::ReplySlots,
         conversing::Memory,
         store::{ActionFilter, AuditKind, Changes, Error, Mail, Seq},
     },
@@ -114,10 +114,12 @@ impl Approvals {
         let unread = unread.iter().filter_map(|letter| letter.mail.said_at()).filter(|said| **said < typed.ts).max();
         let Some(said) = before.and_then(|before| before.said_at.as_ref()).max(unread) else { return Ok(true) };
         let mut slots = vec![record.slot.clone(), slot_of_notice(&record.redrawn(self.clock.now()))];
-        for voice in
-            before.map(|before| [before.voice.clone(), Voice::of(format!("turn:{}", before.turns))]).iter().flatten()
+        for reply_slots in before
+            .map(|before| [before.reply_slots.clone(), ReplySlots::of(format!("turn:{}", before.turns))])
+            .iter()
+            .flatten()
         {
-            slots.extend((0..=voice.said).map(|said| Voice { said, ..voice.clone() }.slot()));
+            slots.extend((0..=reply_slots.said).map(|said| ReplySlots { said, ..reply_slots.clone() }.slot()));
         }
         for slot in slots {
             let posted = self.store.posted(thread, &slot).await?;
