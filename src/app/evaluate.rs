@@ -180,7 +180,7 @@ impl Found {
 /// Takes one message through the graph, to the first card or the end.
 async fn understand(graph: &Graph<AgentState>, case: &Case, clock: &dyn Clock) -> Found {
     let mut state = case.given.clone();
-    state.begin_turn(&Said { by: "U1".into(), text: case.said.clone(), at: clock.now(), wish: None });
+    state.begin_turn(&Said { by: "U1".into(), text: case.said.clone(), at: clock.now(), request: None });
     let mut found = Found::default();
     let mut name = graph.start();
     for _ in 0..MOST_NODES {

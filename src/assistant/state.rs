@@ -38,7 +38,7 @@ use crate::{
     capabilities::Registry,
     clock::Timestamp,
     graph::{
-        action::{ActionRecord, MissingParameter, Proposal, Wish},
+        action::{ActionRecord, ActionRequest, MissingParameter, Proposal},
         conversing::Conversing,
         node::{Listener, Said, State},
         store::FollowUp,
@@ -133,8 +133,8 @@ pub struct Turn {
     /// The change that is being worked out.
     pub change: Option<Draft>,
     /// Whether that change came as it is, so that no words have to be understood.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub wished: bool,
+    #[serde(rename = "wished", skip_serializing_if = "std::ops::Not::not")]
+    pub is_explicit: bool,
     /// Whether that change is what an open card asks for, corrected.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub corrects: bool,
@@ -235,9 +235,9 @@ impl State for AgentState {
         let text = offered::picked(&offered, self.turn.final_response.as_deref(), &text)
             .map_or(text, |choice| choice.says.clone());
         self.turn = Turn { number, said: text, by: Some(said.by.clone()), at: said.at, ..Turn::default() };
-        if let Some(Wish { action, parameters: Value::Object(params) }) = said.wish.clone() {
+        if let Some(ActionRequest { action, parameters: Value::Object(params) }) = said.request.clone() {
             self.turn.change = Some(Draft { action, params, asked: None });
-            self.turn.wished = true;
+            self.turn.is_explicit = true;
         }
     }
 

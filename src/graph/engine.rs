@@ -216,19 +216,19 @@ impl<S: State> Engine<S> {
             return self.wake_to_stop(session, letter, &waiting).await;
         }
         let is_meant = match &letter.mail {
-            Mail::Said { by, text, addressed: false, wish: None, .. } => self.is_meant(session, by, text).await?,
+            Mail::Said { by, text, addressed: false, request: None, .. } => self.is_meant(session, by, text).await?,
             _ => true,
         };
         match letter.mail {
             Mail::Said { by, .. } if !is_meant => self.note_overheard(session, by, false).await,
-            Mail::Said { by, text, ts, addressed: _, wish } => {
+            Mail::Said { by, text, ts, addressed: _, request } => {
                 match self.admission.admits(&session.lease.thread, &by, &ts).await {
                     Admits::Yes => {}
                     Admits::No(why) => return self.turn_away(session, by, why).await,
                     Admits::Later => return self.leave_for_later(session).await,
                 }
                 session.checkpoint.state.present(&by, false);
-                let said = Said { by, text, at: self.clock.now(), wish };
+                let said = Said { by, text, at: self.clock.now(), request };
                 session.note(AuditDraft::new(
                     AuditKind::Said,
                     said.at,

@@ -8,7 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
-    action::{ActionRecord, Proposal, Wish},
+    action::{ActionRecord, ActionRequest, Proposal},
     store::{External, FollowUp, Usage},
 };
 use crate::{
@@ -70,7 +70,7 @@ pub struct Said {
     /// When it is taken up.
     pub at: Timestamp,
     /// What is wanted, where no words have to be understood.
-    pub wish: Option<Wish>,
+    pub request: Option<ActionRequest>,
 }
 
 /// What a node is told besides the state.

@@ -332,7 +332,7 @@ mod tests {
     fn said(seq: Seq, ts: &str) -> Letter {
         Letter {
             seq,
-            mail: Mail::Said { by: "U1".into(), text: "hi".into(), ts: ts.into(), addressed: false, wish: None },
+            mail: Mail::Said { by: "U1".into(), text: "hi".into(), ts: ts.into(), addressed: false, request: None },
         }
     }
 

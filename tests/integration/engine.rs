@@ -314,7 +314,7 @@ impl Bench {
 
     async fn hears(&self, text: &str) {
         let mail =
-            Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1.1".into(), addressed: true, wish: None };
+            Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1.1".into(), addressed: true, request: None };
         let to = Destination::mailbox(thread(), true, mail);
         self.store.ingest(&Delivery { to, dedup: Vec::new(), at: self.clock.now() }).await.unwrap();
         self.advances().await;
@@ -599,7 +599,8 @@ async fn a_thread_that_cannot_be_read_begins_anew_and_says_so() {
     let bench = Bench::new();
     bench.hears("hello").await;
     let worker = WorkerId::new("w");
-    let hear = Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.2".into(), addressed: true, wish: None };
+    let hear =
+        Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.2".into(), addressed: true, request: None };
     let to = Destination::mailbox(thread(), true, hear);
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     let now = bench.clock.now();

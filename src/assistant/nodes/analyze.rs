@@ -140,7 +140,7 @@ impl Node<AgentState> for Analyze {
 
     async fn run(&self, mut state: AgentState, context: &Context) -> Result<Step<AgentState>, NodeError> {
         state.turn.phase = Phase::Analyzing;
-        if state.turn.wished {
+        if state.turn.is_explicit {
             state.turn.analysis = Some(Analysis::of_step(&state.turn.said));
             return Ok(Step::go(state, Gather::NAME));
         }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     graph::{
-        action::{ActionRecord, ErrorKind, Outcome, Settlement, Status, Verdict, Wish},
+        action::{ActionRecord, ActionRequest, ErrorKind, Outcome, Settlement, Status, Verdict},
         store::{ActionChange, AuditKind, Changes, Error, FollowUp, Mail, Seq},
     },
     ids::{CommitId, UserId},
@@ -25,19 +25,19 @@ impl Approvals {
         {
             return Ok(Answer::Refused(told));
         }
-        let (wish, text) = match (click.pressed, &record.undo) {
+        let (request, text) = match (click.pressed, &record.undo) {
             (Pressed::Undo, Some(undo)) if record.status == Status::Done => (
-                Wish { action: undo.name.clone(), parameters: undo.parameters.clone() },
+                ActionRequest { action: undo.name.clone(), parameters: undo.parameters.clone() },
                 format!("undo: {}", record.card.done.trim()),
             ),
             (Pressed::Again, _) if record.follow_ups().iter().any(|f| matches!(f, FollowUp::Again(_))) => (
-                Wish { action: record.name.clone(), parameters: record.parameters.clone() },
+                ActionRequest { action: record.name.clone(), parameters: record.parameters.clone() },
                 format!("try again: {}", record.act()),
             ),
             _ => return Ok(Answer::Refused(self.came_after(record).await)),
         };
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.mail.push(wished(record, &click.by, wish, text));
+        changes.mail.push(request_again(record, &click.by, request, text));
         changes.inbox_acks.push(seq);
         self.store.apply(&changes).await?;
         Ok(Answer::Passed(record.thread.clone()))
@@ -158,7 +158,7 @@ impl Approvals {
 }
 
 /// A request of somebody, in the thread of a record.
-pub(super) fn wished(record: &ActionRecord, by: &UserId, wish: Wish, text: String) -> Mail {
+pub(super) fn request_again(record: &ActionRecord, by: &UserId, request: ActionRequest, text: String) -> Mail {
     let ts = record.thread.root.clone();
-    Mail::Said { by: by.clone(), text, ts, addressed: true, wish: Some(wish) }
+    Mail::Said { by: by.clone(), text, ts, addressed: true, request: Some(request) }
 }

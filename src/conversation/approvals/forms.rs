@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     clicks::Click,
-    follow_ups::wished,
+    follow_ups::request_again,
     inbox::{Answer, Approvals},
     people::Right,
     policy::{self, Denied},
@@ -20,7 +20,7 @@ use crate::{
         reason, show_all,
     },
     graph::{
-        action::{ActionKind, ActionRecord, Approver, Edit, Policy, Proposal, Replacement, Status, Wish},
+        action::{ActionKind, ActionRecord, ActionRequest, Approver, Edit, Policy, Proposal, Replacement, Status},
         engine::Matter,
         request::Request,
         store::{Changes, Delivery, Destination, Error},
@@ -194,8 +194,8 @@ impl Approvals {
         };
         if view.callback_id == modals::CHANGE {
             let text = format!("ask again, changed: {}", proposal.card.title.trim_end_matches('?'));
-            let wish = Wish { action: record.name.clone(), parameters };
-            return self.ask_again(record, view, by, wish, text).await.map(Submitted::Closed);
+            let request = ActionRequest { action: record.name.clone(), parameters };
+            return self.ask_again(record, view, by, request, text).await.map(Submitted::Closed);
         }
         let irreversible = proposal.card.irreversible || kind.irreversible();
         let policy = (self.policy_for)(&Matter { action: kind.name(), irreversible, scope: &proposal.scope });
@@ -247,11 +247,11 @@ impl Approvals {
         record: ActionRecord,
         view: &View,
         by: &UserId,
-        wish: Wish,
+        request: ActionRequest,
         text: String,
     ) -> Result<Answer, Error> {
         let thread = record.thread.clone();
-        let mail = wished(&record, by, wish, text);
+        let mail = request_again(&record, by, request, text);
         let to = Destination::mailbox(thread.clone(), true, mail);
         self.store.ingest(&Delivery { to, dedup: vec![view.dedup()], at: self.clock.now() }).await?;
         Ok(Answer::Passed(thread))

@@ -138,7 +138,7 @@ impl Approvals {
             text: typed.text.clone(),
             ts: typed.ts.clone(),
             addressed: typed.addressed,
-            wish: None,
+            request: None,
         });
         changes.inbox_acks.push(seq);
         self.store.apply(&changes).await?;

@@ -133,7 +133,7 @@ impl Dispatch {
             let typed = Interaction::Typed(Typed { thread, by, text, ts, means, addressed });
             return self.put_in_inbox(partition, &typed, dedup).await;
         }
-        let mail = Mail::Said { by, text, ts, addressed, wish: None };
+        let mail = Mail::Said { by, text, ts, addressed, request: None };
         self.store(Destination::mailbox(thread, addressed, mail), dedup).await
     }
 
@@ -321,7 +321,7 @@ impl Dispatch {
         let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
         let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
         let (by, ts) = (interaction.user.clone(), message.clone());
-        let mail = Mail::Said { by, text: text.to_owned(), ts, addressed: true, wish: None };
+        let mail = Mail::Said { by, text: text.to_owned(), ts, addressed: true, request: None };
         self.store(Destination::mailbox(thread, true, mail), vec![interaction.dedup.clone()]).await
     }
 

@@ -305,9 +305,9 @@ impl Inbox {
                 self.tell_back(&rated.by, rated.response_url.as_deref(), Some(place), &reply).await;
                 Answer::Nothing
             }
-            Interaction::SendAgain(wish) => {
-                let reply = self.send_again(wish).await?;
-                self.tell_back(&wish.by, wish.response_url.as_deref(), wish.place(), &reply).await;
+            Interaction::SendAgain(request) => {
+                let reply = self.send_again(request).await?;
+                self.tell_back(&request.by, request.response_url.as_deref(), request.place(), &reply).await;
                 Answer::Nothing
             }
             Interaction::Twins(twins) => {

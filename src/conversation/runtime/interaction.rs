@@ -121,7 +121,7 @@ pub enum Interaction {
     },
 }
 
-/// A wish that something is sent once more.
+/// A request that something is sent once more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SendAgain {
     /// What: the nonce of the message.

@@ -21,7 +21,7 @@ use crate::{
 /// How many open cards are looked at.
 const CARDS: usize = 50;
 
-/// A wish that what is being done ends.
+/// A request that what is being done ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
     /// Where.

@@ -359,7 +359,7 @@ mod tests {
     async fn hears(store: &Arc<dyn Store>, root: &str, graph: &str, at: Timestamp) -> ThreadId {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: root.into() };
         let mail =
-            Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.1".into(), addressed: true, wish: None };
+            Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.1".into(), addressed: true, request: None };
         let to = Destination::Mailbox { thread: thread.clone(), addressed: true, mail, graph: graph.into() };
         store.ingest(&Delivery { to, dedup: Vec::new(), at }).await.unwrap();
         thread

@@ -22,7 +22,7 @@ use crate::{
         render,
     },
     graph::{
-        action::{ActionKind, Wish},
+        action::{ActionKind, ActionRequest},
         store::{Delivery, Destination, Error, Mail, Store},
     },
     ids::{ChannelId, DedupKey, Nonce, TeamId, ThreadId, UserId},
@@ -181,7 +181,7 @@ impl Creation {
             text: format!("{} “{}”", shortcut.what, wanted.name),
             ts: thread.root.clone(),
             addressed: true,
-            wish: Some(Wish { action: kind.name().to_owned(), parameters: wanted.parameters.clone() }),
+            request: Some(ActionRequest { action: kind.name().to_owned(), parameters: wanted.parameters.clone() }),
         };
         // The entry lies in the person's partition, not the thread's: one write cannot do both.
         let to = Destination::mailbox(thread.clone(), true, mail);

@@ -138,7 +138,7 @@ pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
         not_before: now,
         body: Outbound::Reply { reply: Reply::text(said) },
     });
-    changes.mail.push(Mail::Said { by, text: question, ts: message, addressed: true, wish: None });
+    changes.mail.push(Mail::Said { by, text: question, ts: message, addressed: true, request: None });
     changes.inbox_acks.push(seq);
     changes
 }

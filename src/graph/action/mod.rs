@@ -16,10 +16,10 @@ mod label;
 mod outcome;
 mod reader;
 mod record;
+mod request;
 mod scope;
 mod status;
 mod wait;
-mod wish;
 
 pub use self::{
     batches::{Batch, Batches, Progress},
@@ -31,8 +31,8 @@ pub use self::{
     outcome::{ErrorKind, Outcome},
     reader::Reader,
     record::{ActionRecord, Edit, Replacement, Settlement, Undo, digest_of},
+    request::ActionRequest,
     scope::Scope,
     status::{IllegalMove, Status},
     wait::{Awaited, Wait, WaitEnd},
-    wish::Wish,
 };

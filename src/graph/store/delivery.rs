@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Seq;
 use crate::{
     clock::Timestamp,
-    graph::action::{Decision, Wish},
+    graph::action::{ActionRequest, Decision},
     ids::{ActionId, ApprovalId, DedupKey, GraphName, MessageTs, Partition, ThreadId, UserId, WorkerId},
 };
 
@@ -82,7 +82,8 @@ pub enum Mail {
         addressed: bool,
         /// What is wanted, where no words have to be understood.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        wish: Option<Wish>,
+        #[serde(rename = "wish")]
+        request: Option<ActionRequest>,
     },
     /// A person said something to another person. What they said is not kept: it is not for us.
     Overheard {

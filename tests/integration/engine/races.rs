@@ -73,7 +73,7 @@ async fn a_card_that_was_never_stored_takes_no_place() {
     // The process dies, or stands still for longer than its lease, right before the step is written.
     bench.store.before_commit(asks, |_| async { Err(Error::Fenced(thread())) });
     let mail =
-        Mail::Said { by: "ana".into(), text: "instead y".to_owned(), ts: "1.2".into(), addressed: true, wish: None };
+        Mail::Said { by: "ana".into(), text: "instead y".to_owned(), ts: "1.2".into(), addressed: true, request: None };
     let to = Destination::mailbox(thread(), true, mail);
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     let worker = WorkerId::new("w");

@@ -296,7 +296,7 @@ async fn ends_before_write(n: usize, early: bool, overdue: bool) -> bool {
             }
         }
     };
-    let mail = Mail::Said { by: "ana".into(), text: "x".to_owned(), ts: "1.1".into(), addressed: true, wish: None };
+    let mail = Mail::Said { by: "ana".into(), text: "x".to_owned(), ts: "1.1".into(), addressed: true, request: None };
     let to = Destination::mailbox(thread(), true, mail);
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     lives().await;

@@ -151,7 +151,13 @@ pub(crate) fn delivery(
 
 /// What ana said.
 pub(crate) fn said(text: &str) -> Mail {
-    Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1700000000.000100".into(), addressed: true, wish: None }
+    Mail::Said {
+        by: "ana".into(),
+        text: text.to_owned(),
+        ts: "1700000000.000100".into(),
+        addressed: true,
+        request: None,
+    }
 }
 
 /// The words of letters.

@@ -37,7 +37,7 @@ fn wanted(entry: &Interaction) -> Option<Wanted<'_>> {
         Interaction::Wanted(wanted) => (&wanted.by, Right::Ask, None),
         Interaction::Command(command) => (&command.by, Right::Ask, None),
         Interaction::Notebook { thread, by, .. } => (by, Right::Ask, Some(thread)),
-        Interaction::SendAgain(wish) => (&wish.by, Right::Ask, None),
+        Interaction::SendAgain(request) => (&request.by, Right::Ask, None),
         Interaction::Stop(stop) => (&stop.by, Right::Take, Some(&stop.thread)),
         Interaction::Rated(rated) => (&rated.by, Right::Take, Some(&rated.thread)),
         Interaction::Click(_)
@@ -108,8 +108,8 @@ impl Inbox {
             Interaction::Rated(rated) => (rated.response_url.as_ref(), Some(&rated.thread)),
             Interaction::Here(here) => (None, Some(&here.thread)),
             Interaction::Notebook { thread, .. } => (None, Some(thread)),
-            Interaction::SendAgain(wish) => {
-                self.tell_back(by, wish.response_url.as_deref(), wish.place(), reply).await;
+            Interaction::SendAgain(request) => {
+                self.tell_back(by, request.response_url.as_deref(), request.place(), reply).await;
                 return;
             }
             Interaction::Stop(stop) => (None, Some(&stop.thread)),

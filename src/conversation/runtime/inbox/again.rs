@@ -1,4 +1,4 @@
-//! Sends what could not be delivered once more, where somebody wishes it.
+//! Sends what could not be delivered once more, where somebody asks for it.
 
 use super::Inbox;
 use crate::{
@@ -13,11 +13,11 @@ const LOOKED_THROUGH: usize = 1000;
 
 impl Inbox {
     /// Sends something once more that could not be delivered; what the person is told.
-    pub(super) async fn send_again(&self, wish: &SendAgain) -> Result<Reply, Error> {
+    pub(super) async fn send_again(&self, request: &SendAgain) -> Result<Reply, Error> {
         let deps = &self.0;
         let letters = deps.store.dead_letters(LOOKED_THROUGH).await?;
         let Some((letter, thread, outgoing)) =
-            undelivered::messages(&letters).find(|(_, _, outgoing)| outgoing.nonce.as_str() == wish.key)
+            undelivered::messages(&letters).find(|(_, _, outgoing)| outgoing.nonce.as_str() == request.key)
         else {
             return Ok(undelivered::nothing_to_send());
         };
