@@ -21,7 +21,7 @@ use super::{
     node::{Said, State},
     session::{Session, StepInfo, outgoing},
     standing::StandingApprovals,
-    store::{Acquired, AuditDraft, AuditKind, Changes, Error, Letter, Mail, Outbound, Store, Then},
+    store::{Acquired, AuditDraft, AuditKind, Changes, Error, Outbound, QueuedMessage, Store, Then, ThreadMessage},
 };
 use crate::{
     clock::Clock,
@@ -187,7 +187,7 @@ impl<S: State> Engine<S> {
         }
         loop {
             let held = match session.checkpoint.cursor.clone() {
-                Cursor::Idle => match session.next_letter() {
+                Cursor::Idle => match session.next_message() {
                     Some(letter) => self.take_up(&mut session, letter).await?,
                     None => return self.let_go(&mut session).await,
                 },
@@ -205,23 +205,25 @@ impl<S: State> Engine<S> {
 
     /// Turns a letter into the place where the thread goes on. Nothing is saved yet: the letter is acknowledged in the
     /// same write as the first step that it leads to.
-    async fn take_up(&self, session: &mut Session<S>, letter: Letter) -> Result<Held, Error> {
+    async fn take_up(&self, session: &mut Session<S>, letter: QueuedMessage) -> Result<Held, Error> {
         session.acks.push(letter.seq);
         if let Some(ts) = letter.mail.said_at() {
             let newest = session.checkpoint.said_at.take().max(Some(ts.clone()));
             session.checkpoint.said_at = newest;
         }
         session.input = serde_json::to_value(&letter.mail).ok();
-        if let (Mail::Stop { .. }, Some(waiting)) = (&letter.mail, session.checkpoint.waiting()) {
+        if let (ThreadMessage::Stop { .. }, Some(waiting)) = (&letter.mail, session.checkpoint.waiting()) {
             return self.wake_to_stop(session, letter, &waiting).await;
         }
         let is_meant = match &letter.mail {
-            Mail::Said { by, text, addressed: false, request: None, .. } => self.is_meant(session, by, text).await?,
+            ThreadMessage::Said { by, text, addressed: false, request: None, .. } => {
+                self.is_meant(session, by, text).await?
+            }
             _ => true,
         };
         match letter.mail {
-            Mail::Said { by, .. } if !is_meant => self.note_overheard(session, by, false).await,
-            Mail::Said { by, text, ts, addressed: _, request } => {
+            ThreadMessage::Said { by, .. } if !is_meant => self.note_overheard(session, by, false).await,
+            ThreadMessage::Said { by, text, ts, addressed: _, request } => {
                 match self.admission.admits(&session.lease.thread, &by, &ts).await {
                     Admits::Yes => {}
                     Admits::No(why) => return self.turn_away(session, by, why).await,
@@ -239,18 +241,18 @@ impl<S: State> Engine<S> {
                 self.begin_run(session);
                 Ok(Held::Yes)
             }
-            Mail::Overheard { by, .. } => self.note_overheard(session, by, true).await,
-            Mail::Decided { action, approval: _, decision: _ } => {
+            ThreadMessage::Overheard { by, .. } => self.note_overheard(session, by, true).await,
+            ThreadMessage::Decided { action, approval: _, decision: _ } => {
                 self.resume(session, &action).await?;
                 Ok(Held::Yes)
             }
-            Mail::FollowUp { action, by, follow_up } => {
+            ThreadMessage::FollowUp { action, by, follow_up } => {
                 Box::pin(self.take_follow_up(session, &action, &by, follow_up)).await?;
                 Ok(Held::Yes)
             }
-            Mail::External(arrived) => self.take_external(session, arrived).await,
-            Mail::Overdue { action, until } => self.take_overdue(session, &action, until).await,
-            Mail::Stop { by, asks } => self.nothing_to_stop(session, letter.seq, &by, asks).await,
+            ThreadMessage::External(arrived) => self.take_external(session, arrived).await,
+            ThreadMessage::Overdue { action, until } => self.take_overdue(session, &action, until).await,
+            ThreadMessage::Stop { by, asks } => self.nothing_to_stop(session, letter.seq, &by, asks).await,
         }
     }
 

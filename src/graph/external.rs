@@ -13,7 +13,7 @@ use super::{
     node::State,
     perform::{Attempt, illegal},
     session::{Session, StepInfo, outgoing},
-    store::{ActionChange, AuditDraft, AuditKind, Error, External, Letter, Outbound, TimerChange},
+    store::{ActionChange, AuditDraft, AuditKind, Error, External, Outbound, QueuedMessage, TimerChange},
 };
 use crate::{
     clock::Timestamp,
@@ -85,7 +85,7 @@ impl<S: State> Engine<S> {
     pub(super) async fn wake_to_stop(
         &self,
         session: &mut Session<S>,
-        letter: Letter,
+        letter: QueuedMessage,
         action: &ActionId,
     ) -> Result<Held, Error> {
         session.put_back(letter);

@@ -11,8 +11,8 @@ use super::{
     engine::Engine,
     node::State,
     store::{
-        Acquired, AuditDraft, Changes, Error, Lease, Letter, Mail, Outbound, Outgoing, Seq, StepRecord, Then, Usage,
-        Version,
+        Acquired, AuditDraft, Changes, Error, Lease, Outbound, Outgoing, QueuedMessage, Seq, StepRecord, Then,
+        ThreadMessage, Usage, Version,
     },
 };
 use crate::{
@@ -55,7 +55,7 @@ pub(super) struct Session<S: State> {
     snapshot_version: Version,
     /// Whether the next step must keep the whole checkpoint, since what is saved cannot be built upon.
     anew: bool,
-    letters: VecDeque<Letter>,
+    letters: VecDeque<QueuedMessage>,
     /// The position of the newest letter that is known.
     heard: Seq,
 }
@@ -121,12 +121,12 @@ impl<S: State> Session<S> {
     }
 
     /// The letter to take up next.
-    pub(super) fn next_letter(&mut self) -> Option<Letter> {
+    pub(super) fn next_message(&mut self) -> Option<QueuedMessage> {
         self.letters.pop_front()
     }
 
     /// Puts a letter back that was taken up: it is dealt with by what comes next.
-    pub(super) fn put_back(&mut self, letter: Letter) {
+    pub(super) fn put_back(&mut self, letter: QueuedMessage) {
         self.acks.retain(|seq| *seq != letter.seq);
         self.letters.push_front(letter);
     }
@@ -137,7 +137,7 @@ impl<S: State> Session<S> {
     }
 
     /// Puts letters that came meanwhile to the others.
-    pub(super) fn hear(&mut self, letters: Vec<Letter>) {
+    pub(super) fn hear(&mut self, letters: Vec<QueuedMessage>) {
         if let Some(newest) = letters.iter().map(|letter| letter.seq).max() {
             self.heard = newest;
             self.letters = in_order(self.letters.drain(..).chain(letters).collect());
@@ -149,7 +149,7 @@ impl<S: State> Session<S> {
         let mut first = None;
         let mut last = 0;
         for letter in &self.letters {
-            if let Mail::Stop { by, .. } = &letter.mail {
+            if let ThreadMessage::Stop { by, .. } = &letter.mail {
                 first.get_or_insert_with(|| by.clone());
                 last = last.max(letter.seq);
             }
@@ -165,17 +165,17 @@ impl<S: State> Session<S> {
         let acks = &mut self.acks;
         self.letters.retain(|letter| {
             let ended = match &letter.mail {
-                Mail::Stop { .. } => true,
-                Mail::Said { .. } => letter.seq < stop,
-                Mail::Overheard { .. }
-                | Mail::Decided { .. }
-                | Mail::FollowUp { .. }
-                | Mail::External(_)
-                | Mail::Overdue { .. } => false,
+                ThreadMessage::Stop { .. } => true,
+                ThreadMessage::Said { .. } => letter.seq < stop,
+                ThreadMessage::Overheard { .. }
+                | ThreadMessage::Decided { .. }
+                | ThreadMessage::FollowUp { .. }
+                | ThreadMessage::External(_)
+                | ThreadMessage::Overdue { .. } => false,
             } && letter.seq <= stop;
             if ended {
                 acks.push(letter.seq);
-                said += usize::from(matches!(letter.mail, Mail::Said { .. }));
+                said += usize::from(matches!(letter.mail, ThreadMessage::Said { .. }));
             }
             !ended
         });
@@ -298,9 +298,9 @@ impl<S: State> Engine<S> {
 
 /// The letters from the first on that was said to the bot, and the positions of those before: talk among others, kept
 /// only because a thread's first mention may arrive after the answers to it.
-fn since_addressed(letters: Vec<Letter>) -> (Vec<Letter>, Vec<Seq>) {
-    let said = |letter: &Letter, to_us: bool| match &letter.mail {
-        Mail::Said { ts, addressed, .. } if *addressed == to_us => Some(ts.clone()),
+fn since_addressed(letters: Vec<QueuedMessage>) -> (Vec<QueuedMessage>, Vec<Seq>) {
+    let said = |letter: &QueuedMessage, to_us: bool| match &letter.mail {
+        ThreadMessage::Said { ts, addressed, .. } if *addressed == to_us => Some(ts.clone()),
         _ => None,
     };
     let Some(first) = letters.iter().filter_map(|letter| said(letter, true)).min() else {
@@ -312,16 +312,19 @@ fn since_addressed(letters: Vec<Letter>) -> (Vec<Letter>, Vec<Seq>) {
 }
 
 /// Decisions first, then what was said in the order it was said, whatever order it arrived in.
-fn in_order(mut letters: Vec<Letter>) -> VecDeque<Letter> {
+fn in_order(mut letters: Vec<QueuedMessage>) -> VecDeque<QueuedMessage> {
     letters.sort_by(|a, b| key(a).cmp(&key(b)));
     letters.into()
 }
 
-fn key(letter: &Letter) -> (u8, &str, Seq) {
+fn key(letter: &QueuedMessage) -> (u8, &str, Seq) {
     match &letter.mail {
-        Mail::Stop { .. } => (0, "", letter.seq),
-        Mail::Decided { .. } | Mail::FollowUp { .. } | Mail::External(_) | Mail::Overdue { .. } => (1, "", letter.seq),
-        Mail::Said { ts, .. } | Mail::Overheard { ts, .. } => (2, ts.as_str(), letter.seq),
+        ThreadMessage::Stop { .. } => (0, "", letter.seq),
+        ThreadMessage::Decided { .. }
+        | ThreadMessage::FollowUp { .. }
+        | ThreadMessage::External(_)
+        | ThreadMessage::Overdue { .. } => (1, "", letter.seq),
+        ThreadMessage::Said { ts, .. } | ThreadMessage::Overheard { ts, .. } => (2, ts.as_str(), letter.seq),
     }
 }
 
@@ -329,17 +332,23 @@ fn key(letter: &Letter) -> (u8, &str, Seq) {
 mod tests {
     use super::*;
 
-    fn said(seq: Seq, ts: &str) -> Letter {
-        Letter {
+    fn said(seq: Seq, ts: &str) -> QueuedMessage {
+        QueuedMessage {
             seq,
-            mail: Mail::Said { by: "U1".into(), text: "hi".into(), ts: ts.into(), addressed: false, request: None },
+            mail: ThreadMessage::Said {
+                by: "U1".into(),
+                text: "hi".into(),
+                ts: ts.into(),
+                addressed: false,
+                request: None,
+            },
         }
     }
 
     #[test]
     fn talk_before_the_first_mention_is_not_for_us() {
         let mut mention = said(3, "20.2");
-        let Mail::Said { addressed, .. } = &mut mention.mail else { unreachable!() };
+        let ThreadMessage::Said { addressed, .. } = &mut mention.mail else { unreachable!() };
         *addressed = true;
         let (heard, talk) = since_addressed(vec![said(1, "20.1"), said(2, "20.3"), mention]);
         assert_eq!(heard.iter().map(|letter| letter.seq).collect::<Vec<_>>(), [2, 3]);

@@ -14,7 +14,7 @@ use super::{
     engine::{Engine, Held},
     node::State,
     session::{Session, StepInfo},
-    store::{AuditDraft, AuditKind, Error, Lease, Letter, Mail, Seq, Then},
+    store::{AuditDraft, AuditKind, Error, Lease, QueuedMessage, Seq, Then, ThreadMessage},
 };
 use crate::{
     clock::Timestamp,
@@ -48,11 +48,13 @@ impl<S: State> Engine<S> {
     }
 
     /// Waits until somebody says stop: everything that arrived after `heard`.
-    pub(super) async fn stop_said(&self, lease: Lease, heard: Seq) -> Vec<Letter> {
+    pub(super) async fn stop_said(&self, lease: Lease, heard: Seq) -> Vec<QueuedMessage> {
         loop {
             tokio::time::sleep(LISTEN_EVERY).await;
             match self.store.letters(&lease, heard).await {
-                Ok(letters) if letters.iter().any(|letter| matches!(letter.mail, Mail::Stop { .. })) => return letters,
+                Ok(letters) if letters.iter().any(|letter| matches!(letter.mail, ThreadMessage::Stop { .. })) => {
+                    return letters;
+                }
                 Ok(_) => {}
                 Err(error) => {
                     tracing::debug!(thread.id = %lease.thread, error = crate::cause::chain(&error), "Cannot listen for a stop")

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fmt, str::FromStr, sync::Mutex};
 
 use crate::{
-    graph::store::{Error, Mail, Outbound, Seq, why_unreadable},
+    graph::store::{Error, Outbound, Seq, ThreadMessage, why_unreadable},
     ids::{Partition, ThreadId},
 };
 
@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     /// A letter; can be set aside.
-    Letter(ThreadId, Seq),
+    Mailbox(ThreadId, Seq),
     /// A message to be sent; can be set aside.
     Message(ThreadId, Seq),
     /// An interaction; can be set aside.
@@ -24,7 +24,7 @@ impl Place {
     /// What it is, for metrics.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Self::Letter(..) => "letter",
+            Self::Mailbox(..) => "letter",
             Self::Message(..) => "message",
             Self::Inbox(..) => "desk",
             Self::Other(kind, _) => kind,
@@ -39,7 +39,7 @@ impl Place {
     /// Whether this program can read these bytes in this place, as far as a store knows what they mean.
     pub(super) fn can_hold(&self, stored: &[u8]) -> bool {
         match self {
-            Self::Letter(..) => serde_json::from_slice::<Mail>(stored).is_ok(),
+            Self::Mailbox(..) => serde_json::from_slice::<ThreadMessage>(stored).is_ok(),
             Self::Message(..) => serde_json::from_slice::<Outbound>(stored).is_ok(),
             Self::Inbox(..) => serde_json::from_slice::<serde_json::Value>(stored).is_ok(),
             Self::Other(..) => false,
@@ -50,7 +50,7 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Letter(thread, seq) => write!(f, "letter {thread} {seq}"),
+            Self::Mailbox(thread, seq) => write!(f, "letter {thread} {seq}"),
             Self::Message(thread, seq) => write!(f, "message {thread} {seq}"),
             Self::Inbox(partition, seq) => write!(f, "desk {:02} {seq}", partition.number()),
             Self::Other(kind, which) => write!(f, "{kind} {which}"),
@@ -68,7 +68,7 @@ impl FromStr for Place {
         let seq = seq.parse().map_err(|_| ())?;
         let thread = || owner.parse::<ThreadId>().map_err(|_| ());
         match kind {
-            "letter" => Ok(Self::Letter(thread()?, seq)),
+            "letter" => Ok(Self::Mailbox(thread()?, seq)),
             "message" => Ok(Self::Message(thread()?, seq)),
             "desk" => {
                 let number = owner.parse::<u8>().map_err(|_| ())?;
@@ -123,7 +123,7 @@ mod tests {
     fn a_place_is_read_back_from_its_name() {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: "1.1".into() };
         for place in
-            [Place::Letter(thread.clone(), 5), Place::Message(thread.clone(), 6), Place::Inbox(thread.partition(), 7)]
+            [Place::Mailbox(thread.clone(), 5), Place::Message(thread.clone(), 6), Place::Inbox(thread.partition(), 7)]
         {
             assert_eq!(place.to_string().parse(), Ok(place));
         }

@@ -20,8 +20,8 @@ use crate::{
         keyring::{Keyring, Proof, RowSeal},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Destination, Durability, Error, Forget, Ingested, Lease, Letter, Mail, Posted, Register, Saved, Sent, Seq,
-            StepRecord, Store, Then, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
+            Destination, Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
+            StepRecord, Store, Then, ThreadMessage, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, CommitId, Partition, Slot, ThreadId, WorkerId},
@@ -129,7 +129,7 @@ impl SealedStore {
             change.record = self.sealed(&change.record);
         }
         for mail in &mut changes.mail {
-            *mail = self.sealed_mail(&changes.thread, mail);
+            *mail = self.sealed_message(&changes.thread, mail);
         }
         for timer in &mut changes.timers {
             if let TimerChange::Set { entry, .. } = timer {
@@ -140,27 +140,27 @@ impl SealedStore {
     }
 
     /// Mail as it is written.
-    fn sealed_mail(&self, thread: &ThreadId, mail: &Mail) -> Mail {
+    fn sealed_message(&self, thread: &ThreadId, mail: &ThreadMessage) -> ThreadMessage {
         match mail {
-            Mail::External(arrived) => {
+            ThreadMessage::External(arrived) => {
                 let content = json!({
                     "thread": thread, "source": arrived.source(), "key": arrived.key(), "body": arrived.body(),
                 });
-                Mail::External(arrived.with_body(self.enclosed(MAIL, &content)))
+                ThreadMessage::External(arrived.with_body(self.enclosed(MAIL, &content)))
             }
             mail => mail.clone(),
         }
     }
 
     /// Letters as they were read. What claims to have happened elsewhere, and is not from us, is of nobody.
-    fn opened_letters(&self, thread: &ThreadId, mut letters: Vec<Letter>) -> Vec<Letter> {
+    fn opened_messages(&self, thread: &ThreadId, mut letters: Vec<QueuedMessage>) -> Vec<QueuedMessage> {
         for letter in &mut letters {
-            let Mail::External(arrived) = &letter.mail else { continue };
+            let ThreadMessage::External(arrived) = &letter.mail else { continue };
             let said = self.disclosed(MAIL, arrived.body()).ok().flatten().filter(|content| {
                 let names = json!([content["thread"], content["source"], content["key"]]);
                 names == json!([thread, arrived.source(), arrived.key()])
             });
-            letter.mail = Mail::External(match said {
+            letter.mail = ThreadMessage::External(match said {
                 Some(mut content) => arrived.with_body(content["body"].take()),
                 None => {
                     tracing::error!(thread.id = %thread, letter.seq, "What is said to have happened elsewhere is not from us");
@@ -228,7 +228,7 @@ impl Store for SealedStore {
         let mut delivery = delivery.clone();
         match &mut delivery.to {
             Destination::Inbox { entry, .. } => *entry = self.enclosed(INBOX, entry),
-            Destination::Mailbox { thread, mail, .. } => *mail = self.sealed_mail(thread, mail),
+            Destination::Mailbox { thread, mail, .. } => *mail = self.sealed_message(thread, mail),
         }
         self.inner.ingest(&delivery).await
     }
@@ -242,7 +242,7 @@ impl Store for SealedStore {
     ) -> Result<Option<Acquired>, Error> {
         let acquired = self.inner.acquire(worker, ttl, now, only).await?;
         Ok(acquired.map(|acquired| {
-            let letters = self.opened_letters(&acquired.lease.thread, acquired.letters);
+            let letters = self.opened_messages(&acquired.lease.thread, acquired.letters);
             Acquired { letters, ..acquired }
         }))
     }
@@ -251,12 +251,12 @@ impl Store for SealedStore {
         self.inner.renew(lease, ttl).await
     }
 
-    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
-        Ok(self.opened_letters(&lease.thread, self.inner.letters(lease, after).await?))
+    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
+        Ok(self.opened_messages(&lease.thread, self.inner.letters(lease, after).await?))
     }
 
-    async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
-        Ok(self.opened_letters(thread, self.inner.unread(thread).await?))
+    async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
+        Ok(self.opened_messages(thread, self.inner.unread(thread).await?))
     }
 
     async fn commit(&self, lease: &Lease, expected: Version, changes: &Changes, then: Then) -> Result<Version, Error> {

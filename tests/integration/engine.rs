@@ -25,7 +25,9 @@ use countersign::{
         keyring::Keyring,
         node::{Ask, Context, Listener, Node, NodeError, Said, State, Step},
         standing::{Spent, StandingApprovals, Under},
-        store::{ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, FollowUp, Mail, Sent, Store},
+        store::{
+            ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, FollowUp, Sent, Store, ThreadMessage,
+        },
     },
     ids::{CommitId, MessageTs, ThreadId, UserId, WorkerId},
     reply::{Card, Reply, Text},
@@ -313,8 +315,13 @@ impl Bench {
     }
 
     async fn hears(&self, text: &str) {
-        let mail =
-            Mail::Said { by: "ana".into(), text: text.to_owned(), ts: "1.1".into(), addressed: true, request: None };
+        let mail = ThreadMessage::Said {
+            by: "ana".into(),
+            text: text.to_owned(),
+            ts: "1.1".into(),
+            addressed: true,
+            request: None,
+        };
         let to = Destination::mailbox(thread(), true, mail);
         self.store.ingest(&Delivery { to, dedup: Vec::new(), at: self.clock.now() }).await.unwrap();
         self.advances().await;
@@ -367,7 +374,11 @@ fn decided(record: &ActionRecord, verdict: Verdict, at: Timestamp, alter: impl F
     decided.decisions.push(decision.clone());
     alter(&mut decided);
     let mut changes = Changes::new(CommitId::fresh(), thread());
-    changes.mail.push(Mail::Decided { action: record.id.clone(), approval: record.approval.clone(), decision });
+    changes.mail.push(ThreadMessage::Decided {
+        action: record.id.clone(),
+        approval: record.approval.clone(),
+        decision,
+    });
     changes.actions.push(ActionChange { expected: Some(record.revision), record: decided });
     changes
 }
@@ -587,7 +598,7 @@ async fn two_questions_can_be_open_and_each_turn_comes_back_as_it_was() {
     let decision = Decision { by: Some("bo".into()), at: bench.clock.now(), verdict: Verdict::Approved };
     approved.decisions.push(decision.clone());
     let mut changes = Changes::new("late".into(), thread());
-    changes.mail.push(Mail::Decided { action: first.id.clone(), approval: first.approval.clone(), decision });
+    changes.mail.push(ThreadMessage::Decided { action: first.id.clone(), approval: first.approval.clone(), decision });
     changes.actions.push(ActionChange { expected: Some(first.revision), record: approved });
     bench.store.apply(&changes).await.unwrap();
     bench.advances().await;
@@ -599,8 +610,13 @@ async fn a_thread_that_cannot_be_read_begins_anew_and_says_so() {
     let bench = Bench::new();
     bench.hears("hello").await;
     let worker = WorkerId::new("w");
-    let hear =
-        Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.2".into(), addressed: true, request: None };
+    let hear = ThreadMessage::Said {
+        by: "ana".into(),
+        text: "hello".to_owned(),
+        ts: "1.2".into(),
+        addressed: true,
+        request: None,
+    };
     let to = Destination::mailbox(thread(), true, hear);
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     let now = bench.clock.now();

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::{
     graph::{
         action::{ActionRecord, Decision, IllegalMove, Status, Verdict},
-        store::{ActionChange, AuditDraft, AuditKind, Changes, Mail, Seq, TimerChange},
+        store::{ActionChange, AuditDraft, AuditKind, Changes, Seq, ThreadMessage, TimerChange},
     },
     ids::CommitId,
 };
@@ -55,7 +55,11 @@ pub fn decide(
     if to != Status::Pending {
         changes.outbox.extend(decided.notices(decision.at));
         changes.timers.extend(record.timers().map(|key| TimerChange::Clear { key }));
-        changes.mail.push(Mail::Decided { action: record.id.clone(), approval: record.approval.clone(), decision });
+        changes.mail.push(ThreadMessage::Decided {
+            action: record.id.clone(),
+            approval: record.approval.clone(),
+            decision,
+        });
     }
     changes.actions.push(ActionChange { expected: Some(record.revision), record: decided.clone() });
     Ok((decided, changes))

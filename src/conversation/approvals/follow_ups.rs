@@ -11,7 +11,7 @@ use super::{
 use crate::{
     graph::{
         action::{ActionRecord, ActionRequest, ErrorKind, Outcome, Settlement, Status, Verdict},
-        store::{ActionChange, AuditKind, Changes, Error, FollowUp, Mail, Seq},
+        store::{ActionChange, AuditKind, Changes, Error, FollowUp, Seq, ThreadMessage},
     },
     ids::{CommitId, UserId},
     reply::{FollowUp, Reply, Text},
@@ -50,7 +50,7 @@ impl Approvals {
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
-        changes.mail.push(Mail::FollowUp {
+        changes.mail.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by: by.clone(),
             follow_up: FollowUp::CheckAgain,
@@ -66,7 +66,7 @@ impl Approvals {
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
-        changes.mail.push(Mail::FollowUp {
+        changes.mail.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by: click.by.clone(),
             follow_up: FollowUp::SaidDone,
@@ -91,7 +91,7 @@ impl Approvals {
         settled.settled = Some(Settlement { by: by.clone(), at: now });
         changes.inbox_acks.push(seq);
         changes.outbox.push(settled.redrawn(now));
-        changes.mail.push(Mail::FollowUp { action: record.id.clone(), by, follow_up: FollowUp::Settled });
+        changes.mail.push(ThreadMessage::FollowUp { action: record.id.clone(), by, follow_up: FollowUp::Settled });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: settled });
         match self.store.apply(&changes).await {
             Ok(()) => Ok(Answer::Counted(record.thread.clone())),
@@ -146,7 +146,7 @@ impl Approvals {
         let detail = json!({ "reason": words });
         changes.audit.push(explained.event(AuditKind::Reasoned, now, Some(reason.by.clone()), detail));
         changes.outbox.push(explained.redrawn(now));
-        changes.mail.push(Mail::FollowUp {
+        changes.mail.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by: reason.by.clone(),
             follow_up: FollowUp::Explained,
@@ -158,7 +158,7 @@ impl Approvals {
 }
 
 /// A request of somebody, in the thread of a record.
-pub(super) fn request_again(record: &ActionRecord, by: &UserId, request: ActionRequest, text: String) -> Mail {
+pub(super) fn request_again(record: &ActionRecord, by: &UserId, request: ActionRequest, text: String) -> ThreadMessage {
     let ts = record.thread.root.clone();
-    Mail::Said { by: by.clone(), text, ts, addressed: true, request: Some(request) }
+    ThreadMessage::Said { by: by.clone(), text, ts, addressed: true, request: Some(request) }
 }

@@ -23,7 +23,7 @@ use crate::{
         engine::PolicyFor,
         keyring::{Keyring, Proof},
         request::Times,
-        store::{ActionChange, AuditKind, Changes, Error, Mail, Seq, Store},
+        store::{ActionChange, AuditKind, Changes, Error, Seq, Store, ThreadMessage},
     },
     ids::{ApprovalId, CommitId, ThreadId, UserId},
     reply::Reply,
@@ -349,7 +349,7 @@ impl Approvals {
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
-        changes.mail.push(Mail::Stop { by: by.clone(), asks: false });
+        changes.mail.push(ThreadMessage::Stop { by: by.clone(), asks: false });
         self.store.apply(&changes).await?;
         Ok(Answer::Counted(record.thread.clone()))
     }

@@ -15,7 +15,7 @@ use crate::{
         action::{ActionRecord, Status},
         checkpoint::ReplySlots,
         conversing::Memory,
-        store::{ActionFilter, AuditKind, Changes, Error, Mail, Seq},
+        store::{ActionFilter, AuditKind, Changes, Error, Seq, ThreadMessage},
     },
     ids::CommitId,
 };
@@ -133,7 +133,7 @@ impl Approvals {
     /// Gives words that answer no card to the assistant.
     async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
         let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
-        changes.mail.push(Mail::Said {
+        changes.mail.push(ThreadMessage::Said {
             by: typed.by.clone(),
             text: typed.text.clone(),
             ts: typed.ts.clone(),

@@ -15,7 +15,7 @@ use crate::{
     graph::{
         action::Status,
         conversing::Memories,
-        store::{ActionFilter, Changes, Error, Mail, Seq, Store},
+        store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
     },
     ids::{CommitId, MessageTs, ThreadId, UserId},
     reply::{Reply, Text},
@@ -129,7 +129,7 @@ async fn cancel(store: &dyn Store, here: &Here, now: Timestamp) -> Result<Outcom
 async fn pass_on(store: &dyn Store, here: &Here, seq: Seq) -> Result<(), Error> {
     let mut changes = Changes::new(CommitId::fresh(), here.thread.clone());
     let Here { by, text, ts, .. } = here.clone();
-    changes.mail.push(Mail::Said { by, text, ts, addressed: true, request: None });
+    changes.mail.push(ThreadMessage::Said { by, text, ts, addressed: true, request: None });
     changes.inbox_acks.push(seq);
     store.apply(&changes).await
 }

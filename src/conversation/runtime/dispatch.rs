@@ -38,7 +38,7 @@ use crate::{
             shortcuts,
         },
     },
-    graph::store::{ClaimedInteraction, Delivery, Destination, External, Ingested, Mail, Store},
+    graph::store::{ClaimedInteraction, Delivery, Destination, External, Ingested, Store, ThreadMessage},
     ids::{ApprovalId, DedupKey, Partition, ThreadId, UserId},
     slack::{
         Inbound,
@@ -116,7 +116,7 @@ impl Dispatch {
         let (mentioned, to_another) = (message.mentions_us, message.to_another && !addressed);
         let Message { user: by, text, ts, thread_ts, dedup, .. } = message;
         if to_another {
-            let to = Destination::mailbox(thread, addressed, Mail::Overheard { by, ts });
+            let to = Destination::mailbox(thread, addressed, ThreadMessage::Overheard { by, ts });
             return self.store(to, dedup).await;
         }
         if let (Some(order), true, true) = (in_thread::meant(&text), addressed, thread_ts.is_some()) {
@@ -133,7 +133,7 @@ impl Dispatch {
             let typed = Interaction::Typed(Typed { thread, by, text, ts, means, addressed });
             return self.put_in_inbox(partition, &typed, dedup).await;
         }
-        let mail = Mail::Said { by, text, ts, addressed, request: None };
+        let mail = ThreadMessage::Said { by, text, ts, addressed, request: None };
         self.store(Destination::mailbox(thread, addressed, mail), dedup).await
     }
 
@@ -321,7 +321,7 @@ impl Dispatch {
         let root = interaction.thread_ts.as_ref().unwrap_or(message).clone();
         let thread = ThreadId { team: interaction.team.clone(), channel: channel.clone(), root };
         let (by, ts) = (interaction.user.clone(), message.clone());
-        let mail = Mail::Said { by, text: text.to_owned(), ts, addressed: true, request: None };
+        let mail = ThreadMessage::Said { by, text: text.to_owned(), ts, addressed: true, request: None };
         self.store(Destination::mailbox(thread, true, mail), vec![interaction.dedup.clone()]).await
     }
 

@@ -52,7 +52,7 @@ use crate::{
     },
     graph::{
         conversing::Memories,
-        store::{Changes, ClaimedInteraction, Error, Mail, Seq, Store, why_unreadable},
+        store::{Changes, ClaimedInteraction, Error, Seq, Store, ThreadMessage, why_unreadable},
     },
     ids::{CommitId, ThreadId, UserId},
     slack::{client::SlackClient, client_error, interaction::View},
@@ -260,7 +260,7 @@ impl Inbox {
             Interaction::Escalate { approval } => deps.approvals.on_escalation(approval, claimed.seq).await?,
             Interaction::Overdue { thread, action, until } => {
                 let mut changes = Changes::new(CommitId::fresh(), thread.clone());
-                changes.mail.push(Mail::Overdue { action: action.clone(), until: *until });
+                changes.mail.push(ThreadMessage::Overdue { action: action.clone(), until: *until });
                 changes.inbox_acks.push(claimed.seq);
                 deps.store.apply(&changes).await?;
                 Answer::Passed(thread.clone())

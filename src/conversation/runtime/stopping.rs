@@ -12,7 +12,7 @@ use crate::{
     conversation::approvals::{groups::Groups, policy, withdraw::withdraw},
     graph::{
         action::{ActionRecord, Status},
-        store::{ActionFilter, Changes, Error, Mail, Seq, Store},
+        store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
     },
     ids::{CommitId, ThreadId, UserId},
     reply::{Part, Reply, Text},
@@ -81,7 +81,7 @@ impl Stopping {
         let mut changes = Changes::new(CommitId::fresh(), thread.clone());
         changes.inbox_acks.push(seq);
         // A closed card is an answer, and so is the word about one that stays open.
-        changes.mail.push(Mail::Stop { by: by.clone(), asks: *addressed && closed == 0 && kept.is_empty() });
+        changes.mail.push(ThreadMessage::Stop { by: by.clone(), asks: *addressed && closed == 0 && kept.is_empty() });
         self.store.apply(&changes).await?;
         Ok(Stopped { thread: Some(thread.clone()), told: (!kept.is_empty()).then(|| stay_open(&kept)) })
     }

@@ -281,7 +281,7 @@ mod tests {
     use crate::{
         clock::{ManualClock, Timestamp},
         conversation::runtime::outbox::tests::alone,
-        graph::store::{Changes, Delivery, Destination, Mail, Then},
+        graph::store::{Changes, Delivery, Destination, Then, ThreadMessage},
         ids::CommitId,
         store::sqlite::SqliteStore,
     };
@@ -358,8 +358,13 @@ mod tests {
     /// Somebody says something in the thread with this root, which belongs to this graph.
     async fn hears(store: &Arc<dyn Store>, root: &str, graph: &str, at: Timestamp) -> ThreadId {
         let thread = ThreadId { team: "T1".into(), channel: "C1".into(), root: root.into() };
-        let mail =
-            Mail::Said { by: "ana".into(), text: "hello".to_owned(), ts: "1.1".into(), addressed: true, request: None };
+        let mail = ThreadMessage::Said {
+            by: "ana".into(),
+            text: "hello".to_owned(),
+            ts: "1.1".into(),
+            addressed: true,
+            request: None,
+        };
         let to = Destination::Mailbox { thread: thread.clone(), addressed: true, mail, graph: graph.into() };
         store.ingest(&Delivery { to, dedup: Vec::new(), at }).await.unwrap();
         thread

@@ -23,7 +23,7 @@ use crate::{
     },
     graph::{
         action::{ActionKind, ActionRequest},
-        store::{Delivery, Destination, Error, Mail, Store},
+        store::{Delivery, Destination, Error, Store, ThreadMessage},
     },
     ids::{ChannelId, DedupKey, Nonce, TeamId, ThreadId, UserId},
     reply::{Reply, Text},
@@ -176,7 +176,7 @@ impl Creation {
     pub async fn begin(&self, wanted: &Wanted) -> Result<Option<ThreadId>, Error> {
         let Some((shortcut, kind)) = self.shortcut(&wanted.shortcut) else { return Ok(None) };
         let Some(thread) = self.thread(wanted, shortcut).await? else { return Ok(None) };
-        let mail = Mail::Said {
+        let mail = ThreadMessage::Said {
             by: wanted.by.clone(),
             text: format!("{} “{}”", shortcut.what, wanted.name),
             ts: thread.root.clone(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     clock::Timestamp,
-    graph::store::{Changes, Mail, Outbound, Outgoing, Seq},
+    graph::store::{Changes, Outbound, Outgoing, Seq, ThreadMessage},
     ids::{ChannelId, CommitId, MessageTs, Nonce, TeamId, ThreadId, UserId},
     reply::{Reply, Text},
     slack::{
@@ -138,7 +138,7 @@ pub fn ask(asked: &Asked, now: Timestamp, seq: Seq) -> Changes {
         not_before: now,
         body: Outbound::Reply { reply: Reply::text(said) },
     });
-    changes.mail.push(Mail::Said { by, text: question, ts: message, addressed: true, request: None });
+    changes.mail.push(ThreadMessage::Said { by, text: question, ts: message, addressed: true, request: None });
     changes.inbox_acks.push(seq);
     changes
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AuditDraft, Mail, Outgoing, Seq};
+use super::{AuditDraft, Outgoing, Seq, ThreadMessage};
 use crate::{
     clock::Timestamp,
     graph::action::ActionRecord,
@@ -74,7 +74,7 @@ pub struct Changes {
     /// Interactions of the same partition that are dealt with.
     pub inbox_acks: Vec<Seq>,
     /// New mailbox entries; they wake the thread.
-    pub mail: Vec<Mail>,
+    pub mail: Vec<ThreadMessage>,
     /// What is to be said.
     pub outbox: Vec<Outgoing>,
     /// Timers to set or to take away.

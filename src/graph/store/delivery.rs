@@ -35,7 +35,7 @@ pub enum Destination {
         /// only if somebody addresses the bot there before [`super::Store::sweep`] drops it.
         addressed: bool,
         /// What arrived.
-        mail: Mail,
+        mail: ThreadMessage,
         /// The graph that the thread belongs to from now on, if it becomes one of ours with this.
         #[serde(default, skip_serializing_if = "GraphName::is_default")]
         graph: GraphName,
@@ -54,21 +54,21 @@ pub enum Destination {
 
 impl Destination {
     /// The mailbox of a thread; a new thread belongs to the graph that [`graph_of_new`] says.
-    pub fn mailbox(thread: ThreadId, addressed: bool, mail: Mail) -> Self {
+    pub fn mailbox(thread: ThreadId, addressed: bool, mail: ThreadMessage) -> Self {
         let graph = graph_of_new(&mail);
         Self::Mailbox { thread, addressed, mail, graph }
     }
 }
 
 /// The graph that a thread belongs to which begins with this: whatever people say, they say it in the chat.
-pub fn graph_of_new(_first: &Mail) -> GraphName {
+pub fn graph_of_new(_first: &ThreadMessage) -> GraphName {
     GraphName::default()
 }
 
 /// What waits in a thread's mailbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Mail {
+pub enum ThreadMessage {
     /// A person said something, or pressed a button that says something.
     Said {
         /// Who.
@@ -207,7 +207,7 @@ impl External {
     /// As it is delivered to a thread, which it wakes.
     pub fn deliver_to(self, thread: ThreadId, at: Timestamp) -> Delivery {
         let dedup = vec![self.dedup(&thread)];
-        Delivery { to: Destination::mailbox(thread, true, Mail::External(self)), dedup, at }
+        Delivery { to: Destination::mailbox(thread, true, ThreadMessage::External(self)), dedup, at }
     }
 }
 
@@ -227,7 +227,7 @@ pub enum FollowUp {
     CameLate,
 }
 
-impl Mail {
+impl ThreadMessage {
     /// When a person said it, by Slack, if somebody did.
     pub fn said_at(&self) -> Option<&MessageTs> {
         match self {
@@ -243,11 +243,11 @@ impl Mail {
 
 /// A mailbox entry with its position.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Letter {
+pub struct QueuedMessage {
     /// Its position; goes into [`super::Changes::acks`].
     pub seq: Seq,
     /// What it says.
-    pub mail: Mail,
+    pub mail: ThreadMessage,
 }
 
 /// What became of a delivery.

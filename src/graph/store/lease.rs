@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Letter, Version};
+use super::{QueuedMessage, Version};
 use crate::{
     clock::Timestamp,
     ids::{GraphName, ThreadId, WorkerId},
@@ -29,7 +29,7 @@ pub struct Acquired {
     /// What is saved.
     pub saved: Saved,
     /// The unread mailbox, in order of arrival.
-    pub letters: Vec<Letter>,
+    pub letters: Vec<QueuedMessage>,
 }
 
 /// A thread's saved checkpoint: the last whole one and the differences since.

@@ -42,7 +42,8 @@ pub use self::{
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
     dead_letter::{DeadLetter, Undelivered},
     delivery::{
-        ClaimedInteraction, Delivery, Destination, External, FollowUp, Ingested, Letter, Mail, TooLong, graph_of_new,
+        ClaimedInteraction, Delivery, Destination, External, FollowUp, Ingested, QueuedMessage, ThreadMessage, TooLong,
+        graph_of_new,
     },
     forget::{Forget, UNFINISHED},
     lease::{Acquired, Lease, Saved, Then},
@@ -144,10 +145,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<(), Error>;
 
     /// Mailbox entries that came after `after`, in order of arrival. For a worker that goes on with what came meanwhile.
-    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error>;
+    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error>;
 
     /// Mailbox entries of a thread that no step has dealt with yet, in order of arrival, without a lease.
-    async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error>;
+    async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error>;
 
     /// Writes what a step changed. Returns the new version: `expected + 1` with a step, `expected` without.
     ///

@@ -50,12 +50,12 @@ pub fn read_versioned<T: DeserializeOwned>(what: &str, stored: &[u8], known: u32
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::store::Mail;
+    use crate::graph::store::ThreadMessage;
 
     #[test]
     fn nothing_of_what_it_says_is_told() {
         for text in [r#"{"kind":"said","by":["secret"]}"#, r#"{"kind":"secret"}"#, "secret", r#"{"kind":"secret"#] {
-            let error = serde_json::from_str::<Mail>(text).unwrap_err();
+            let error = serde_json::from_str::<ThreadMessage>(text).unwrap_err();
             assert!(!why_unreadable(&error).contains("secret"), "{text}: {}", why_unreadable(&error));
         }
     }

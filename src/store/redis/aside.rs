@@ -30,7 +30,7 @@ pub(super) async fn set(store: &RedisStore, place: &Place, why: &str) -> Result<
     let (name, note) = (place.to_string(), Note::written(why));
     let script = &store.scripts.set_aside;
     let (call, seq, thread) = match place {
-        Place::Letter(thread, seq) | Place::Message(thread, seq) => {
+        Place::Mailbox(thread, seq) | Place::Message(thread, seq) => {
             (Call::on_thread(script, thread), *seq, thread.to_string())
         }
         Place::Inbox(partition, seq) => (Call::on_partition(script, *partition), *seq, String::new()),
@@ -106,7 +106,7 @@ pub(super) fn said_in<'a>(place: &Place, content: &'a [u8]) -> &'a [u8] {
 
 async fn restore(store: &RedisStore, place: &Place, name: &str) -> Result<(), Error> {
     let call = match place {
-        Place::Letter(thread, seq) | Place::Message(thread, seq) => Call::on_thread(&store.scripts.put_back, thread)
+        Place::Mailbox(thread, seq) | Place::Message(thread, seq) => Call::on_thread(&store.scripts.put_back, thread)
             .arg(place.kind())
             .arg(*seq)
             .arg(name)

@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[derive(Serialize)]
-struct MailPlan<'a> {
+struct MailboxPlan<'a> {
     thread: String,
     dedup: &'a [DedupKey],
     at: i64,
@@ -33,7 +33,7 @@ pub(super) async fn ingest(store: &RedisStore, delivery: &Delivery) -> Result<In
     let (dedup, at) = (delivery.dedup.as_slice(), delivery.at.millis());
     let call = match &delivery.to {
         Destination::Mailbox { thread, addressed, mail, graph } => {
-            let plan = MailPlan {
+            let plan = MailboxPlan {
                 thread: thread.to_string(),
                 dedup,
                 at,

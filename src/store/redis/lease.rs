@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{RedisStore, aside, json, scripts::Call};
 use crate::{
     clock::Timestamp,
-    graph::store::{Acquired, Error, Lease, Letter, Saved, Seq, Version},
+    graph::store::{Acquired, Error, Lease, QueuedMessage, Saved, Seq, Version},
     ids::{GraphName, ThreadId, WorkerId},
     store::aside::{Place, why},
 };
@@ -16,7 +16,7 @@ use crate::{
 type SavedAnswer = (Version, Option<Vec<u8>>, Vec<Vec<u8>>);
 
 /// Letters as they are stored.
-type StoredLetters = Vec<(Seq, Vec<u8>)>;
+type StoredMessages = Vec<(Seq, Vec<u8>)>;
 
 /// [`crate::graph::store::Store::acquire`].
 pub(super) async fn acquire(
@@ -50,21 +50,21 @@ pub(super) async fn renew(store: &RedisStore, lease: &Lease, ttl: Duration) -> R
 }
 
 /// [`crate::graph::store::Store::letters`].
-pub(super) async fn letters(store: &RedisStore, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
+pub(super) async fn letters(store: &RedisStore, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
     let call =
         Call::on_thread(&store.scripts.letters, &lease.thread).arg(lease.worker.as_str()).arg(lease.fence).arg(after);
-    let answer: Option<StoredLetters> = store.link.script(&call).await?;
+    let answer: Option<StoredMessages> = store.link.script(&call).await?;
     let stored = answer.ok_or_else(|| Error::Fenced(lease.thread.clone()))?;
-    read_letters(store, &lease.thread, stored).await
+    read_messages(store, &lease.thread, stored).await
 }
 
 /// [`crate::graph::store::Store::unread`].
-pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
-    let stored: StoredLetters = store.link.script(&Call::on_thread(&store.scripts.unread, thread)).await?;
+pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
+    let stored: StoredMessages = store.link.script(&Call::on_thread(&store.scripts.unread, thread)).await?;
     // Whoever leases the thread tells of those that cannot be read.
     Ok(stored
         .into_iter()
-        .filter_map(|(seq, mail)| Some(Letter { seq, mail: json::read("mail", &mail).ok()? }))
+        .filter_map(|(seq, mail)| Some(QueuedMessage { seq, mail: json::read("mail", &mail).ok()? }))
         .collect())
 }
 
@@ -89,14 +89,14 @@ async fn acquire_one(
         .arg(worker.as_str())
         .arg(json::micros(ttl))
         .arg(now.millis());
-    type Answer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredLetters, Option<String>);
+    type Answer = (u64, Version, Option<Vec<u8>>, Vec<Vec<u8>>, StoredMessages, Option<String>);
     let answer: Option<Answer> = store.link.script(&call).await?;
     let Some((fence, version, snapshot, steps, letters, graph)) = answer else { return Ok(None) };
     let graph = graph.map(GraphName::new).unwrap_or_default();
     Ok(Some(Acquired {
         lease: Lease { thread: thread.clone(), worker: worker.clone(), graph, fence },
         saved: read_saved(store, thread, (version, snapshot, steps)).await,
-        letters: read_letters(store, thread, letters).await?,
+        letters: read_messages(store, thread, letters).await?,
     }))
 }
 
@@ -123,12 +123,16 @@ async fn read_saved(store: &RedisStore, thread: &ThreadId, (version, snapshot, s
 }
 
 /// Reads letters; those that cannot be read are set aside.
-async fn read_letters(store: &RedisStore, thread: &ThreadId, stored: StoredLetters) -> Result<Vec<Letter>, Error> {
+async fn read_messages(
+    store: &RedisStore,
+    thread: &ThreadId,
+    stored: StoredMessages,
+) -> Result<Vec<QueuedMessage>, Error> {
     let mut letters = Vec::with_capacity(stored.len());
     for (seq, mail) in stored {
         match json::read("a letter", &mail) {
-            Ok(mail) => letters.push(Letter { seq, mail }),
-            Err(error) => aside::set(store, &Place::Letter(thread.clone(), seq), &why(&error)).await?,
+            Ok(mail) => letters.push(QueuedMessage { seq, mail }),
+            Err(error) => aside::set(store, &Place::Mailbox(thread.clone(), seq), &why(&error)).await?,
         }
     }
     Ok(letters)

@@ -60,8 +60,8 @@ use crate::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq, StepRecord, Store,
-            Then, ThreadSummary, Unreadable, Version, Waiting,
+            Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq, StepRecord,
+            Store, Then, ThreadSummary, Unreadable, Version, Waiting,
         },
     },
     ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
@@ -144,11 +144,11 @@ impl Store for RedisStore {
         lease::renew(self, lease, ttl).await
     }
 
-    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
+    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
         lease::letters(self, lease, after).await
     }
 
-    async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
+    async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
         lease::unread(self, thread).await
     }
 

@@ -32,7 +32,7 @@ pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Time
         Ok(())
     };
     match place {
-        Place::Letter(thread, seq) => {
+        Place::Mailbox(thread, seq) => {
             let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
             keep(LETTER, key(row.id, *seq))?;
             connection.prepare_cached("DELETE FROM mailbox WHERE id = ?1")?.execute([key(row.id, *seq)])?;
@@ -91,7 +91,7 @@ fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(
         Ok(())
     };
     match place {
-        Place::Letter(thread, seq) => {
+        Place::Mailbox(thread, seq) => {
             let mut row = ThreadRow::find_or_insert(connection, thread, clock)?;
             back(LETTER, key(row.id, *seq))?;
             row.wake(clock);

@@ -16,7 +16,7 @@ use crate::{
 
 /// A dead letter, what it holds still written out.
 #[derive(Debug)]
-pub(super) struct StoredLetter {
+pub(super) struct StoredDeadLetter {
     id: i64,
     partition: u8,
     thread: Option<String>,
@@ -26,7 +26,7 @@ pub(super) struct StoredLetter {
     entry: String,
 }
 
-impl StoredLetter {
+impl StoredDeadLetter {
     fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
@@ -116,18 +116,18 @@ pub(super) fn drop_before(connection: &Connection, before: Timestamp) -> Result<
 }
 
 /// The oldest.
-pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredLetter>, Error> {
+pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredDeadLetter>, Error> {
     let sql = format!("SELECT {COLUMNS} FROM dead_letters ORDER BY id LIMIT ?1");
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(&sql)?;
-    let letters = select.query_map([limit], StoredLetter::read_row)?;
+    let letters = select.query_map([limit], StoredDeadLetter::read_row)?;
     Ok(letters.collect::<Result<_, _>>()?)
 }
 
 /// Puts one back where it came from.
 pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock: Timestamp) -> Result<bool, Error> {
     let sql = format!("DELETE FROM dead_letters WHERE id = ?1 RETURNING {COLUMNS}");
-    let letter = connection.prepare_cached(&sql)?.query_row([id], StoredLetter::read_row).optional()?;
+    let letter = connection.prepare_cached(&sql)?.query_row([id], StoredDeadLetter::read_row).optional()?;
     let Some(letter) = letter else { return Ok(false) };
     let Some(thread) = letter.thread()? else {
         let partition = Partition::all().find(|partition| partition.number() == letter.partition);

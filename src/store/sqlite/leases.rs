@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct StoredAcquired {
     pub(super) lease: Lease,
     pub(super) saved: StoredSaved,
-    pub(super) letters: Vec<mailbox::StoredLetter>,
+    pub(super) letters: Vec<mailbox::StoredMessage>,
 }
 
 /// Leases the thread that has been ready longest, or `only` that one. `now` is what the caller takes for the present,

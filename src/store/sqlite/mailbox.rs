@@ -8,13 +8,13 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    graph::store::{Error, Ingested, Letter, Seq},
+    graph::store::{Error, Ingested, QueuedMessage, Seq},
     ids::{DedupKey, GraphName, ThreadId},
 };
 
 /// A delivery for a mailbox, its mail already written out.
 #[derive(Debug)]
-pub(super) struct MailDelivery {
+pub(super) struct MailboxDelivery {
     pub(super) thread: ThreadId,
     pub(super) addressed: bool,
     pub(super) mail: String,
@@ -24,10 +24,10 @@ pub(super) struct MailDelivery {
 }
 
 /// A letter, still written out.
-pub(super) type StoredLetter = (Seq, Vec<u8>);
+pub(super) type StoredMessage = (Seq, Vec<u8>);
 
 /// Stores a delivery once and wakes its thread.
-pub(super) fn ingest(connection: &Connection, delivery: &MailDelivery, now: Timestamp) -> Result<Ingested, Error> {
+pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: Timestamp) -> Result<Ingested, Error> {
     if !remember(connection, &delivery.dedup, delivery.at)? {
         return Ok(Ingested::Duplicate);
     }
@@ -71,7 +71,7 @@ pub(super) fn is_empty(connection: &Connection, row: &ThreadRow) -> Result<bool,
 }
 
 /// The letters after a position, still written out.
-pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<StoredLetter>, Error> {
+pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<StoredMessage>, Error> {
     const SQL: &str = "SELECT id, mail FROM mailbox WHERE id > ?1 AND id <= ?2 ORDER BY id";
     let mut select = connection.prepare_cached(SQL)?;
     let rows = select.query_map([key(row.id, after), row.keys()[1]], |row| Ok((seq(row.get(0)?), bytes(row, 1)?)))?;
@@ -79,9 +79,9 @@ pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> R
 }
 
 /// Reads letters that were written out, and tells of those that cannot be read.
-pub(super) fn read(letters: Vec<StoredLetter>, mut unreadable: impl FnMut(Seq, Error)) -> Vec<Letter> {
-    let read = |(seq, mail): StoredLetter| match parse(&mail, "a letter") {
-        Ok(mail) => Some(Letter { seq, mail }),
+pub(super) fn read(letters: Vec<StoredMessage>, mut unreadable: impl FnMut(Seq, Error)) -> Vec<QueuedMessage> {
+    let read = |(seq, mail): StoredMessage| match parse(&mail, "a letter") {
+        Ok(mail) => Some(QueuedMessage { seq, mail }),
         Err(error) => {
             unreadable(seq, error);
             None

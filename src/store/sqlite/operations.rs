@@ -12,7 +12,7 @@ use super::{
     dead_letters, forget, inbox,
     keys::json,
     leases, lists,
-    mailbox::{self, MailDelivery},
+    mailbox::{self, MailboxDelivery},
     outbox, record, registers, sweep,
     thread_row::ThreadRow,
 };
@@ -22,7 +22,7 @@ use crate::{
         action::{ActionRecord, Label, Status},
         store::{
             Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Destination, Durability, Error, Forget, Ingested, Lease, Letter, Posted, Register, Saved, Sent, Seq,
+            Destination, Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
             StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
         },
     },
@@ -32,10 +32,14 @@ use crate::{
 
 impl SqliteStore {
     /// Reads letters; those that cannot be read are set aside.
-    async fn read_letters(&self, thread: &ThreadId, letters: Vec<mailbox::StoredLetter>) -> Result<Vec<Letter>, Error> {
+    async fn read_messages(
+        &self,
+        thread: &ThreadId,
+        letters: Vec<mailbox::StoredMessage>,
+    ) -> Result<Vec<QueuedMessage>, Error> {
         let mut unreadable = Vec::new();
         let letters =
-            mailbox::read(letters, |seq, error| unreadable.push((Place::Letter(thread.clone(), seq), why(&error))));
+            mailbox::read(letters, |seq, error| unreadable.push((Place::Mailbox(thread.clone(), seq), why(&error))));
         self.set_aside(unreadable).await?;
         Ok(letters)
     }
@@ -90,7 +94,7 @@ impl Store for SqliteStore {
         match &delivery.to {
             Destination::Mailbox { thread, addressed, mail, graph } => {
                 let (thread, addressed, mail, graph) = (thread.clone(), *addressed, json(mail), graph.clone());
-                let delivery = MailDelivery { thread, addressed, mail, graph, dedup, at };
+                let delivery = MailboxDelivery { thread, addressed, mail, graph, dedup, at };
                 self.writer.run(move |connection| mailbox::ingest(connection, &delivery, clock)).await
             }
             Destination::Inbox { partition, entry, claim } => {
@@ -115,7 +119,7 @@ impl Store for SqliteStore {
             .await?;
         let Some(leases::StoredAcquired { lease, saved, letters }) = acquired else { return Ok(None) };
         let saved = self.read_saved(&lease.thread, saved).await;
-        let letters = self.read_letters(&lease.thread, letters).await?;
+        let letters = self.read_messages(&lease.thread, letters).await?;
         Ok(Some(Acquired { lease, saved, letters }))
     }
 
@@ -124,16 +128,16 @@ impl Store for SqliteStore {
         self.writer.run(move |connection| leases::renew(connection, &lease, until)).await
     }
 
-    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<Letter>, Error> {
+    async fn letters(&self, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
         let (lease, thread) = (lease.clone(), lease.thread.clone());
         let letters = self.readers.run(move |connection| {
             let row = leases::held(connection, &lease)?;
             mailbox::letters(connection, &row, after)
         });
-        self.read_letters(&thread, letters.await?).await
+        self.read_messages(&thread, letters.await?).await
     }
 
-    async fn unread(&self, thread: &ThreadId) -> Result<Vec<Letter>, Error> {
+    async fn unread(&self, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
         let thread = thread.clone();
         let letters = self.readers.run(move |connection| match ThreadRow::find(connection, &thread)? {
             Some(row) => mailbox::letters(connection, &row, 0),
@@ -224,7 +228,7 @@ impl Store for SqliteStore {
 
     async fn dead_letters(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
         let letters = self.readers.run(move |connection| dead_letters::list(connection, limit)).await?;
-        letters.into_iter().map(dead_letters::StoredLetter::read).collect()
+        letters.into_iter().map(dead_letters::StoredDeadLetter::read).collect()
     }
 
     async fn send_again(&self, id: &str, now: Timestamp) -> Result<bool, Error> {

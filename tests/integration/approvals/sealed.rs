@@ -10,7 +10,7 @@ use countersign::{
     conversation::{approvals::clicks::Click, runtime::interaction::Interaction},
     graph::{
         action::{ActionRecord, Decision, Status, Verdict},
-        store::{ActionChange, ActionFilter, Changes, Delivery, Destination, Mail},
+        store::{ActionChange, ActionFilter, Changes, Delivery, Destination, ThreadMessage},
     },
     ids::CommitId,
 };
@@ -110,7 +110,11 @@ async fn a_decision_that_nobody_made_starts_nothing() {
         let mut approved = record.moved(Status::Approved).unwrap();
         approved.decisions.push(decision.clone());
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-        changes.mail.push(Mail::Decided { action: record.id.clone(), approval: record.approval.clone(), decision });
+        changes.mail.push(ThreadMessage::Decided {
+            action: record.id.clone(),
+            approval: record.approval.clone(),
+            decision,
+        });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: approved });
         raw.apply(&changes).await.unwrap();
         drop(raw);

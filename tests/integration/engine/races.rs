@@ -20,7 +20,7 @@ impl Bench {
 
     /// Somebody follows up on the newest action.
     async fn follows_up(&self, follow_up: FollowUp) {
-        let mail = Mail::FollowUp { action: self.action().await.id, by: "bo".into(), follow_up };
+        let mail = ThreadMessage::FollowUp { action: self.action().await.id, by: "bo".into(), follow_up };
         let mut changes = Changes::new(CommitId::fresh(), thread());
         changes.mail.push(mail);
         self.store.apply(&changes).await.unwrap();
@@ -72,8 +72,13 @@ async fn a_card_that_was_never_stored_takes_no_place() {
     let asks = |changes: &Changes| changes.actions.iter().any(|change| change.expected.is_none());
     // The process dies, or stands still for longer than its lease, right before the step is written.
     bench.store.before_commit(asks, |_| async { Err(Error::Fenced(thread())) });
-    let mail =
-        Mail::Said { by: "ana".into(), text: "instead y".to_owned(), ts: "1.2".into(), addressed: true, request: None };
+    let mail = ThreadMessage::Said {
+        by: "ana".into(),
+        text: "instead y".to_owned(),
+        ts: "1.2".into(),
+        addressed: true,
+        request: None,
+    };
     let to = Destination::mailbox(thread(), true, mail);
     bench.store.ingest(&Delivery { to, dedup: Vec::new(), at: bench.clock.now() }).await.unwrap();
     let worker = WorkerId::new("w");

@@ -8,8 +8,8 @@ use countersign::{
         action::{ActionRecord, Approver, Policy, Scope, Status, digest_of},
         keyring::Proof,
         store::{
-            Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Ingested, Letter,
-            Mail, Outbound, Outgoing, Seq, StepRecord, Store,
+            Acquired, ActionChange, AuditDraft, AuditKind, Changes, Claimed, Delivery, Destination, Ingested, Outbound,
+            Outgoing, QueuedMessage, Seq, StepRecord, Store, ThreadMessage,
         },
     },
     ids::{ActionId, ApprovalId, CommitId, Nonce, Partition, ThreadId, WorkerId},
@@ -48,7 +48,7 @@ pub(crate) trait Fixture: Sized + Send + Sync {
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// A letter of a thread, by its position.
-    Letter(ThreadId, Seq),
+    Mailbox(ThreadId, Seq),
     /// An interaction, by its partition and position.
     Inbox(Partition, Seq),
     /// The body of an outgoing message, by its position.
@@ -150,8 +150,8 @@ pub(crate) fn delivery(
 }
 
 /// What ana said.
-pub(crate) fn said(text: &str) -> Mail {
-    Mail::Said {
+pub(crate) fn said(text: &str) -> ThreadMessage {
+    ThreadMessage::Said {
         by: "ana".into(),
         text: text.to_owned(),
         ts: "1700000000.000100".into(),
@@ -161,11 +161,11 @@ pub(crate) fn said(text: &str) -> Mail {
 }
 
 /// The words of letters.
-pub(crate) fn words(letters: &[Letter]) -> Vec<String> {
+pub(crate) fn words(letters: &[QueuedMessage]) -> Vec<String> {
     letters
         .iter()
         .map(|letter| match &letter.mail {
-            Mail::Said { text, .. } => text.clone(),
+            ThreadMessage::Said { text, .. } => text.clone(),
             other => format!("{other:?}"),
         })
         .collect()

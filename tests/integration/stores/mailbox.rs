@@ -5,7 +5,7 @@ use std::time::Duration;
 use countersign::{
     graph::{
         action::{Decision, Verdict},
-        store::{Changes, Error, External, Ingested, Mail, Then},
+        store::{Changes, Error, External, Ingested, Then, ThreadMessage},
     },
     ids::DedupKey,
 };
@@ -122,11 +122,11 @@ pub(crate) async fn every_kind_of_mail_comes_back_as_it_was(f: impl Fixture) {
     };
     let mail = vec![
         said("naïve ‘quotes’ \n and\u{0}nulls"),
-        Mail::Decided { action: "a1".into(), approval: approval(&thread(1), "a1"), decision },
-        Mail::Stop { by: "bo".into(), asks: false },
-        Mail::Stop { by: "bo".into(), asks: true },
-        Mail::External(External::new("post", "a \"key\"", json!({ "body": [1, null, "é"] })).unwrap()),
-        Mail::Overdue { action: "a1".into(), until: f.now() },
+        ThreadMessage::Decided { action: "a1".into(), approval: approval(&thread(1), "a1"), decision },
+        ThreadMessage::Stop { by: "bo".into(), asks: false },
+        ThreadMessage::Stop { by: "bo".into(), asks: true },
+        ThreadMessage::External(External::new("post", "a \"key\"", json!({ "body": [1, null, "é"] })).unwrap()),
+        ThreadMessage::Overdue { action: "a1".into(), until: f.now() },
     ];
     f.store().apply(&Changes { mail: mail.clone(), ..changes(&thread(1)) }).await.unwrap();
     let letters = f.acquire("w1").await.unwrap().letters;

@@ -10,8 +10,8 @@ use countersign::{
     graph::{
         action::ActionRecord,
         store::{
-            ActionChange, AuditDraft, Changes, Mail, Outbound, Outgoing, Posted, Sent, TRIED_OFTEN, Then, TimerChange,
-            Version,
+            ActionChange, AuditDraft, Changes, Outbound, Outgoing, Posted, Sent, TRIED_OFTEN, Then, ThreadMessage,
+            TimerChange, Version,
         },
     },
     ids::{ActionId, CommitId, DedupKey, Slot, ThreadId},
@@ -38,7 +38,7 @@ pub(crate) struct Model {
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
     pub(crate) known: bool,
-    pub(crate) mailbox: Vec<(Mail, Timestamp)>,
+    pub(crate) mailbox: Vec<(ThreadMessage, Timestamp)>,
     pub(crate) ready_at: Option<Timestamp>,
     pub(crate) lease: Claim,
     pub(crate) fence: u64,
@@ -86,7 +86,7 @@ impl Model {
     }
 
     /// Whether the letter wakes its thread.
-    pub(crate) fn deliver(&mut self, thread: &ThreadId, addressed: bool, mail: Mail, at: Timestamp) -> bool {
+    pub(crate) fn deliver(&mut self, thread: &ThreadId, addressed: bool, mail: ThreadMessage, at: Timestamp) -> bool {
         let thread = self.thread(thread);
         thread.mailbox.push((mail, at));
         thread.known |= addressed;
@@ -107,7 +107,7 @@ impl Model {
         held: bool,
         expected: Version,
         changes: &Changes,
-        acked: &[Mail],
+        acked: &[ThreadMessage],
         then: Then,
     ) -> Result<Version, Refused> {
         let thread = self.thread(&changes.thread);
@@ -151,7 +151,7 @@ impl Model {
         self.write(changes, &[], version)
     }
 
-    fn write(&mut self, changes: &Changes, acked: &[Mail], version: Version) -> Result<(), Refused> {
+    fn write(&mut self, changes: &Changes, acked: &[ThreadMessage], version: Version) -> Result<(), Refused> {
         let thread = self.thread(&changes.thread);
         let before = thread.actions.clone();
         for change in &changes.actions {

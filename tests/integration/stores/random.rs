@@ -7,8 +7,8 @@ use countersign::{
     graph::{
         action::{ActionRecord, Status},
         store::{
-            ActionChange, Changes, Claimed, ClaimedInteraction, Delivery, Destination, Error, Ingested, Lease, Letter,
-            Mail, Outgoing, Posted, Sent, Then, TimerChange, Version,
+            ActionChange, Changes, Claimed, ClaimedInteraction, Delivery, Destination, Error, Ingested, Lease,
+            Outgoing, Posted, QueuedMessage, Sent, Then, ThreadMessage, TimerChange, Version,
         },
     },
     ids::{CommitId, ThreadId},
@@ -58,7 +58,7 @@ struct World<'a, F> {
     now: Timestamp,
     names: u64,
     leases: Vec<Lease>,
-    seen: BTreeMap<ThreadId, Vec<Letter>>,
+    seen: BTreeMap<ThreadId, Vec<QueuedMessage>>,
     commits: Vec<(Version, Changes)>,
     applied: Vec<Changes>,
     claimed: Vec<Claimed>,
@@ -123,7 +123,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 let got = store.renew(&lease, self.f.ttl()).await;
                 prop_assert_eq!(refused(got), if held { Ok(()) } else { Err(Refused::Fenced) });
             }
-            Op::Letters { lease, skip } => {
+            Op::Messages { lease, skip } => {
                 let Some((lease, held)) = self.pick(&lease) else { return Ok(()) };
                 let seen = self.seen.get(&lease.thread).cloned().unwrap_or_default();
                 let after = if skip == 0 { 0 } else { seen.get(skip - 1).map_or(0, |letter| letter.seq) };
@@ -134,7 +134,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 }
                 let got = got.unwrap();
                 let older: Vec<_> = seen.iter().filter(|letter| letter.seq <= after).map(|l| l.mail.clone()).collect();
-                let expected: Vec<Mail> =
+                let expected: Vec<ThreadMessage> =
                     self.mailbox(&lease.thread).into_iter().filter(|m| !older.contains(m)).collect();
                 prop_assert_eq!(mails(&got), expected);
                 if after == 0 {
@@ -304,7 +304,7 @@ impl<'a, F: Fixture> World<'a, F> {
         }
     }
 
-    fn mailbox(&mut self, thread: &ThreadId) -> Vec<Mail> {
+    fn mailbox(&mut self, thread: &ThreadId) -> Vec<ThreadMessage> {
         self.model.thread(thread).mailbox.iter().map(|(mail, _)| mail.clone()).collect()
     }
 
@@ -392,7 +392,7 @@ fn recent<T>(all: &[T]) -> &[T] {
     &all[all.len().saturating_sub(3)..]
 }
 
-fn mails(letters: &[Letter]) -> Vec<Mail> {
+fn mails(letters: &[QueuedMessage]) -> Vec<ThreadMessage> {
     letters.iter().map(|letter| letter.mail.clone()).collect()
 }
 

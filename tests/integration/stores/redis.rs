@@ -101,7 +101,7 @@ impl Fixture for Redis {
         let in_hash = |key: String, field: String| redis::cmd("HSET").arg(key).arg(field).arg(with).to_owned();
         let in_list = |key: String, n: u64| redis::cmd("LSET").arg(key).arg(n).arg(with).to_owned();
         let command = match place {
-            Place::Letter(thread, seq) => in_hash(of_thread(thread, "mailbox"), seq.to_string()),
+            Place::Mailbox(thread, seq) => in_hash(of_thread(thread, "mailbox"), seq.to_string()),
             Place::Inbox(partition, seq) => {
                 let mut entry = b"1700000000000000 ".to_vec();
                 entry.extend(with);

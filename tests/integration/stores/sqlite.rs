@@ -85,7 +85,7 @@ impl Fixture for Sqlite {
         };
         let of_key = |sql: &str, key: i64| file.execute(sql, rusqlite::params![with, key]).unwrap();
         let rows = match place {
-            Place::Letter(thread, seq) => {
+            Place::Mailbox(thread, seq) => {
                 of_key("UPDATE mailbox SET mail = CAST(?1 AS TEXT) WHERE id = ?2", key(thread, *seq))
             }
             Place::Inbox(_, seq) => {

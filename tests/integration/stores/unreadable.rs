@@ -39,7 +39,7 @@ pub(crate) async fn an_unreadable_letter_holds_up_no_other(f: impl Fixture) {
     for spoilt in [NONSENSE, NEWER_LETTER, b"not even close", b""] {
         let seq = letter(&f, &format!("first, later {spoilt:?}")).await;
         letter(&f, &format!("second after {spoilt:?}")).await;
-        f.spoil(&Place::Letter(thread(1), seq), spoilt).await;
+        f.spoil(&Place::Mailbox(thread(1), seq), spoilt).await;
         assert!(f.store().unread(&thread(1)).await.unwrap().len() == 1, "it can be looked past");
         assert_eq!(read_all(&f, "w1").await, Some(vec![format!("second after {spoilt:?}")]));
         assert_eq!(read_all(&f, "w1").await, None, "it keeps the thread awake");
@@ -51,7 +51,7 @@ pub(crate) async fn an_unreadable_letter_that_came_meanwhile_holds_up_no_other(f
     let acquired = f.awake(&thread(1)).await;
     let seq = letter(&f, "first").await;
     letter(&f, "second").await;
-    f.spoil(&Place::Letter(thread(1), seq), NEWER_LETTER).await;
+    f.spoil(&Place::Mailbox(thread(1), seq), NEWER_LETTER).await;
     let came = f.store().letters(&acquired.lease, acquired.letters[0].seq).await.unwrap();
     assert_eq!(words(&came), ["second"]);
     let acks = acquired.letters.iter().chain(&came).map(|letter| letter.seq).collect();
@@ -63,7 +63,7 @@ pub(crate) async fn an_unreadable_letter_that_came_meanwhile_holds_up_no_other(f
 
 pub(crate) async fn a_letter_waits_for_a_program_that_can_read_it(f: impl Fixture) {
     let seq = letter(&f, "first").await;
-    f.spoil(&Place::Letter(thread(1), seq), NEWER_LETTER).await;
+    f.spoil(&Place::Mailbox(thread(1), seq), NEWER_LETTER).await;
     assert_eq!(read_all(&f, "old").await, Some(vec![]));
     let f = f.reopen().await;
     f.store().sweep(f.now()).await.unwrap();
@@ -83,7 +83,7 @@ pub(crate) async fn a_letter_waits_for_a_program_that_can_read_it(f: impl Fixtur
 pub(crate) async fn a_thread_with_a_letter_set_aside_is_not_finished(f: impl Fixture) {
     let acquired = f.awake(&thread(1)).await;
     let seq = letter(&f, "first").await;
-    f.spoil(&Place::Letter(thread(1), seq), NEWER_LETTER).await;
+    f.spoil(&Place::Mailbox(thread(1), seq), NEWER_LETTER).await;
     f.store().letters(&acquired.lease, acquired.letters[0].seq).await.unwrap();
     let acks = vec![acquired.letters[0].seq];
     let done = Changes { step: Some(step("one")), acks, ..changes(&thread(1)) };
