@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::{Clock, SystemClock},
-        slack::sink::{Answer, Received, SinkError},
+        slack::sink::{Received, SinkAnswer, SinkError},
     };
 
     /// A sink that remembers, and answers as it is told.
@@ -155,7 +155,7 @@ mod tests {
 
     #[async_trait]
     impl Sink for Notebook {
-        async fn receive(&self, received: Received) -> Result<Answer, SinkError> {
+        async fn receive(&self, received: Received) -> Result<SinkAnswer, SinkError> {
             if self.stuck {
                 std::future::pending::<()>().await;
             }
@@ -163,7 +163,7 @@ mod tests {
                 return Err(SinkError("disk full".into()));
             }
             self.received.lock().unwrap().push(received);
-            Ok(Answer { payload: self.answer.clone() })
+            Ok(SinkAnswer { payload: self.answer.clone() })
         }
     }
 

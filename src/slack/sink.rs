@@ -27,7 +27,7 @@ pub trait Sink: Send + Sync {
     /// # Cancel safety
     ///
     /// Dropped after [`PATIENCE`]. It may have been stored then; the repeat is recognised by [`Inbound::dedup`].
-    async fn receive(&self, received: Received) -> Result<Answer, SinkError>;
+    async fn receive(&self, received: Received) -> Result<SinkAnswer, SinkError>;
 }
 
 /// A delivery with how it came.
@@ -71,12 +71,12 @@ pub struct Retry {
 
 /// What goes back with the acknowledgement.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct SinkAnswer {
     /// The `response_action` of a modal, or the immediate answer to a command. Usually nothing.
     pub payload: Option<Value>,
 }
 
-impl Answer {
+impl SinkAnswer {
     /// Only the acknowledgement.
     pub fn empty() -> Self {
         Self::default()

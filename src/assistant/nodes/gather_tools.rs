@@ -56,7 +56,7 @@ pub(super) enum Planned {
 }
 
 /// What came of one call.
-pub(super) enum Answer {
+pub(super) enum ToolAnswer {
     /// It was settled without reading.
     Settled(Result<String, String>),
     /// It was read, or could not be.
@@ -67,9 +67,9 @@ pub(super) enum Answer {
 
 impl Planned {
     /// Reads, if there is anything to read.
-    pub(super) async fn run(self, blobs: &dyn BlobCache, reader: &Reader) -> Answer {
+    pub(super) async fn run(self, blobs: &dyn BlobCache, reader: &Reader) -> ToolAnswer {
         let (tool, arguments, key) = match self {
-            Self::Settled(settled) => return Answer::Settled(settled),
+            Self::Settled(settled) => return ToolAnswer::Settled(settled),
             Self::Reading { tool, arguments, key } => (tool, arguments, key),
             Self::Known { entry, read_at, tool, arguments, key } => {
                 let value = match entry {
@@ -77,13 +77,13 @@ impl Planned {
                     Fresh::Cached(name) => blob_cache::get(blobs, &name).await,
                 };
                 if let Some(value) = value {
-                    return Answer::Known { tool, arguments, key, value, read_at };
+                    return ToolAnswer::Known { tool, arguments, key, value, read_at };
                 }
                 (tool, arguments, key)
             }
         };
         let result = tool.call_for(&arguments, reader).await;
-        Answer::Read { tool, arguments, key, result }
+        ToolAnswer::Read { tool, arguments, key, result }
     }
 }
 
@@ -339,11 +339,11 @@ fn shorten_name(name: &str) -> String {
 }
 
 /// Keeps what a call brought, and gives its result for the model.
-pub(super) fn keep(state: &mut AgentState, call: &Call, answer: Answer) -> Block {
+pub(super) fn keep(state: &mut AgentState, call: &Call, answer: ToolAnswer) -> Block {
     let (tool, arguments, key, result) = match answer {
-        Answer::Settled(outcome) => return exchange::result(call, outcome),
-        Answer::Read { tool, arguments, key, result } => (tool, arguments, key, result),
-        Answer::Known { tool, arguments, key, value, read_at } => {
+        ToolAnswer::Settled(outcome) => return exchange::result(call, outcome),
+        ToolAnswer::Read { tool, arguments, key, result } => (tool, arguments, key, result),
+        ToolAnswer::Known { tool, arguments, key, value, read_at } => {
             let mut told = shortened_to(&value, LONGEST_TOLD);
             if let Some(told) = told.as_object_mut() {
                 told.insert("read_seconds_ago".to_owned(), state.turn.at.since(read_at).as_secs().into());

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     clicks::{Click, Pressed, Reason},
-    inbox::{Answer, Approvals},
+    inbox::{Approvals, InboxAnswer},
     people::Right,
     policy, replies,
 };
@@ -19,11 +19,11 @@ use crate::{
 
 impl Approvals {
     /// Asks for the way back, or for the same once more: a request of whoever pressed, with a card of its own.
-    pub(super) async fn ask_for(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
+    pub(super) async fn ask_for(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         if record.status == Status::Unknown
             && let Some(told) = self.cannot_settle(record, click).await?
         {
-            return Ok(Answer::Refused(told));
+            return Ok(InboxAnswer::Refused(told));
         }
         let (request, text) = match (click.pressed, &record.undo) {
             (Pressed::Undo, Some(undo)) if record.status == Status::Done => (
@@ -34,19 +34,19 @@ impl Approvals {
                 ActionRequest { action: record.name.clone(), parameters: record.parameters.clone() },
                 format!("try again: {}", record.act()),
             ),
-            _ => return Ok(Answer::Refused(self.came_after(record).await)),
+            _ => return Ok(InboxAnswer::Refused(self.came_after(record).await)),
         };
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.mail.push(request_again(record, &click.by, request, text));
         changes.inbox_acks.push(seq);
         self.store.apply(&changes).await?;
-        Ok(Answer::Passed(record.thread.clone()))
+        Ok(InboxAnswer::Passed(record.thread.clone()))
     }
 
     /// Has it looked up once more whether it happened.
-    pub(super) async fn check_again(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<Answer, Error> {
+    pub(super) async fn check_again(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<InboxAnswer, Error> {
         if record.status != Status::Unknown {
-            return Ok(Answer::Refused(self.came_after(record).await));
+            return Ok(InboxAnswer::Refused(self.came_after(record).await));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
@@ -56,13 +56,13 @@ impl Approvals {
             follow_up: FollowUp::CheckAgain,
         });
         self.store.apply(&changes).await?;
-        Ok(Answer::Passed(record.thread.clone()))
+        Ok(InboxAnswer::Passed(record.thread.clone()))
     }
 
     /// Somebody says that it happened: an approver, by the settings of now. It is read back once more before that counts.
-    pub(super) async fn say_done(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
+    pub(super) async fn say_done(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         if let Some(told) = self.cannot_settle(record, click).await? {
-            return Ok(Answer::Refused(told));
+            return Ok(InboxAnswer::Refused(told));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
@@ -72,13 +72,13 @@ impl Approvals {
             follow_up: FollowUp::SaidDone,
         });
         self.store.apply(&changes).await?;
-        Ok(Answer::Passed(record.thread.clone()))
+        Ok(InboxAnswer::Passed(record.thread.clone()))
     }
 
     /// Somebody gives it up: an approver, by the settings of now, or who asked.
-    pub(super) async fn abandon(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
+    pub(super) async fn abandon(&self, record: &ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         if let Some(told) = self.cannot_settle(record, click).await? {
-            return Ok(Answer::Refused(told));
+            return Ok(InboxAnswer::Refused(told));
         }
         let (by, now) = (click.by.clone(), self.clock.now());
         let summary = Text::new().person(by.clone()).plain(" gave it up; whether it happened is not known.");
@@ -94,9 +94,9 @@ impl Approvals {
         changes.mail.push(ThreadMessage::FollowUp { action: record.id.clone(), by, follow_up: FollowUp::Settled });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: settled });
         match self.store.apply(&changes).await {
-            Ok(()) => Ok(Answer::Counted(record.thread.clone())),
+            Ok(()) => Ok(InboxAnswer::Counted(record.thread.clone())),
             Err(Error::ActionMoved { current: Some(current), .. }) => {
-                Ok(Answer::Refused(self.came_after(&current).await))
+                Ok(InboxAnswer::Refused(self.came_after(&current).await))
             }
             Err(error) => Err(error),
         }
@@ -124,20 +124,22 @@ impl Approvals {
     /// # Errors
     ///
     /// If the store does not answer.
-    pub async fn on_reason(&self, reason: &Reason, seq: Seq) -> Result<Answer, Error> {
+    pub async fn on_reason(&self, reason: &Reason, seq: Seq) -> Result<InboxAnswer, Error> {
         let words = reason.reason.trim();
-        let Some(record) = self.store.action_by_approval(&reason.approval).await? else { return Ok(Answer::Nothing) };
+        let Some(record) = self.store.action_by_approval(&reason.approval).await? else {
+            return Ok(InboxAnswer::Nothing);
+        };
         if let Err(outside) = self.people.may(&reason.by, Right::Decide).await {
             self.refused(&record, &reason.by, outside.word()).await?;
-            return Ok(Answer::Nothing); // the rejection counted; it stands without a reason
+            return Ok(InboxAnswer::Nothing); // the rejection counted; it stands without a reason
         }
         let mut explained = match record.moved(Status::Rejected) {
             Ok(explained) if record.status == Status::Rejected && !words.is_empty() => explained,
-            _ => return Ok(Answer::Nothing),
+            _ => return Ok(InboxAnswer::Nothing),
         };
         let theirs = explained.decisions.iter_mut().rev().find(|decision| decision.by.as_ref() == Some(&reason.by));
         let Some(Verdict::Rejected { reason: slot @ None }) = theirs.map(|decision| &mut decision.verdict) else {
-            return Ok(Answer::Nothing); // said already
+            return Ok(InboxAnswer::Nothing); // said already
         };
         *slot = Some(words.to_owned());
         let now = self.clock.now();
@@ -153,7 +155,7 @@ impl Approvals {
         });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: explained });
         self.store.apply(&changes).await?;
-        Ok(Answer::Counted(record.thread))
+        Ok(InboxAnswer::Counted(record.thread))
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     clicks::Click,
     follow_ups::request_again,
-    inbox::{Answer, Approvals},
+    inbox::{Approvals, InboxAnswer},
     people::Right,
     policy::{self, Denied},
     replies,
@@ -37,7 +37,7 @@ const FILLING: Duration = Duration::from_secs(8);
 #[derive(Debug)]
 pub enum Submitted {
     /// It closes, and this is what follows.
-    Closed(Answer),
+    Closed(InboxAnswer),
     /// It stays, and says this.
     Stays(Value),
 }
@@ -58,14 +58,14 @@ impl From<Reply> for Shut {
 
 impl Approvals {
     /// Shows everything that the digest covers. Anybody who sees the card may see it.
-    pub(super) async fn show_all(&self, record: &ActionRecord, click: &Click) -> Result<Answer, Error> {
-        let Some(trigger) = &click.trigger_id else { return Ok(Answer::Refused(replies::not_opened())) };
+    pub(super) async fn show_all(&self, record: &ActionRecord, click: &Click) -> Result<InboxAnswer, Error> {
+        let Some(trigger) = &click.trigger_id else { return Ok(InboxAnswer::Refused(replies::not_opened())) };
         let called = self.names.of_approvers([record]).await;
         Ok(match self.slack.open_view(trigger, &show_all::draw(record, &called)).await {
-            Ok(_) => Answer::Nothing,
+            Ok(_) => InboxAnswer::Nothing,
             Err(error) => {
                 tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
-                Answer::Refused(replies::not_opened())
+                InboxAnswer::Refused(replies::not_opened())
             }
         })
     }
@@ -88,11 +88,11 @@ impl Approvals {
         record: ActionRecord,
         click: &Click,
         callback: &'static str,
-    ) -> Result<Answer, Error> {
+    ) -> Result<InboxAnswer, Error> {
         if callback == modals::EDIT && record.status.is_open() && self.clock.now() >= record.expires_at {
             return Ok(match self.close_late(&record, &click.by).await? {
                 Ok(told) => told,
-                Err(moved_on) => Answer::Refused(self.came_after(&moved_on).await),
+                Err(moved_on) => InboxAnswer::Refused(self.came_after(&moved_on).await),
             });
         }
         let shown = record;
@@ -102,19 +102,19 @@ impl Approvals {
             let is_redrawn = shown.status.is_open() && matches!(self.by_settings_of_now(&shown).await?, Ok((_, true)));
             self.refused(&record, &click.by, "not to be edited").await?;
             return Ok(match is_redrawn {
-                true => Answer::Redrawn { thread: record.thread, told },
-                false => Answer::Refused(told),
+                true => InboxAnswer::Redrawn { thread: record.thread, told },
+                false => InboxAnswer::Refused(told),
             });
         }
         let (Some(trigger), Some(kind)) = (&click.trigger_id, self.actions.get(record.name.as_str())) else {
-            return Ok(Answer::Refused(replies::not_opened()));
+            return Ok(InboxAnswer::Refused(replies::not_opened()));
         };
         let title = if callback == modals::EDIT { "Edit the request" } else { "Ask again, changed" };
         let opened = match self.slack.open_view(trigger, &modals::loading(title)).await {
             Ok(opened) => opened,
             Err(error) => {
                 tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
-                return Ok(Answer::Refused(replies::not_opened()));
+                return Ok(InboxAnswer::Refused(replies::not_opened()));
             }
         };
         let form = tokio::time::timeout(FILLING, kind.form(&record.parameters)).await;
@@ -130,7 +130,7 @@ impl Approvals {
         if let Err(error) = self.slack.update_view(&opened, None, &view).await {
             tracing::warn!(error = crate::cause::chain(&error), "A window was not filled");
         }
-        Ok(Answer::Nothing)
+        Ok(InboxAnswer::Nothing)
     }
 
     /// Whether the form may be opened, or sent.
@@ -175,7 +175,7 @@ impl Approvals {
         let say = |reply: &Reply| Ok(Submitted::Stays(modals::instead(&modals::saying("Nothing was saved", reply))));
         let Some(record) = record.map(|record| self.as_of_now(record)) else { return say(&replies::not_known()) };
         if self.was_saved(&record, view).await? {
-            return Ok(Submitted::Closed(Answer::Counted(record.thread))); // sent twice
+            return Ok(Submitted::Closed(InboxAnswer::Counted(record.thread))); // sent twice
         }
         if let Err(Shut { told, passes }) = self.may_open(&record, by, true, &view.callback_id).await {
             let told = self.names.known().in_reply(told); // whoever sent it does not wait for names
@@ -211,7 +211,7 @@ impl Approvals {
         };
         match self.replace(&record, kind.as_ref(), proposal, policy, edit).await? {
             Err(moved_on) if !self.was_saved(&moved_on, view).await? => say(&self.came_after(&moved_on).await),
-            _ => Ok(Submitted::Closed(Answer::Counted(record.thread))),
+            _ => Ok(Submitted::Closed(InboxAnswer::Counted(record.thread))),
         }
     }
 
@@ -249,12 +249,12 @@ impl Approvals {
         by: &UserId,
         request: ActionRequest,
         text: String,
-    ) -> Result<Answer, Error> {
+    ) -> Result<InboxAnswer, Error> {
         let thread = record.thread.clone();
         let mail = request_again(&record, by, request, text);
         let to = Destination::mailbox(thread.clone(), true, mail);
         self.store.ingest(&Delivery { to, dedup: vec![view.dedup()], at: self.clock.now() }).await?;
-        Ok(Answer::Passed(thread))
+        Ok(InboxAnswer::Passed(thread))
     }
 
     /// Puts a new version in the place of an open card, or returns the record as somebody else left it.

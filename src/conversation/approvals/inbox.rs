@@ -35,7 +35,7 @@ const SETTLED: Duration = Duration::from_secs(10);
 
 /// What became of a click.
 #[derive(Debug, PartialEq)]
-pub enum Answer {
+pub enum InboxAnswer {
     /// It counted; this thread goes on.
     Counted(ThreadId),
     /// It did not, and this is what the person is told.
@@ -61,7 +61,7 @@ pub enum Answer {
     Nothing,
 }
 
-impl Answer {
+impl InboxAnswer {
     /// What the person is told privately, if anything.
     pub fn told(&self) -> Option<&Reply> {
         match self {
@@ -145,25 +145,25 @@ impl Approvals {
     /// # Errors
     ///
     /// If the store does not answer.
-    pub async fn on_click(&self, click: &Click, seq: Seq) -> Result<Answer, Error> {
+    pub async fn on_click(&self, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         let Ok(approval) = ApprovalId::try_from(click.key.clone()) else {
-            return Ok(Answer::Refused(replies::not_known()));
+            return Ok(InboxAnswer::Refused(replies::not_known()));
         };
         let record = match self.store.action_by_approval(&approval).await {
             Ok(Some(record)) => record,
-            Ok(None) => return Ok(Answer::Refused(replies::not_known())),
+            Ok(None) => return Ok(InboxAnswer::Refused(replies::not_known())),
             Err(error @ (Error::Corrupt { .. } | Error::Newer { .. })) => {
                 tracing::error!(
                     error = crate::cause::chain(&error),
                     "The record of a card cannot be read, so a press on it does nothing"
                 );
-                return Ok(Answer::Refused(replies::not_readable()));
+                return Ok(InboxAnswer::Refused(replies::not_readable()));
             }
             Err(error) => return Err(error),
         };
         if click.elsewhere {
             self.refused(&record, &click.by, Outside::External.word()).await?;
-            return Ok(Answer::Refused(Outside::External.may_not_decide()));
+            return Ok(InboxAnswer::Refused(Outside::External.may_not_decide()));
         }
         if let Some(right) = click.pressed.right()
             && let Err(outside) = self.people.may(&click.by, right).await
@@ -173,14 +173,14 @@ impl Approvals {
                 Right::Decide | Right::Take => outside.may_not_decide(),
             };
             if outside == Outside::Unanswered {
-                return Ok(Answer::Unanswered { record: Box::new(record), told });
+                return Ok(InboxAnswer::Unanswered { record: Box::new(record), told });
             }
             self.refused(&record, &click.by, outside.word()).await?;
-            return Ok(Answer::Refused(told));
+            return Ok(InboxAnswer::Refused(told));
         }
         if self.is_copy(&record, click).await? {
             self.refused(&record, &click.by, "copied").await?;
-            return Ok(Answer::Refused(replies::copied(self.took_away(&record, click).await)));
+            return Ok(InboxAnswer::Refused(replies::copied(self.took_away(&record, click).await)));
         }
         match click.pressed {
             Pressed::Approve | Pressed::Reject | Pressed::Withdraw => self.on_decision(record, click, seq).await,
@@ -196,12 +196,12 @@ impl Approvals {
     }
 
     /// A press that decides.
-    async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<Answer, Error> {
+    async fn on_decision(&self, mut record: ActionRecord, click: &Click, seq: Seq) -> Result<InboxAnswer, Error> {
         let in_channel = click.channel.as_ref() == Some(&record.thread.channel);
         for _ in 0..RACES {
             match self.decide_once(&record, &click.by, (click.pressed, How::Button), in_channel, seq).await? {
                 Ok(answer) => {
-                    if click.pressed == Pressed::Reject && matches!(answer, Answer::Counted(_)) {
+                    if click.pressed == Pressed::Reject && matches!(answer, InboxAnswer::Counted(_)) {
                         self.ask_why(&record, click);
                     }
                     return Ok(answer);
@@ -267,7 +267,7 @@ impl Approvals {
         (pressed, how): (Pressed, How<'_>),
         in_channel: bool,
         seq: Seq,
-    ) -> Result<Result<Answer, ActionRecord>, Error> {
+    ) -> Result<Result<InboxAnswer, ActionRecord>, Error> {
         let now = self.clock.now();
         if !record.status.is_open() {
             self.refused(record, by, "late").await?;
@@ -281,8 +281,8 @@ impl Approvals {
             Err(moved_on) => return Ok(Err(moved_on)),
         };
         let refused = |told: Reply| match is_redrawn {
-            true => Answer::Redrawn { thread: record.thread.clone(), told },
-            false => Answer::Refused(told),
+            true => InboxAnswer::Redrawn { thread: record.thread.clone(), told },
+            false => InboxAnswer::Refused(told),
         };
         if pressed == Pressed::Approve && !record.proof.holds() {
             match &record.proof {
@@ -311,14 +311,14 @@ impl Approvals {
         if let Err(why) = allowed {
             if why == Denied::Outside(Outside::Unanswered) && !is_redrawn {
                 let told = replies::denied(&record, by, in_channel, why);
-                return Ok(Ok(Answer::Unanswered { record: Box::new(record), told }));
+                return Ok(Ok(InboxAnswer::Unanswered { record: Box::new(record), told }));
             }
             self.refused(&record, by, why.word()).await?;
             return Ok(Ok(refused(replies::denied(&record, by, in_channel, why))));
         }
         let decision = Decision { by: Some(by.clone()), at: now, verdict };
         Ok(match self.write(&record, decision, Some(how), Some(seq)).await? {
-            Ok(_) => Ok(Answer::Counted(record.thread)),
+            Ok(_) => Ok(InboxAnswer::Counted(record.thread)),
             Err(moved_on) => Err(moved_on),
         })
     }
@@ -329,13 +329,13 @@ impl Approvals {
         &self,
         record: &ActionRecord,
         by: &UserId,
-    ) -> Result<Result<Answer, ActionRecord>, Error> {
+    ) -> Result<Result<InboxAnswer, ActionRecord>, Error> {
         let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
         // The entry stays in the inbox until the person was told.
         match self.write(record, decision, None, None).await? {
             Ok(expired) => {
                 self.refused(&expired, by, "late").await?;
-                Ok(Ok(Answer::Redrawn { thread: expired.thread, told: replies::out_of_time() }))
+                Ok(Ok(InboxAnswer::Redrawn { thread: expired.thread, told: replies::out_of_time() }))
             }
             Err(moved_on) => Ok(Err(moved_on)),
         }
@@ -343,15 +343,15 @@ impl Approvals {
 
     /// Stops what is being done. Whoever sees the button may: it makes the change smaller. That it ended there is
     /// recorded where it ends: it may be over before this arrives.
-    async fn stop(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<Answer, Error> {
+    async fn stop(&self, record: &ActionRecord, by: &UserId, seq: Seq) -> Result<InboxAnswer, Error> {
         if !matches!(record.status, Status::Approved | Status::Intent) {
-            return Ok(Answer::Refused(self.came_after(record).await));
+            return Ok(InboxAnswer::Refused(self.came_after(record).await));
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
         changes.mail.push(ThreadMessage::Stop { by: by.clone(), asks: false });
         self.store.apply(&changes).await?;
-        Ok(Answer::Counted(record.thread.clone()))
+        Ok(InboxAnswer::Counted(record.thread.clone()))
     }
 
     /// Writes a decision, or returns the record as somebody else left it. `seq` is the interaction that is dealt with by this.
@@ -392,16 +392,16 @@ impl Approvals {
 
     /// Draws a card again that somebody still finds buttons on, some time after it was decided: Slack may have refused the
     /// edit.
-    async fn draw_again(&self, record: &ActionRecord, told: Reply) -> Result<Answer, Error> {
+    async fn draw_again(&self, record: &ActionRecord, told: Reply) -> Result<InboxAnswer, Error> {
         let now = self.clock.now();
         let decided = record.decisions.last().map_or(record.requested_at, |decision| decision.at);
         if now.since(decided) < SETTLED {
-            return Ok(Answer::Refused(told)); // the edit is on its way
+            return Ok(InboxAnswer::Refused(told)); // the edit is on its way
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.outbox.push(record.to_be_redrawn(now));
         self.store.apply(&changes).await?;
-        Ok(Answer::Redrawn { thread: record.thread.clone(), told })
+        Ok(InboxAnswer::Redrawn { thread: record.thread.clone(), told })
     }
 
     /// Keeps a click that did not count in the record.

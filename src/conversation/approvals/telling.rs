@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use super::{RACES, groups::Groups, inbox::Answer};
+use super::{RACES, groups::Groups, inbox::InboxAnswer};
 use crate::{
     clock::{Clock, Timestamp},
     graph::{
@@ -42,25 +42,25 @@ impl Telling {
     /// # Errors
     ///
     /// If the store or Slack does not answer, or somebody else moved the action meanwhile: it is to be done again.
-    pub async fn tell(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
+    pub async fn tell(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut moved = None;
         for _ in 0..RACES {
-            let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
+            let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::Nothing) };
             if record.status != Status::Pending || record.expires_at <= self.clock.now() {
-                return Ok(Answer::Nothing);
+                return Ok(InboxAnswer::Nothing);
             }
             let people = self.people(&record).await?;
             if people.is_empty() {
-                return Ok(Answer::Nothing);
+                return Ok(InboxAnswer::Nothing);
             }
             let changes = waits(&record, people, self.clock.now(), seq)?;
             match self.store.apply(&changes).await {
-                Ok(()) => return Ok(Answer::Counted(record.thread)),
+                Ok(()) => return Ok(InboxAnswer::Counted(record.thread)),
                 Err(error @ Error::ActionMoved { .. }) => moved = Some(error),
                 Err(error) => return Err(error),
             }
         }
-        moved.map_or(Ok(Answer::Nothing), Err)
+        moved.map_or(Ok(InboxAnswer::Nothing), Err)
     }
 
     /// Who is named and was not told yet, but for those whose request it is.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     RACES,
-    inbox::{Answer, Approvals, moved},
+    inbox::{Approvals, InboxAnswer, moved},
     policy, replies,
 };
 use crate::{
@@ -22,15 +22,15 @@ impl Approvals {
     /// # Errors
     ///
     /// If the store does not answer.
-    pub async fn on_expiry(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
-        let Some(mut record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
+    pub async fn on_expiry(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
+        let Some(mut record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::Nothing) };
         for _ in 0..RACES {
             if !record.status.is_open() {
-                return Ok(Answer::Nothing); // decided
+                return Ok(InboxAnswer::Nothing); // decided
             }
             let decision = Decision { by: None, at: self.clock.now(), verdict: Verdict::Expired };
             match self.write(&record, decision, None, Some(seq)).await? {
-                Ok(expired) => return Ok(Answer::Counted(expired.thread)),
+                Ok(expired) => return Ok(InboxAnswer::Counted(expired.thread)),
                 Err(moved_on) => record = moved_on, // one of several approvals, perhaps
             }
         }
@@ -42,21 +42,21 @@ impl Approvals {
     /// # Errors
     ///
     /// If the store does not answer.
-    pub async fn on_reminder(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
+    pub async fn on_reminder(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         let Some(record) = self.store.action_by_approval(approval).await?.filter(|record| record.status.is_open())
         else {
-            return Ok(Answer::Nothing);
+            return Ok(InboxAnswer::Nothing);
         };
         let now = self.clock.now();
         if now >= record.expires_at {
-            return Ok(Answer::Nothing); // it comes too late: the bot was away
+            return Ok(InboxAnswer::Nothing); // it comes too late: the bot was away
         }
         let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
         changes.inbox_acks.push(seq);
         changes.audit.push(record.event(AuditKind::Reminded, now, None, json!({ "expires_at": record.expires_at })));
         changes.outbox.push(in_thread(format!("remind:{}", record.id), now, replies::reminder(&record)));
         self.store.apply(&changes).await?;
-        Ok(Answer::Counted(record.thread))
+        Ok(InboxAnswer::Counted(record.thread))
     }
 
     /// Nobody decided for so long that more people may.
@@ -64,7 +64,7 @@ impl Approvals {
     /// # Errors
     ///
     /// If the store does not answer.
-    pub async fn on_escalation(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
+    pub async fn on_escalation(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
         for _ in 0..RACES {
             match self.escalate(approval, seq).await {
                 Err(Error::ActionMoved { .. }) => {} // somebody was faster: as it is now
@@ -74,16 +74,16 @@ impl Approvals {
         self.escalate(approval, seq).await
     }
 
-    async fn escalate(&self, approval: &ApprovalId, seq: Seq) -> Result<Answer, Error> {
-        let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(Answer::Nothing) };
+    async fn escalate(&self, approval: &ApprovalId, seq: Seq) -> Result<InboxAnswer, Error> {
+        let Some(record) = self.store.action_by_approval(approval).await? else { return Ok(InboxAnswer::Nothing) };
         let shown = record;
         let mut record = self.as_of_now(shown.clone());
         if !record.status.is_open() || record.escalated_at.is_some() || record.newcomers().is_empty() {
-            return Ok(Answer::Nothing);
+            return Ok(InboxAnswer::Nothing);
         }
         let now = self.clock.now();
         if now >= record.expires_at {
-            return Ok(Answer::Nothing);
+            return Ok(InboxAnswer::Nothing);
         }
         let expected = Some(record.revision);
         record = record.moved(Status::Pending).map_err(|error| Error::Corrupt { what: error.to_string() })?;
@@ -106,6 +106,6 @@ impl Approvals {
         let thread = record.thread.clone();
         changes.actions.push(ActionChange { expected, record });
         self.store.apply(&changes).await?; // if somebody was faster, this is tried again
-        Ok(Answer::Counted(thread))
+        Ok(InboxAnswer::Counted(thread))
     }
 }

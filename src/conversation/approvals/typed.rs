@@ -5,7 +5,7 @@ use super::{
     clicks::{Pressed, Typed},
     consent::{self, Unseen},
     decide::How,
-    inbox::{Answer, Approvals},
+    inbox::{Approvals, InboxAnswer},
     people::Right,
     replies,
 };
@@ -24,10 +24,10 @@ impl Approvals {
     /// Somebody typed a plain yes, no or never mind. A no while a question is open is the answer to that, since it was
     /// asked last. Never mind withdraws the one open card of the person who asked for
     /// it; whatever else it may mean is for the assistant to say.
-    pub async fn on_typed(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
+    pub async fn on_typed(&self, typed: &Typed, seq: Seq) -> Result<InboxAnswer, Error> {
         let saved = self.store.load(&typed.thread).await?;
         if !typed.addressed && saved.is_none() {
-            return Ok(Answer::Nothing); // two people agreeing about something else
+            return Ok(InboxAnswer::Nothing); // two people agreeing about something else
         }
         let before = self.memories.read(saved);
         let is_drafting = before.as_ref().is_some_and(|before| before.is_drafting); // then that is what is let go
@@ -46,8 +46,8 @@ impl Approvals {
             _ if typed.means == Pressed::Reject && is_drafting => return self.pass_on(typed, seq).await,
             _ if typed.means == Pressed::Approve && is_choosing => return self.pass_on(typed, seq).await,
             [one] => one.clone(),
-            [first, ..] if !self.answers_us(typed, first, before.as_ref()).await? => return Ok(Answer::Nothing),
-            several => return Ok(Answer::Refused(replies::which_card(several))),
+            [first, ..] if !self.answers_us(typed, first, before.as_ref()).await? => return Ok(InboxAnswer::Nothing),
+            several => return Ok(InboxAnswer::Refused(replies::which_card(several))),
         };
         if typed.means != Pressed::Withdraw && !self.answers_us(typed, &record, before.as_ref()).await? {
             return self.said_to_another(typed, &record).await;
@@ -59,14 +59,14 @@ impl Approvals {
         if typed.means == Pressed::Approve && !record.policy.typed && unseen != Some(Unseen::NotShown) {
             if let Err(outside) = self.people.may(&typed.by, Right::Decide).await {
                 self.refused(&record, &typed.by, outside.word()).await?;
-                return Ok(Answer::Refused(outside.may_not_decide()));
+                return Ok(InboxAnswer::Refused(outside.may_not_decide()));
             }
             self.refused(&record, &typed.by, "typed").await?;
-            return Ok(Answer::Refused(replies::use_the_button(&record)));
+            return Ok(InboxAnswer::Refused(replies::use_the_button(&record)));
         }
         if let Some(unseen) = unseen {
             self.refused(&record, &typed.by, unseen.word()).await?;
-            return Ok(Answer::Refused(replies::not_seen(&record, unseen)));
+            return Ok(InboxAnswer::Refused(replies::not_seen(&record, unseen)));
         }
         for _ in 0..RACES {
             match self.decide_once(&record, &typed.by, (typed.means, How::Typed(&typed.text)), true, seq).await? {
@@ -74,12 +74,12 @@ impl Approvals {
                 Err(moved_on) => record = moved_on,
             }
         }
-        Ok(Answer::Refused(self.came_after(&record).await))
+        Ok(InboxAnswer::Refused(self.came_after(&record).await))
     }
 
     /// A yes or no that follows somebody else's words decides nothing. Once for each person and card they are told so:
     /// most such words are meant for the people there.
-    async fn said_to_another(&self, typed: &Typed, record: &ActionRecord) -> Result<Answer, Error> {
+    async fn said_to_another(&self, typed: &Typed, record: &ActionRecord) -> Result<InboxAnswer, Error> {
         let why = "said to somebody else";
         let audit = self.store.audit(&typed.thread).await?;
         let is_told = audit.iter().map(|entry| &entry.event).any(|event| {
@@ -89,10 +89,10 @@ impl Approvals {
                 && event.detail["why"] == why
         });
         if is_told {
-            return Ok(Answer::Nothing);
+            return Ok(InboxAnswer::Nothing);
         }
         self.refused(record, &typed.by, why).await?;
-        Ok(Answer::Refused(match self.was_not_seen(typed, record).await? {
+        Ok(InboxAnswer::Refused(match self.was_not_seen(typed, record).await? {
             Some(unseen @ Unseen::NotShown) => replies::not_seen(record, unseen),
             _ => replies::not_taken(record),
         }))
@@ -131,7 +131,7 @@ impl Approvals {
     }
 
     /// Gives words that answer no card to the assistant.
-    async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<Answer, Error> {
+    async fn pass_on(&self, typed: &Typed, seq: Seq) -> Result<InboxAnswer, Error> {
         let mut changes = Changes::new(CommitId::fresh(), typed.thread.clone());
         changes.mail.push(ThreadMessage::Said {
             by: typed.by.clone(),
@@ -142,6 +142,6 @@ impl Approvals {
         });
         changes.inbox_acks.push(seq);
         self.store.apply(&changes).await?;
-        Ok(Answer::Passed(typed.thread.clone()))
+        Ok(InboxAnswer::Passed(typed.thread.clone()))
     }
 }

@@ -45,7 +45,7 @@ use crate::{
         command::Command,
         event::{ChannelKind, HomeOpened, Message, SessionStopped, TalkOpened},
         interaction::{self, Action, Kind, View},
-        sink::{Answer, Received, Sink, SinkError},
+        sink::{Received, Sink, SinkAnswer, SinkError},
     },
 };
 
@@ -167,7 +167,7 @@ impl Dispatch {
         self.put_in_inbox(thread.partition(), &rated, vec![interaction.dedup.clone()]).await
     }
 
-    async fn on_interaction(&self, interaction: interaction::Interaction) -> Result<Answer, SinkError> {
+    async fn on_interaction(&self, interaction: interaction::Interaction) -> Result<SinkAnswer, SinkError> {
         match &interaction.kind {
             Kind::MessageAction { callback_id, text } => self.on_shortcut(&interaction, callback_id, text).await?,
             Kind::Shortcut { callback_id } if self.inbox.creates(callback_id) => {
@@ -176,7 +176,7 @@ impl Dispatch {
             Kind::ViewSubmission { view } => return self.on_submission(&interaction, view).await,
             _ => self.on_press(&interaction).await?,
         }
-        Ok(Answer::default())
+        Ok(SinkAnswer::default())
     }
 
     /// Somebody used a shortcut on a message.
@@ -209,11 +209,15 @@ impl Dispatch {
     }
 
     /// A window was sent. What it says is stored, or refused, before it is acknowledged.
-    async fn on_submission(&self, interaction: &interaction::Interaction, view: &View) -> Result<Answer, SinkError> {
+    async fn on_submission(
+        &self,
+        interaction: &interaction::Interaction,
+        view: &View,
+    ) -> Result<SinkAnswer, SinkError> {
         match view.callback_id.as_str() {
             modals::EDIT | modals::CHANGE => {
                 let payload = self.inbox.submit(view, &interaction.user).await;
-                Ok(Answer { payload: payload.map_err(|error| SinkError(Box::new(error)))? })
+                Ok(SinkAnswer { payload: payload.map_err(|error| SinkError(Box::new(error)))? })
             }
             callback if self.inbox.creates(callback) => match self.inbox.wanted(view, interaction).await {
                 Ok(wanted) => {
@@ -221,18 +225,18 @@ impl Dispatch {
                     // Sent again after an answer that came too late, it is another act in the same window.
                     let dedup = vec![interaction.dedup.clone(), view.dedup()];
                     self.put_in_inbox(partition, &Interaction::Wanted(wanted), dedup).await?;
-                    Ok(Answer::default())
+                    Ok(SinkAnswer::default())
                 }
-                Err(stays) => Ok(Answer::with(stays)),
+                Err(stays) => Ok(SinkAnswer::with(stays)),
             },
             shortcuts::ASK => match shortcuts::asked(view, &interaction.user) {
                 Ok(asked) => {
                     let partition = asked.thread.partition();
                     let dedup = vec![interaction.dedup.clone(), view.dedup()];
                     self.put_in_inbox(partition, &Interaction::Asked(asked), dedup).await?;
-                    Ok(Answer::default())
+                    Ok(SinkAnswer::default())
                 }
-                Err(wrong) => Ok(Answer::with(wrong)),
+                Err(wrong) => Ok(SinkAnswer::with(wrong)),
             },
             modals::REASON => {
                 let reason = view.values.get(reason::FIELD).and_then(|values| values.first()).cloned();
@@ -242,9 +246,9 @@ impl Dispatch {
                     let entry = Interaction::Reason(Reason { approval, by, reason });
                     self.put_in_inbox(partition, &entry, vec![interaction.dedup.clone()]).await?;
                 }
-                Ok(Answer::default())
+                Ok(SinkAnswer::default())
             }
-            _ => Ok(Answer::default()),
+            _ => Ok(SinkAnswer::default()),
         }
     }
 
@@ -350,7 +354,7 @@ impl Dispatch {
 
 #[async_trait]
 impl Sink for Dispatch {
-    async fn receive(&self, received: Received) -> Result<Answer, SinkError> {
+    async fn receive(&self, received: Received) -> Result<SinkAnswer, SinkError> {
         match received.inbound {
             Inbound::Message(message) => self.on_message(message).await?,
             Inbound::Interaction(interaction) => return self.on_interaction(interaction).await,
@@ -366,6 +370,6 @@ impl Sink for Dispatch {
             }
             Inbound::Ignored(_) => {}
         }
-        Ok(Answer::default())
+        Ok(SinkAnswer::default())
     }
 }

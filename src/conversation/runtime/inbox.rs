@@ -30,7 +30,7 @@ use crate::{
         approvals::{
             clicks::{Click, Typed},
             forms::Submitted,
-            inbox::{Answer, Approvals},
+            inbox::{Approvals, InboxAnswer},
             people::People,
             telling::Telling,
         },
@@ -245,13 +245,13 @@ impl Inbox {
             Interaction::Asked(asked) => self.ask(asked, claimed.seq).await?,
             Interaction::New { by, trigger_id, shortcut } => {
                 deps.creation.open(trigger_id.as_deref(), by, shortcut).await;
-                Answer::Nothing
+                InboxAnswer::Nothing
             }
             Interaction::Wanted(wanted) => {
                 if let Some(thread) = deps.creation.begin(wanted).await? {
                     deps.workers.wake(thread);
                 }
-                Answer::Nothing
+                InboxAnswer::Nothing
             }
             Interaction::Export(shortcut) => self.export(shortcut).await?,
             Interaction::Tell { approval } => deps.telling.tell(approval, claimed.seq).await?,
@@ -263,7 +263,7 @@ impl Inbox {
                 changes.mail.push(ThreadMessage::Overdue { action: action.clone(), until: *until });
                 changes.inbox_acks.push(claimed.seq);
                 deps.store.apply(&changes).await?;
-                Answer::Passed(thread.clone())
+                InboxAnswer::Passed(thread.clone())
             }
             Interaction::Reason(reason) => deps.approvals.on_reason(reason, claimed.seq).await?,
             Interaction::Command(command) => {
@@ -274,18 +274,18 @@ impl Inbox {
                     return Err(later("a private answer did not arrive"));
                 }
                 spoke_in.into_iter().for_each(|thread| deps.sender.flush(thread));
-                Answer::Nothing
+                InboxAnswer::Nothing
             }
             Interaction::Stop(stop) => {
                 let stopped = deps.stopping.on_stop(stop, claimed.seq).await?;
                 if let Some(reply) = &stopped.told {
                     self.tell(&stop.by, &stop.thread.channel, Some(&stop.thread.root), reply).await;
                 }
-                stopped.thread.map_or(Answer::Nothing, Answer::Counted)
+                stopped.thread.map_or(InboxAnswer::Nothing, InboxAnswer::Counted)
             }
             // Said to nobody in a thread where the bot is not, it is no order.
             Interaction::Notebook { thread, addressed: false, .. } if deps.store.load(thread).await?.is_none() => {
-                Answer::Nothing
+                InboxAnswer::Nothing
             }
             Interaction::Notebook { thread, by, .. } => {
                 match deps.notebook.put_into_thread(thread, by).await {
@@ -297,18 +297,18 @@ impl Inbox {
                         self.tell(by, &thread.channel, Some(&thread.root), &reply).await;
                     }
                 }
-                Answer::Nothing
+                InboxAnswer::Nothing
             }
             Interaction::Rated(rated) => {
                 let reply = deps.ratings.on_rated(rated, claimed.seq).await?;
                 let place = (&rated.thread.channel, Some(&rated.thread.root));
                 self.tell_back(&rated.by, rated.response_url.as_deref(), Some(place), &reply).await;
-                Answer::Nothing
+                InboxAnswer::Nothing
             }
             Interaction::SendAgain(request) => {
                 let reply = self.send_again(request).await?;
                 self.tell_back(&request.by, request.response_url.as_deref(), request.place(), &reply).await;
-                Answer::Nothing
+                InboxAnswer::Nothing
             }
             Interaction::Twins(twins) => {
                 deps.sender.part_twins(twins, claimed.seq).await?;
@@ -320,23 +320,23 @@ impl Inbox {
                     let prompts = deps.slack.set_suggested_prompts(channel, thread.as_ref(), &deps.prompts);
                     report(prompts.await);
                 }
-                Answer::Nothing
+                InboxAnswer::Nothing
             }
             Interaction::Home { user, pages } => {
                 deps.home.open(user, *pages).await?;
-                Answer::Nothing
+                InboxAnswer::Nothing
             }
         };
         let answer = match (answer, &entry) {
-            (Answer::Unanswered { .. }, _) if claimed.attempts < PATIENT => {
+            (InboxAnswer::Unanswered { .. }, _) if claimed.attempts < PATIENT => {
                 return Err(later("Slack does not say who that was"));
             }
             (
-                Answer::Unanswered { record, told },
+                InboxAnswer::Unanswered { record, told },
                 Interaction::Click(Click { by, .. }) | Interaction::Typed(Typed { by, .. }),
             ) => {
                 deps.approvals.on_unanswered(&record, by).await?;
-                Answer::Refused(told)
+                InboxAnswer::Refused(told)
             }
             (answer, _) => answer,
         };
@@ -358,10 +358,11 @@ impl Inbox {
             return Err(later("a private answer did not arrive"));
         }
         match &answer {
-            Answer::Counted(_) | Answer::Passed(_) => Ok(()),
-            Answer::Refused(_) | Answer::Redrawn { .. } | Answer::Unanswered { .. } | Answer::Nothing => {
-                deps.store.finish_interaction(claimed.partition, claimed.seq).await
-            }
+            InboxAnswer::Counted(_) | InboxAnswer::Passed(_) => Ok(()),
+            InboxAnswer::Refused(_)
+            | InboxAnswer::Redrawn { .. }
+            | InboxAnswer::Unanswered { .. }
+            | InboxAnswer::Nothing => deps.store.finish_interaction(claimed.partition, claimed.seq).await,
         }
     }
 
@@ -399,24 +400,24 @@ impl Inbox {
     }
 
     /// Sends what is to be said now, and has the thread go on.
-    fn go_on(&self, answer: &Answer) {
+    fn go_on(&self, answer: &InboxAnswer) {
         match answer {
-            Answer::Counted(thread) | Answer::Redrawn { thread, .. } => {
+            InboxAnswer::Counted(thread) | InboxAnswer::Redrawn { thread, .. } => {
                 self.0.home.something_changed();
                 self.0.sender.flush(thread.clone());
                 self.0.workers.wake(thread.clone());
             }
-            Answer::Passed(thread) => self.0.workers.wake(thread.clone()),
-            Answer::Refused(_) | Answer::Unanswered { .. } | Answer::Nothing => {}
+            InboxAnswer::Passed(thread) => self.0.workers.wake(thread.clone()),
+            InboxAnswer::Refused(_) | InboxAnswer::Unanswered { .. } | InboxAnswer::Nothing => {}
         }
     }
 
     /// Does what somebody ordered in a thread, and tells them.
-    async fn obey(&self, here: &Here, seq: Seq) -> Result<Answer, Error> {
+    async fn obey(&self, here: &Here, seq: Seq) -> Result<InboxAnswer, Error> {
         let deps = &self.0;
         let thread = here.thread.clone();
         let (reply, changed) = match in_thread::obey(&*deps.store, &deps.memories, here, deps.clock.now(), seq).await? {
-            Outcome::Passed => return Ok(Answer::Passed(thread)),
+            Outcome::Passed => return Ok(InboxAnswer::Passed(thread)),
             Outcome::Answered(reply) => (reply, false),
             Outcome::Changed(reply) => (reply, true),
         };
@@ -426,11 +427,11 @@ impl Inbox {
             deps.workers.wake(thread);
             deps.home.something_changed();
         }
-        Ok(Answer::Nothing)
+        Ok(InboxAnswer::Nothing)
     }
 
     /// Opens the window in which somebody asks about a message.
-    async fn open_window(&self, shortcut: &Shortcut) -> Answer {
+    async fn open_window(&self, shortcut: &Shortcut) -> InboxAnswer {
         let opened = match &shortcut.trigger_id {
             Some(trigger) => report(self.0.slack.open_view(trigger, &shortcuts::window(shortcut)).await.map(drop)),
             None => false,
@@ -438,26 +439,26 @@ impl Inbox {
         if !opened && let Some(url) = &shortcut.response_url {
             self.respond(url, &shortcuts::too_late()).await;
         }
-        Answer::Nothing
+        InboxAnswer::Nothing
     }
 
     /// Asks the assistant about a message, if the bot may write there.
-    async fn ask(&self, asked: &Asked, seq: Seq) -> Result<Answer, Error> {
+    async fn ask(&self, asked: &Asked, seq: Seq) -> Result<InboxAnswer, Error> {
         use client_error::Error::{Gone, Refused};
         let deps = &self.0;
         let ThreadId { channel, root, .. } = &asked.thread;
         let told = deps.slack.post_ephemeral(channel, Some(root), &asked.by, &render::reply(&shortcuts::on_it())).await;
         if let (Err(Gone { .. } | Refused { .. }), Some(url)) = (&told, &asked.response_url) {
             self.respond(url, &shortcuts::not_there()).await;
-            return Ok(Answer::Nothing);
+            return Ok(InboxAnswer::Nothing);
         }
         report(told);
         deps.store.apply(&shortcuts::ask(asked, deps.clock.now(), seq)).await?;
-        Ok(Answer::Counted(asked.thread.clone()))
+        Ok(InboxAnswer::Counted(asked.thread.clone()))
     }
 
     /// Hands the notebook of a thread out.
-    async fn export(&self, shortcut: &Shortcut) -> Result<Answer, Error> {
+    async fn export(&self, shortcut: &Shortcut) -> Result<InboxAnswer, Error> {
         let reply = self.0.commands.notebook(&shortcut.by, &shortcut.thread).await?;
         match &shortcut.response_url {
             Some(url) => drop(self.respond(url, &reply).await),
@@ -466,7 +467,7 @@ impl Inbox {
             }
         }
         self.0.sender.flush(shortcut.thread.clone());
-        Ok(Answer::Nothing)
+        Ok(InboxAnswer::Nothing)
     }
 }
 

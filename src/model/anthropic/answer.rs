@@ -29,7 +29,7 @@ pub enum Broken {
 
 /// An answer as far as it was heard.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct ApiAnswer {
     model: String,
     pieces: BTreeMap<u64, Piece>,
     stop_reason: Option<String>,
@@ -114,7 +114,7 @@ impl Tokens {
     }
 }
 
-impl Answer {
+impl ApiAnswer {
     /// Takes one event up. Returns whether it was the last.
     ///
     /// # Errors
@@ -214,7 +214,7 @@ mod tests {
     use crate::model::KnownBlock;
 
     fn heard(events: &[Value]) -> Result<Response, Broken> {
-        let mut answer = Answer::default();
+        let mut answer = ApiAnswer::default();
         for event in events {
             if answer.hear(&event.to_string())? {
                 return answer.finish();
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_unreadable_and_not_quoted() {
-        let mut answer = Answer::default();
+        let mut answer = ApiAnswer::default();
         assert_eq!(answer.hear("<html>"), Err(Broken::Unreadable("an event is no JSON".into())));
         let early =
             json!({ "type": "content_block_delta", "index": 3, "delta": { "type": "text_delta", "text": "!" } });

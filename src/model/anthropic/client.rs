@@ -17,7 +17,7 @@ use tracing::{Instrument as _, debug, info_span, warn};
 
 use super::{
     AnthropicModel, Settings,
-    answer::{Answer, Broken, Fault},
+    answer::{ApiAnswer, Broken, Fault},
     request,
 };
 use crate::{
@@ -108,7 +108,7 @@ impl AnthropicModel {
         });
         let mut events = pin!(bytes.eventsource());
         let patience = self.timeout / 4;
-        let mut answer = Answer::default();
+        let mut answer = ApiAnswer::default();
         loop {
             let event = match timeout(patience, events.next()).await {
                 Ok(Some(Ok(event))) => event,

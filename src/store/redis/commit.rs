@@ -90,30 +90,30 @@ async fn write(store: &RedisStore, changes: &Changes, lease: Option<LeasePlan<'_
             .arg(json::write(&plan))
             .arg(&step)
             .arg(&snapshot);
-        match Answer::read(store.link.script(&call).await?)? {
-            Answer::Written(version) => {
+        match CommitAnswer::read(store.link.script(&call).await?)? {
+            CommitAnswer::Written(version) => {
                 if let Some(audit) = plan.audit {
                     store.heads.set(thread, (audit.seq, audit.hash));
                 }
                 return Ok(version);
             }
-            Answer::Fenced => return Err(Error::Fenced(thread.clone())),
-            Answer::Conflict(found) => {
+            CommitAnswer::Fenced => return Err(Error::Fenced(thread.clone())),
+            CommitAnswer::Conflict(found) => {
                 let expected = plan.lease.map_or(found, |lease| lease.expected);
                 return Err(Error::VersionConflict { thread: thread.clone(), expected, found });
             }
-            Answer::Moved(id, current) => {
+            CommitAnswer::Moved(id, current) => {
                 let current = current.map(|stored| json::read_record(&stored)).transpose()?.map(Box::new);
                 return Err(Error::ActionMoved { id: id.as_str().into(), current });
             }
-            Answer::ChainMoved(found) => head = found,
+            CommitAnswer::ChainMoved(found) => head = found,
         }
     }
     Err(Error::Unavailable(format!("the audit chain of thread {thread} moved {CHAINING_ATTEMPTS} times").into()))
 }
 
 /// What `commit.lua` answers.
-enum Answer {
+enum CommitAnswer {
     Written(Version),
     Fenced,
     Conflict(Version),
@@ -121,7 +121,7 @@ enum Answer {
     ChainMoved(Head),
 }
 
-impl Answer {
+impl CommitAnswer {
     fn read(answer: Vec<Value>) -> Result<Self, Error> {
         let mut parts = answer.into_iter();
         let mut next = || parts.next().unwrap_or(Value::Nil);

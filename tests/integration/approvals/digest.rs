@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use countersign::{
-    conversation::approvals::{clicks::Click, inbox::Answer},
+    conversation::approvals::{clicks::Click, inbox::InboxAnswer},
     graph::{
         action::{ActionRecord, Policy, Status},
         keyring::Keyring,
@@ -168,7 +168,7 @@ async fn approve_without_a_bot(kept: &Kept, bot: &TestBot, records: impl Iterato
     for record in records {
         let inbox = racer::approvals_under(store.clone(), clock.clone(), record.policy.clone(), keys(bot)).await;
         let click = Click { by: "U2".into(), ..racer::click(record) };
-        assert!(matches!(inbox.on_click(&click, 0).await.unwrap(), Answer::Counted(_)));
+        assert!(matches!(inbox.on_click(&click, 0).await.unwrap(), InboxAnswer::Counted(_)));
     }
 }
 

@@ -9,7 +9,7 @@ use countersign::{
         approvals::{
             clicks::{Click, Pressed},
             groups::Groups,
-            inbox::{Answer, Approvals, ApprovalsDeps},
+            inbox::{Approvals, ApprovalsDeps, InboxAnswer},
             people::People,
         },
         presentation::{links::Links, names::Names, render},
@@ -169,11 +169,11 @@ pub(super) async fn press(inbox: &Approvals, round: u32, press: Press) -> Heard 
     let record = card(round);
     let click = Click { pressed: press.pressed(), by: press.by().into(), ..click(&record) };
     let told = match inbox.on_click(&click, 0).await.unwrap() {
-        Answer::Counted(thread) => {
+        InboxAnswer::Counted(thread) => {
             assert_eq!(thread, record.thread);
             None
         }
-        Answer::Refused(reply) => Some(render::reply(&reply).text),
+        InboxAnswer::Refused(reply) => Some(render::reply(&reply).text),
         other => panic!("round {round}: {press:?} is told nothing: {other:?}"),
     };
     Heard { press, told }

@@ -20,7 +20,7 @@ use countersign::{
         ingress_socket::{Settings, SocketHealth, SocketIngress},
         interaction::Kind,
         refusal::Refusal,
-        sink::{Answer, Received, Retry, Sink, SinkError, Transport},
+        sink::{Received, Retry, Sink, SinkAnswer, SinkError, Transport},
     },
 };
 use secrecy::SecretString;
@@ -42,7 +42,7 @@ struct Notebook {
 
 #[async_trait]
 impl Sink for Notebook {
-    async fn receive(&self, received: Received) -> Result<Answer, SinkError> {
+    async fn receive(&self, received: Received) -> Result<SinkAnswer, SinkError> {
         self.received.lock().unwrap().push(received);
         if let Some(gate) = &self.gate {
             gate.notified().await;
@@ -52,7 +52,7 @@ impl Sink for Notebook {
             *refuse -= 1;
             return Err(SinkError("disk full".into()));
         }
-        Ok(Answer { payload: self.answer.lock().unwrap().clone() })
+        Ok(SinkAnswer { payload: self.answer.lock().unwrap().clone() })
     }
 }
 
