@@ -5,7 +5,7 @@ use crate::{
     clock::Timestamp,
     graph::{
         action::{ActionRecord, Status},
-        store::FollowUp,
+        store::ActionFollowUp,
     },
     ids::UserId,
     reply::{Part, Reply, Text},
@@ -20,21 +20,21 @@ pub(super) fn heard(
     book: &Book,
     state: &mut AgentState,
     record: &ActionRecord,
-    follow_up: FollowUp,
+    follow_up: ActionFollowUp,
     by: &UserId,
     now: Timestamp,
 ) -> Reply {
     state.context.outdated();
     state.log.add(record, outcomes::log_line(record), now);
     let reply = match follow_up {
-        FollowUp::Explained => {
+        ActionFollowUp::Explained => {
             state.keep_turned_down(record);
             explained(book, record, by, state.turned_down.as_ref())
         }
-        FollowUp::CheckAgain => checked(record, by),
-        FollowUp::SaidDone => said_done(record),
-        FollowUp::Settled => given_up(record, by),
-        FollowUp::CameLate => came_late(record, by),
+        ActionFollowUp::CheckAgain => checked(record, by),
+        ActionFollowUp::SaidDone => said_done(record),
+        ActionFollowUp::Settled => given_up(record, by),
+        ActionFollowUp::CameLate => came_late(record, by),
     };
     state.conversation.bot_said(state.turn.number, &reply.words());
     reply

@@ -41,7 +41,7 @@ use crate::{
         action::{ActionRecord, ActionRequest, MissingParameter, Proposal},
         conversing::Conversing,
         node::{Listener, Said, State},
-        store::FollowUp,
+        store::ActionFollowUp,
     },
     ids::UserId,
     model::Message,
@@ -277,7 +277,7 @@ impl Listener<AgentState> for Hears {
         &self,
         state: &mut AgentState,
         record: &ActionRecord,
-        follow_up: FollowUp,
+        follow_up: ActionFollowUp,
         by: &UserId,
         now: Timestamp,
     ) -> Reply {

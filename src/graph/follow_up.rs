@@ -9,7 +9,7 @@ use super::{
     node::State,
     perform::{failed, illegal},
     session::{Session, StepInfo},
-    store::{ActionChange, AuditKind, Changes, Error, FollowUp, Then},
+    store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Then},
 };
 use crate::{
     clock::Timestamp,
@@ -28,7 +28,7 @@ impl<S: State> Engine<S> {
         session: &mut Session<S>,
         id: &ActionId,
         by: &UserId,
-        follow_up: FollowUp,
+        follow_up: ActionFollowUp,
     ) -> Result<(), Error> {
         let began = self.clock.now();
         let Some(record) = self.store.action(&session.lease.thread, id).await? else {
@@ -36,12 +36,12 @@ impl<S: State> Engine<S> {
         };
         let mut changes = session.changes();
         let taken = match follow_up {
-            FollowUp::CheckAgain | FollowUp::SaidDone if record.status == Status::Unknown => {
+            ActionFollowUp::CheckAgain | ActionFollowUp::SaidDone if record.status == Status::Unknown => {
                 self.read_back(&mut changes, record, by, follow_up).await?
             }
-            FollowUp::CheckAgain => None, // settled meanwhile: the card says so
-            FollowUp::SaidDone => Some((record, FollowUp::CameLate)),
-            FollowUp::Explained | FollowUp::Settled | FollowUp::CameLate => Some((record, follow_up)),
+            ActionFollowUp::CheckAgain => None, // settled meanwhile: the card says so
+            ActionFollowUp::SaidDone => Some((record, ActionFollowUp::CameLate)),
+            ActionFollowUp::Explained | ActionFollowUp::Settled | ActionFollowUp::CameLate => Some((record, follow_up)),
         };
         let Some((record, follow_up)) = taken else {
             return self.save(session, session.changes(), Then::Keep).await;
@@ -55,8 +55,8 @@ impl<S: State> Engine<S> {
         // Somebody settled it in between: what was to be told is not so, and the agent has not heard of it.
         session.checkpoint = before;
         let mut changes = session.changes();
-        if let Some(current) = lost.filter(|_| follow_up == FollowUp::SaidDone) {
-            self.tell_follow_up(session, &mut changes, &current, by, FollowUp::CameLate, began).await?;
+        if let Some(current) = lost.filter(|_| follow_up == ActionFollowUp::SaidDone) {
+            self.tell_follow_up(session, &mut changes, &current, by, ActionFollowUp::CameLate, began).await?;
         }
         self.save(session, changes, Then::Keep).await
     }
@@ -68,7 +68,7 @@ impl<S: State> Engine<S> {
         changes: &mut Changes,
         record: &ActionRecord,
         by: &UserId,
-        follow_up: FollowUp,
+        follow_up: ActionFollowUp,
         began: Timestamp,
     ) -> Result<(), Error> {
         let now = self.clock.now();
@@ -101,17 +101,17 @@ impl<S: State> Engine<S> {
         changes: &mut Changes,
         record: ActionRecord,
         by: &UserId,
-        follow_up: FollowUp,
-    ) -> Result<Option<(ActionRecord, FollowUp)>, Error> {
+        follow_up: ActionFollowUp,
+    ) -> Result<Option<(ActionRecord, ActionFollowUp)>, Error> {
         let probed = self.probed(&record).await;
         // Reading takes its time, and a press that gives it up takes none.
         let record = self.store.action(&record.thread, &record.id).await?.unwrap_or(record);
         if record.status != Status::Unknown {
-            return Ok((follow_up == FollowUp::SaidDone).then_some((record, FollowUp::CameLate)));
+            return Ok((follow_up == ActionFollowUp::SaidDone).then_some((record, ActionFollowUp::CameLate)));
         }
         let (outcome, follow_up) = match (probed, follow_up) {
-            (Probed::Happened(outcome), _) => (outcome, FollowUp::CheckAgain),
-            (probed, FollowUp::SaidDone) => (Outcome::Settled { summary: by_word(by, probed) }, follow_up),
+            (Probed::Happened(outcome), _) => (outcome, ActionFollowUp::CheckAgain),
+            (probed, ActionFollowUp::SaidDone) => (Outcome::Settled { summary: by_word(by, probed) }, follow_up),
             (Probed::DidNotHappen, _) if self.may_arrive(&record) => {
                 let summary = Text::from("Nothing has changed so far, but the request may still arrive.");
                 (Outcome::Unknown { summary }, follow_up)
@@ -127,7 +127,7 @@ impl<S: State> Engine<S> {
         let now = self.clock.now();
         let mut detail = json!({ "status": outcome.status(), "summary": outcome.summary().words() });
         let kind = match follow_up {
-            FollowUp::SaidDone => AuditKind::Settled,
+            ActionFollowUp::SaidDone => AuditKind::Settled,
             _ => {
                 detail["checked_by"] = json!(by);
                 AuditKind::Outcome

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     action::{ActionRecord, ActionRequest, Proposal},
-    store::{External, FollowUp, Usage},
+    store::{ActionFollowUp, External, Usage},
 };
 use crate::{
     clock::Timestamp,
@@ -57,7 +57,14 @@ pub trait Listener<S: State>: Send + Sync {
     }
 
     /// Something happened to an action after its decision; `by` did it. Returns what is said about it.
-    fn heard(&self, state: &mut S, record: &ActionRecord, follow_up: FollowUp, by: &UserId, now: Timestamp) -> Reply;
+    fn heard(
+        &self,
+        state: &mut S,
+        record: &ActionRecord,
+        follow_up: ActionFollowUp,
+        by: &UserId,
+        now: Timestamp,
+    ) -> Reply;
 }
 
 /// What a person said.

@@ -26,7 +26,8 @@ use countersign::{
         node::{Ask, Context, Listener, Node, NodeError, Said, State, Step},
         standing::{Spent, StandingApprovals, Under},
         store::{
-            ActionChange, ActionFilter, AuditKind, Changes, Delivery, Destination, FollowUp, Sent, Store, ThreadMessage,
+            ActionChange, ActionFilter, ActionFollowUp, AuditKind, Changes, Delivery, Destination, Sent, Store,
+            ThreadMessage,
         },
     },
     ids::{CommitId, MessageTs, ThreadId, UserId, WorkerId},
@@ -76,7 +77,14 @@ impl State for Notes {
 struct Hears;
 
 impl Listener<Notes> for Hears {
-    fn heard(&self, state: &mut Notes, record: &ActionRecord, follow_up: FollowUp, _: &UserId, _: Timestamp) -> Reply {
+    fn heard(
+        &self,
+        state: &mut Notes,
+        record: &ActionRecord,
+        follow_up: ActionFollowUp,
+        _: &UserId,
+        _: Timestamp,
+    ) -> Reply {
         state.follow_up.push(format!("{follow_up:?} {}", record.status));
         Reply::text("Noted.")
     }

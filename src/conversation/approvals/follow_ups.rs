@@ -11,7 +11,7 @@ use super::{
 use crate::{
     graph::{
         action::{ActionRecord, ActionRequest, ErrorKind, Outcome, Settlement, Status, Verdict},
-        store::{ActionChange, AuditKind, Changes, Error, FollowUp, Seq, ThreadMessage},
+        store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Seq, ThreadMessage},
     },
     ids::{CommitId, UserId},
     reply::{FollowUp, Reply, Text},
@@ -53,7 +53,7 @@ impl Approvals {
         changes.mail.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by: by.clone(),
-            follow_up: FollowUp::CheckAgain,
+            follow_up: ActionFollowUp::CheckAgain,
         });
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Passed(record.thread.clone()))
@@ -69,7 +69,7 @@ impl Approvals {
         changes.mail.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by: click.by.clone(),
-            follow_up: FollowUp::SaidDone,
+            follow_up: ActionFollowUp::SaidDone,
         });
         self.store.apply(&changes).await?;
         Ok(InboxAnswer::Passed(record.thread.clone()))
@@ -91,7 +91,11 @@ impl Approvals {
         settled.settled = Some(Settlement { by: by.clone(), at: now });
         changes.inbox_acks.push(seq);
         changes.outbox.push(settled.redrawn(now));
-        changes.mail.push(ThreadMessage::FollowUp { action: record.id.clone(), by, follow_up: FollowUp::Settled });
+        changes.mail.push(ThreadMessage::FollowUp {
+            action: record.id.clone(),
+            by,
+            follow_up: ActionFollowUp::Settled,
+        });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: settled });
         match self.store.apply(&changes).await {
             Ok(()) => Ok(InboxAnswer::Counted(record.thread.clone())),
@@ -151,7 +155,7 @@ impl Approvals {
         changes.mail.push(ThreadMessage::FollowUp {
             action: record.id.clone(),
             by: reason.by.clone(),
-            follow_up: FollowUp::Explained,
+            follow_up: ActionFollowUp::Explained,
         });
         changes.actions.push(ActionChange { expected: Some(record.revision), record: explained });
         self.store.apply(&changes).await?;

@@ -110,7 +110,7 @@ pub enum ThreadMessage {
         by: UserId,
         /// What.
         #[serde(rename = "news")]
-        follow_up: FollowUp,
+        follow_up: ActionFollowUp,
     },
     /// A person wants the run to end.
     Stop {
@@ -214,7 +214,7 @@ impl External {
 /// What can happen to an action after its decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FollowUp {
+pub enum ActionFollowUp {
     /// The person who rejected it said why; the record has the reason.
     Explained,
     /// Somebody wants it to be looked up once more whether it happened.

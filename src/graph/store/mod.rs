@@ -42,8 +42,8 @@ pub use self::{
     changes::{ActionChange, Changes, StepRecord, TimerChange, Usage},
     dead_letter::{DeadLetter, Undelivered},
     delivery::{
-        ClaimedInteraction, Delivery, Destination, External, FollowUp, Ingested, QueuedMessage, ThreadMessage, TooLong,
-        graph_of_new,
+        ActionFollowUp, ClaimedInteraction, Delivery, Destination, External, Ingested, QueuedMessage, ThreadMessage,
+        TooLong, graph_of_new,
     },
     forget::{Forget, UNFINISHED},
     lease::{Acquired, Lease, Saved, Then},

@@ -33,7 +33,7 @@ impl State for Inbox {
 struct Hears;
 
 impl Listener<Inbox> for Hears {
-    fn heard(&self, _: &mut Inbox, _: &ActionRecord, _: FollowUp, _: &UserId, _: Timestamp) -> Reply {
+    fn heard(&self, _: &mut Inbox, _: &ActionRecord, _: ActionFollowUp, _: &UserId, _: Timestamp) -> Reply {
         Reply::text("Noted.")
     }
 }

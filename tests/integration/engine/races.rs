@@ -19,7 +19,7 @@ impl Bench {
     }
 
     /// Somebody follows up on the newest action.
-    async fn follows_up(&self, follow_up: FollowUp) {
+    async fn follows_up(&self, follow_up: ActionFollowUp) {
         let mail = ThreadMessage::FollowUp { action: self.action().await.id, by: "bo".into(), follow_up };
         let mut changes = Changes::new(CommitId::fresh(), thread());
         changes.mail.push(mail);
@@ -50,7 +50,7 @@ fn settled(record: &ActionRecord) -> Changes {
 
 #[tokio::test]
 async fn a_follow_up_that_comes_second_leaves_the_thread_readable() {
-    for follow_up in [FollowUp::SaidDone, FollowUp::CheckAgain] {
+    for follow_up in [ActionFollowUp::SaidDone, ActionFollowUp::CheckAgain] {
         let bench = Bench::with_an_unknown_outcome().await;
         let record = bench.action().await;
         bench.change.probes.lock().unwrap().push_back(Probed::DidNotHappen);
@@ -59,7 +59,7 @@ async fn a_follow_up_that_comes_second_leaves_the_thread_readable() {
         bench.follows_up(follow_up).await;
         assert!(bench.store.is_spent(), "{follow_up:?}: there was a race");
         let saved = bench.goes_on().await;
-        let told = if follow_up == FollowUp::SaidDone { json!(["CameLate failed"]) } else { json!([]) };
+        let told = if follow_up == ActionFollowUp::SaidDone { json!(["CameLate failed"]) } else { json!([]) };
         assert_eq!(saved["state"]["follow_up"], told, "{follow_up:?}: only what was told is remembered");
     }
 }
