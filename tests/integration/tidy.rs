@@ -289,7 +289,19 @@ fn the_top_level_is_a_short_list() {
     top.dedup();
     assert_eq!(
         top,
-        ["Cargo.lock", "Cargo.toml", "LICENSE", "README.md", "benches", "config", "deploy", "docs", "src", "tests"],
+        [
+            "CHANGELOG.md",
+            "Cargo.lock",
+            "Cargo.toml",
+            "LICENSE",
+            "README.md",
+            "benches",
+            "config",
+            "deploy",
+            "docs",
+            "src",
+            "tests"
+        ],
         "something new lies at the top"
     );
 }
