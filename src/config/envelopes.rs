@@ -25,7 +25,7 @@ pub struct Envelope {
 impl Envelope {
     /// Everything that is wrong with it, if its limits are those of these measures: the key within it, and what would be
     /// right.
-    pub(super) fn problems(&self, measures: &[&[Measure]]) -> Vec<(String, String)> {
+    pub fn problems(&self, measures: &[&[Measure]]) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let named = self.contexts.iter().chain(&self.subjects).filter(|name| !name.trim().is_empty()).count();
         if named == 0 || named != self.contexts.len() + self.subjects.len() {
@@ -44,51 +44,5 @@ impl Envelope {
         let wrong = measures.iter().copied().flatten().flat_map(|measure| measure.problems(&self.limits));
         found.extend(wrong.map(|(key, what)| (key.to_owned(), what)));
         found
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn problems(envelope: Value) -> Vec<String> {
-        let envelope: Envelope = serde_json::from_value(envelope).unwrap();
-        envelope.problems(crate::app::installed::SETTINGS.measures).into_iter().map(|(key, _)| key).collect()
-    }
-
-    #[test]
-    fn every_wrong_limit_is_told() {
-        let wrong = json!({
-            "subjects": [" "],
-            "statuses": ["running"],
-            "least_weight": 60,
-            "most_weight": 40,
-            "earliest_start": "soon",
-            "earliest_end": "2027-02-01",
-            "latest_end": "2027-01-01T00:00:00Z",
-            "most_users": -1,
-            "most_user": 10,
-        });
-        let keys =
-            ["subjects", "most_user", "statuses", "least_weight", "earliest_start", "earliest_end", "most_users"];
-        assert_eq!(problems(wrong), keys);
-        assert_eq!(problems(json!({ "subjects": ["A"], "statuses": "enrolling", "most_users": "many" })).len(), 2);
-    }
-
-    #[test]
-    fn limits_that_fit_together_are_fine() {
-        let fine = json!({
-            "contexts": ["assign-prog"],
-            "experiments": ["Math Hints"], // as in settings of earlier versions
-            "statuses": ["enrolling", "enrollmentComplete"],
-            "least_weight": 10.0,
-            "most_weight": 90,
-            "earliest_start": "2027-01-15",
-            "latest_start": "2027-01-15T09:00:00Z",
-            "most_users": 0,
-        });
-        assert_eq!(problems(fine), Vec::<String>::new());
     }
 }

@@ -10,11 +10,16 @@ use super::{
     harness::{Fakes, Harness, Script, calls, finds, says},
 };
 use crate::{
-    app::installed,
     assistant::state::AgentState,
-    capabilities::Registry,
+    capabilities::{
+        Registry,
+        experiments::{
+            Experiments,
+            settings::{SECTION, Upgrade},
+        },
+    },
     clock::SystemClock,
-    config::Config,
+    config::{Additions, Config},
     graph::action::Status,
     model::{Block, KnownBlock, Message, Request, Role, ToolChoice},
     reply::Text,
@@ -256,10 +261,16 @@ async fn an_exchange_of_an_older_version_is_gone_on_with() {
     assert_eq!(harness.ends(Status::Expired, Vec::new(), None).await.way, ["respond"]);
 }
 
-/// Everything that there is.
+/// The settings of the platform, as they are without any.
+pub(super) fn settings() -> Upgrade {
+    let additions = Additions { sections: &[SECTION], measures: &[] };
+    Config::load(None, &Default::default(), &additions).unwrap().sections.get::<Upgrade>().clone()
+}
+
+/// The registry of the largest capability.
 fn all() -> Registry {
-    let settings = Config::load(None, &Default::default(), &installed::SETTINGS).unwrap();
-    Registry::build(installed::capabilities(&settings, Arc::new(SystemClock)).unwrap()).unwrap()
+    let experiments = Experiments::new(&settings(), Arc::new(SystemClock)).unwrap();
+    Registry::build(vec![Arc::new(experiments)]).unwrap()
 }
 
 #[test]

@@ -247,8 +247,7 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
         timeout: Duration::from_secs(1),
     };
     let client = Arc::new(UpgradeClient::new(config).unwrap());
-    let settings = crate::config::Config::load(None, &Default::default(), &crate::app::installed::SETTINGS).unwrap();
-    let settings = settings.sections.get::<crate::capabilities::experiments::settings::Upgrade>().clone();
+    let settings = super::round_tests::settings();
     let registry =
         Registry::build(vec![Arc::new(Experiments::with_client(client, &settings, Arc::new(SystemClock)))]).unwrap();
     let takes = |schema: Value, key: &str| schema["properties"].get(key).is_some();

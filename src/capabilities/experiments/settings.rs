@@ -162,3 +162,50 @@ impl Upgrade {
         Ok(SignIn::ServiceAccount(Arc::new(account.context("upgrade.service_account")?)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::config::Envelope;
+
+    fn problems(envelope: Value) -> Vec<String> {
+        let envelope: Envelope = serde_json::from_value(envelope).unwrap();
+        envelope.problems(&[MEASURES]).into_iter().map(|(key, _)| key).collect()
+    }
+
+    #[test]
+    fn every_wrong_limit_is_told() {
+        let wrong = json!({
+            "subjects": [" "],
+            "statuses": ["running"],
+            "least_weight": 60,
+            "most_weight": 40,
+            "earliest_start": "soon",
+            "earliest_end": "2027-02-01",
+            "latest_end": "2027-01-01T00:00:00Z",
+            "most_users": -1,
+            "most_user": 10,
+        });
+        let keys =
+            ["subjects", "most_user", "statuses", "least_weight", "earliest_start", "earliest_end", "most_users"];
+        assert_eq!(problems(wrong), keys);
+        assert_eq!(problems(json!({ "subjects": ["A"], "statuses": "enrolling", "most_users": "many" })).len(), 2);
+    }
+
+    #[test]
+    fn limits_that_fit_together_are_fine() {
+        let fine = json!({
+            "contexts": ["assign-prog"],
+            "experiments": ["Math Hints"], // as in settings of earlier versions
+            "statuses": ["enrolling", "enrollmentComplete"],
+            "least_weight": 10.0,
+            "most_weight": 90,
+            "earliest_start": "2027-01-15",
+            "latest_start": "2027-01-15T09:00:00Z",
+            "most_users": 0,
+        });
+        assert_eq!(problems(fine), Vec::<String>::new());
+    }
+}

@@ -80,7 +80,7 @@ mod tests {
     }
 
     /// What there is to limit in a test.
-    const MEASURES: &[&[Measure]] = crate::app::installed::SETTINGS.measures;
+    const MEASURES: &[&[Measure]] = &[crate::capabilities::experiments::settings::MEASURES];
 
     fn about(experiment: &str) -> Scope {
         Scope::of("experiment:1").of_subject(experiment).in_context("assign-prog")

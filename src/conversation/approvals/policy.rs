@@ -291,12 +291,14 @@ fn is_approver(record: &ActionRecord, by: &UserId, person: &Person) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        config::{Approvals, Config},
+        capabilities::experiments::settings::SECTION,
+        config::{Additions, Approvals, Config},
         graph::action::Scope,
     };
 
     fn settings() -> Approvals {
-        Config::load(None, &Default::default(), &crate::app::installed::SETTINGS).unwrap().approvals
+        let additions = Additions { sections: &[SECTION], measures: &[] };
+        Config::load(None, &Default::default(), &additions).unwrap().approvals
     }
 
     fn names(names: &[&str]) -> Vec<String> {

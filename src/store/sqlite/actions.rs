@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::{
+    failure::Failure,
     keys::{bytes, int, json, name},
     thread_row::ThreadRow,
 };
@@ -43,7 +44,7 @@ impl From<&ActionChange> for StoredAction {
 }
 
 /// Makes or moves an action, if it stands where the change assumes.
-pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAction) -> Result<(), Error> {
+pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAction) -> Result<(), Failure> {
     const STANDS: &str = "SELECT id, status, revision FROM actions WHERE thread = ?1 AND action = ?2";
     let stored: Option<(i64, String, i64)> = connection
         .prepare_cached(STANDS)?
@@ -84,13 +85,13 @@ pub(super) fn change(connection: &Connection, row: &ThreadRow, change: &StoredAc
                 Some(_) => find(connection, &row.thread, &change.id)?.map(|record| read(&record)).transpose()?,
                 None => None,
             };
-            Err(Error::ActionMoved { id: change.id.clone(), current: current.map(Box::new) })
+            Err(Error::ActionMoved { id: change.id.clone(), current: current.map(Box::new) }.into())
         }
     }
 }
 
 /// Makes an action found under its labels. What it no longer has stays, and is passed over when it is read.
-fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), Error> {
+fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), Failure> {
     const SQL: &str = "INSERT OR IGNORE INTO action_labels (label, requested_at, action) VALUES (?1, ?2, ?3)";
     let mut insert = connection.prepare_cached(SQL)?;
     for label in &change.labels {
@@ -100,7 +101,7 @@ fn label(connection: &Connection, id: i64, change: &StoredAction) -> Result<(), 
 }
 
 /// An action of a thread, still written out.
-pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) -> Result<Option<Vec<u8>>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(None) };
     const SQL: &str = "SELECT record FROM actions WHERE thread = ?1 AND action = ?2";
     let mut select = connection.prepare_cached(SQL)?;
@@ -108,7 +109,7 @@ pub(super) fn find(connection: &Connection, thread: &ThreadId, id: &ActionId) ->
 }
 
 /// The action that a button's key names, still written out.
-pub(super) fn find_by_approval(connection: &Connection, approval: &ApprovalId) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn find_by_approval(connection: &Connection, approval: &ApprovalId) -> Result<Option<Vec<u8>>, Failure> {
     let mut select = connection.prepare_cached("SELECT record FROM actions WHERE approval = ?1")?;
     Ok(select.query_row([approval.as_str()], |row| bytes(row, 0)).optional()?)
 }
@@ -117,7 +118,7 @@ pub(super) fn find_by_approval(connection: &Connection, approval: &ApprovalId) -
 pub(super) type StoredRecord = (String, Vec<u8>);
 
 /// Actions that pass a filter, newest first, still written out.
-pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec<StoredRecord>, Error> {
+pub(super) fn list(connection: &Connection, filter: &ActionFilter) -> Result<Vec<StoredRecord>, Failure> {
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
     if let Some(thread) = &filter.thread {
         let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
@@ -161,7 +162,7 @@ pub(super) fn list_under(
     labels: &[String],
     statuses: &[Status],
     limit: usize,
-) -> Result<Vec<StoredRecord>, Error> {
+) -> Result<Vec<StoredRecord>, Failure> {
     const BY_STATUS: &str = "SELECT a.requested_at, a.id, a.record, \
                              (SELECT team || '/' || channel || '/' || root FROM threads WHERE id = a.thread), a.action FROM actions AS a INDEXED BY actions_by_status \
                              WHERE a.status IN (SELECT value FROM json_each(?2)) \

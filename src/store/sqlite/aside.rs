@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
+    failure::Failure,
     inbox,
     keys::{int, key, name},
     outbox,
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::{
     clock::Timestamp,
-    graph::store::{Error, Unreadable},
+    graph::store::Unreadable,
     store::aside::{Found, Place},
 };
 
@@ -18,7 +19,7 @@ use crate::{
 const SOME: i64 = 500;
 
 /// Takes something out of the way and keeps it; what stays where it is, is only noted.
-pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Timestamp) -> Result<(), Error> {
+pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Timestamp) -> Result<(), Failure> {
     const LETTER: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('at', at), CAST(mail AS BLOB) FROM mailbox WHERE id = ?1";
     const MESSAGE: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
@@ -27,7 +28,7 @@ pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Time
     const INBOX: &str = "INSERT OR REPLACE INTO set_aside (place, at, why, columns, content) \
         SELECT ?2, ?3, ?4, json_object('partition', partition), CAST(entry AS BLOB) FROM desk WHERE seq = ?1";
     const OTHER: &str = "INSERT OR IGNORE INTO set_aside (place, at, why) VALUES (?1, ?2, ?3)";
-    let keep = |sql: &str, id: i64| -> Result<(), Error> {
+    let keep = |sql: &str, id: i64| -> Result<(), Failure> {
         connection.prepare_cached(sql)?.execute(params![id, place.to_string(), clock.0, why])?;
         Ok(())
     };
@@ -54,7 +55,7 @@ pub(super) fn set(connection: &Connection, place: &Place, why: &str, clock: Time
 }
 
 /// What was set aside or noted, oldest first.
-pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Unreadable>, Error> {
+pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Unreadable>, Failure> {
     let mut select = connection.prepare_cached("SELECT place, why, at FROM set_aside ORDER BY at, place LIMIT ?1")?;
     let rows = select.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], |row| {
         Ok(Unreadable { place: name(row, 0)?, why: name(row, 1)?, since: Timestamp(row.get(2)?) })
@@ -63,7 +64,7 @@ pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<Unreadab
 }
 
 /// Puts back what this process can read and did not set aside itself.
-pub(super) fn put_back(connection: &Connection, found: &Found, clock: Timestamp) -> Result<(), Error> {
+pub(super) fn put_back(connection: &Connection, found: &Found, clock: Timestamp) -> Result<(), Failure> {
     const SQL: &str = "SELECT place, content FROM set_aside WHERE content IS NOT NULL ORDER BY at LIMIT ?1";
     let mut select = connection.prepare_cached(SQL)?;
     let rows = select.query_map([SOME], |row| Ok((name(row, 0)?, row.get::<_, Vec<u8>>(1)?)))?;
@@ -76,7 +77,7 @@ pub(super) fn put_back(connection: &Connection, found: &Found, clock: Timestamp)
     Ok(())
 }
 
-fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(), Error> {
+fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(), Failure> {
     const LETTER: &str = "INSERT OR IGNORE INTO mailbox (id, at, mail) \
         SELECT ?1, columns ->> '$.at', CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
     const MESSAGE: &str = "INSERT OR IGNORE INTO outbox (id, slot, nonce, progress, removes, not_before, attempts, since, body) \
@@ -86,7 +87,7 @@ fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(
     const INBOX: &str = "INSERT OR IGNORE INTO desk (seq, partition, claimed_until, entry) \
         SELECT ?1, columns ->> '$.partition', 0, CAST(content AS TEXT) FROM set_aside WHERE place = ?2";
     let text = place.to_string();
-    let back = |sql: &str, id: i64| -> Result<(), Error> {
+    let back = |sql: &str, id: i64| -> Result<(), Failure> {
         connection.prepare_cached(sql)?.execute(params![id, text])?;
         Ok(())
     };
@@ -112,7 +113,7 @@ fn restore(connection: &Connection, place: &Place, clock: Timestamp) -> Result<(
 }
 
 /// Whether something of a thread was set aside.
-pub(super) fn any_of(connection: &Connection, row: &ThreadRow) -> Result<bool, Error> {
+pub(super) fn any_of(connection: &Connection, row: &ThreadRow) -> Result<bool, Failure> {
     const SQL: &str = "SELECT 1 FROM set_aside WHERE place LIKE 'letter ' || ?1 || ' %' OR place LIKE 'message ' || ?1 || ' %' LIMIT 1";
     let mut select = connection.prepare_cached(SQL)?;
     let found: Option<i64> = select.query_row([row.thread.to_string()], |row| row.get(0)).optional()?;

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     actions::{self, StoredAction},
+    failure::Failure,
     inbox,
     keys::{int, json, key, uint},
     leases, mailbox,
@@ -87,7 +88,7 @@ pub(super) fn commit(
     changes: &StoredChanges,
     then: Then,
     clock: Timestamp,
-) -> Result<Version, Error> {
+) -> Result<Version, Failure> {
     let fenced = || Error::Fenced(lease.thread.clone());
     let mut row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(fenced)?;
     if let Some(version) = recall(connection, &row, &changes.commit)? {
@@ -95,7 +96,7 @@ pub(super) fn commit(
     }
     row.check(lease)?;
     if row.version != expected {
-        return Err(Error::VersionConflict { thread: row.thread, expected, found: row.version });
+        return Err(Error::VersionConflict { thread: row.thread, expected, found: row.version }.into());
     }
     if let Some(step) = &changes.step {
         row.version += 1;
@@ -117,7 +118,7 @@ pub(super) fn commit(
 }
 
 /// Writes without a lease; [`crate::graph::store::Store::apply`].
-pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<(), Error> {
+pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<(), Failure> {
     debug_assert!(changes.step.is_none() && changes.snapshot.is_none(), "a step needs a lease");
     let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;
     if recall(connection, &row, &changes.commit)?.is_some() {
@@ -128,7 +129,12 @@ pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Tim
 }
 
 /// What both have in common. Actions first: they may refuse.
-fn write(connection: &Connection, row: &mut ThreadRow, changes: &StoredChanges, clock: Timestamp) -> Result<(), Error> {
+fn write(
+    connection: &Connection,
+    row: &mut ThreadRow,
+    changes: &StoredChanges,
+    clock: Timestamp,
+) -> Result<(), Failure> {
     for change in &changes.actions {
         actions::change(connection, row, change)?;
     }
@@ -151,7 +157,7 @@ fn write(connection: &Connection, row: &mut ThreadRow, changes: &StoredChanges, 
 }
 
 /// What a write of this name answered, if there was one.
-fn recall(connection: &Connection, row: &ThreadRow, commit: &CommitId) -> Result<Option<Version>, Error> {
+fn recall(connection: &Connection, row: &ThreadRow, commit: &CommitId) -> Result<Option<Version>, Failure> {
     const SQL: &str = "SELECT version FROM commits WHERE thread = ?1 AND commit_id = ?2";
     let mut select = connection.prepare_cached(SQL)?;
     Ok(select.query_row(params![row.id, commit.as_str()], |row| Ok(uint(row.get(0)?))).optional()?)

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
+    failure::Failure,
     inbox,
     keys::{int, json, parse, uint},
     outbox::{self, StoredOutgoing},
@@ -65,7 +66,7 @@ pub(super) fn keep_message(
     id: i64,
     reason: &str,
     at: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     const SQL: &str = "SELECT slot, nonce, progress, not_before, body, attempts FROM outbox WHERE id = ?1";
     let (outgoing, body, attempts): (_, String, u32) = connection.prepare_cached(SQL)?.query_row([id], |row| {
         let slot = row.get::<_, Option<String>>(0)?.map(Slot::new);
@@ -90,7 +91,7 @@ pub(super) fn keep_entry(
     seq: Seq,
     reason: &str,
     at: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     const KEEP: &str = "INSERT INTO dead_letters (partition, at, attempts, reason, entry) \
                         SELECT partition, ?3, attempts, ?4, entry FROM desk WHERE seq = ?1 AND partition = ?2";
     connection.prepare_cached(KEEP)?.execute(params![int(seq), partition.number(), at.0, reason])?;
@@ -98,25 +99,25 @@ pub(super) fn keep_entry(
 }
 
 /// Something newer fills the slot.
-pub(super) fn give_way(connection: &Connection, thread: &ThreadId, slot: &Slot) -> Result<(), Error> {
+pub(super) fn give_way(connection: &Connection, thread: &ThreadId, slot: &Slot) -> Result<(), Failure> {
     const SQL: &str = "DELETE FROM dead_letters WHERE thread = ?1 AND slot = ?2";
     connection.prepare_cached(SQL)?.execute(params![thread.to_string(), slot.as_str()])?;
     Ok(())
 }
 
 /// The thread is forgotten.
-pub(super) fn forget(connection: &Connection, thread: &ThreadId) -> Result<(), Error> {
+pub(super) fn forget(connection: &Connection, thread: &ThreadId) -> Result<(), Failure> {
     connection.prepare_cached("DELETE FROM dead_letters WHERE thread = ?1")?.execute([thread.to_string()])?;
     Ok(())
 }
 
 /// Drops those that were given up before this moment. Returns how many.
-pub(super) fn drop_before(connection: &Connection, before: Timestamp) -> Result<usize, Error> {
+pub(super) fn drop_before(connection: &Connection, before: Timestamp) -> Result<usize, Failure> {
     Ok(connection.prepare_cached("DELETE FROM dead_letters WHERE at < ?1")?.execute([before.0])?)
 }
 
 /// The oldest.
-pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredDeadLetter>, Error> {
+pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredDeadLetter>, Failure> {
     let sql = format!("SELECT {COLUMNS} FROM dead_letters ORDER BY id LIMIT ?1");
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(&sql)?;
@@ -125,7 +126,7 @@ pub(super) fn list(connection: &Connection, limit: usize) -> Result<Vec<StoredDe
 }
 
 /// Puts one back where it came from.
-pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock: Timestamp) -> Result<bool, Error> {
+pub(super) fn send_again(connection: &Connection, id: i64, now: Timestamp, clock: Timestamp) -> Result<bool, Failure> {
     let sql = format!("DELETE FROM dead_letters WHERE id = ?1 RETURNING {COLUMNS}");
     let letter = connection.prepare_cached(&sql)?.query_row([id], StoredDeadLetter::read_row).optional()?;
     let Some(letter) = letter else { return Ok(false) };

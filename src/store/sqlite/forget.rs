@@ -4,12 +4,13 @@ use rusqlite::{Connection, params};
 
 use super::{
     aside, dead_letters,
+    failure::Failure,
     keys::{int, json, key},
     thread_row::ThreadRow,
 };
 use crate::{
     clock::Timestamp,
-    graph::store::{Error, Forget, UNFINISHED},
+    graph::store::{Forget, UNFINISHED},
     ids::ThreadId,
 };
 
@@ -26,7 +27,7 @@ pub(super) fn finished(
     before: Timestamp,
     clock: Timestamp,
     limit: usize,
-) -> Result<Vec<ThreadId>, Error> {
+) -> Result<Vec<ThreadId>, Failure> {
     let sql = format!("SELECT id FROM threads AS t WHERE {FINISHED} ORDER BY updated_at LIMIT ?4");
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut select = connection.prepare_cached(&sql)?;
@@ -43,7 +44,7 @@ pub(super) fn finished(
 }
 
 /// [`crate::graph::store::Store::forget`].
-pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp) -> Result<bool, Error> {
+pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp) -> Result<bool, Failure> {
     let Some(row) = ThreadRow::find(connection, &forget.thread)? else { return Ok(false) };
     let sql = format!("SELECT EXISTS (SELECT 1 FROM threads AS t WHERE id = ?4 AND {FINISHED})");
     let mut select = connection.prepare_cached(&sql)?;
@@ -88,7 +89,7 @@ pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp)
 }
 
 /// Drops the files that no other thread shows.
-fn drop_files(connection: &Connection, thread: &ThreadId) -> Result<(), Error> {
+fn drop_files(connection: &Connection, thread: &ThreadId) -> Result<(), Failure> {
     const FILES: &str = "DELETE FROM files WHERE hash IN (SELECT hash FROM shown_files WHERE thread = ?1) \
             AND NOT EXISTS (SELECT 1 FROM shown_files WHERE hash = files.hash AND thread <> ?1)";
     for sql in [FILES, "DELETE FROM shown_files WHERE thread = ?1"] {

@@ -4,6 +4,7 @@ use rusqlite::{Connection, params};
 
 use super::{
     dead_letters,
+    failure::Failure,
     keys::{bytes, int, json, name, parse, uint},
     mailbox,
     thread_row::ThreadRow,
@@ -25,7 +26,7 @@ pub(super) fn ingest(
     claimed_until: Timestamp,
     dedup: &[DedupKey],
     at: Timestamp,
-) -> Result<Ingested, Error> {
+) -> Result<Ingested, Failure> {
     if !mailbox::remember(connection, dedup, at)? {
         return Ok(Ingested::Duplicate);
     }
@@ -39,7 +40,7 @@ pub(super) fn put(
     partition: Partition,
     entry: &str,
     claimed_until: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     connection
         .prepare_cached("INSERT INTO desk (partition, claimed_until, attempts, entry) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![partition.number(), claimed_until.0, claimed_until > Timestamp(0), entry])?;
@@ -52,7 +53,7 @@ pub(super) fn claim(
     until: Timestamp,
     clock: Timestamp,
     limit: usize,
-) -> Result<Vec<StoredEntry>, Error> {
+) -> Result<Vec<StoredEntry>, Failure> {
     const SQL: &str =
         "SELECT partition, seq, attempts, entry FROM desk WHERE claimed_until <= ?1 ORDER BY seq LIMIT ?2";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -85,7 +86,7 @@ pub(super) fn read(
 }
 
 /// Takes an entry away.
-pub(super) fn finish(connection: &Connection, partition: Partition, seq: Seq) -> Result<(), Error> {
+pub(super) fn finish(connection: &Connection, partition: Partition, seq: Seq) -> Result<(), Failure> {
     connection
         .prepare_cached("DELETE FROM desk WHERE seq = ?1 AND partition = ?2")?
         .execute(params![int(seq), partition.number()])?;
@@ -93,7 +94,7 @@ pub(super) fn finish(connection: &Connection, partition: Partition, seq: Seq) ->
 }
 
 /// Leaves a claimed entry alone until a moment.
-pub(super) fn retry(connection: &Connection, seq: Seq, attempts: u32, until: Timestamp) -> Result<(), Error> {
+pub(super) fn retry(connection: &Connection, seq: Seq, attempts: u32, until: Timestamp) -> Result<(), Failure> {
     const SQL: &str = "UPDATE desk SET claimed_until = ?3 WHERE seq = ?1 AND attempts = ?2";
     connection.prepare_cached(SQL)?.execute(params![int(seq), attempts + 1, until.0])?;
     Ok(())
@@ -105,7 +106,7 @@ pub(super) fn fail(
     (partition, seq, attempts): (Partition, Seq, u32),
     reason: &str,
     at: Timestamp,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     const OURS: &str = "SELECT 1 FROM desk WHERE seq = ?1 AND partition = ?2 AND attempts = ?3";
     if connection.prepare_cached(OURS)?.exists(params![int(seq), partition.number(), attempts + 1])? {
         dead_letters::keep_entry(connection, partition, seq, reason, at)?;
@@ -115,7 +116,7 @@ pub(super) fn fail(
 }
 
 /// Sets timers, moves them, takes them away.
-pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[TimerChange]) -> Result<(), Error> {
+pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[TimerChange]) -> Result<(), Failure> {
     for timer in timers {
         match timer {
             TimerChange::Set { key, due, entry } => connection
@@ -130,7 +131,7 @@ pub(super) fn set_timers(connection: &Connection, row: &ThreadRow, timers: &[Tim
 }
 
 /// Puts what is due in the inbox, in the order of time.
-pub(super) fn fire_timers(connection: &Connection, now: Timestamp) -> Result<usize, Error> {
+pub(super) fn fire_timers(connection: &Connection, now: Timestamp) -> Result<usize, Failure> {
     const SQL: &str = "SELECT thread, key FROM timers WHERE due <= ?1 ORDER BY due, thread, key";
     const PUT: &str = "INSERT INTO desk (partition, claimed_until, entry) \
                        SELECT ?1, 0, entry FROM timers WHERE thread = ?2 AND key = ?3";

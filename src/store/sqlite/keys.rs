@@ -3,7 +3,7 @@
 //! A table of things that have a position in a thread has one integer key: the thread above, the position below. So
 //! everything of a thread lies side by side, in order, and needs no second index.
 
-use rusqlite::{Row, types::Type};
+use rusqlite::Row;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -67,17 +67,6 @@ pub(super) fn bytes(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
 /// A name in a text column. One that is no text names nothing that exists.
 pub(super) fn name(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
-}
-
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        match error {
-            rusqlite::Error::FromSqlConversionFailure(column, Type::Text, source) => {
-                Self::Corrupt { what: format!("column {column}: {source}") }
-            }
-            error => Self::Unavailable(Box::new(error)),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::{lists, lists::StoredSaved, mailbox, thread_row::ThreadRow};
+use super::{failure::Failure, lists, lists::StoredSaved, mailbox, thread_row::ThreadRow};
 use crate::{
     clock::Timestamp,
     graph::store::{Error, Lease, Then},
@@ -26,7 +26,7 @@ pub(super) fn acquire(
     now: Timestamp,
     clock: Timestamp,
     only: Option<&ThreadId>,
-) -> Result<Option<StoredAcquired>, Error> {
+) -> Result<Option<StoredAcquired>, Failure> {
     let now = now.max(clock);
     let row = match only {
         Some(thread) => ThreadRow::find(connection, thread)?
@@ -45,28 +45,33 @@ pub(super) fn acquire(
     }))
 }
 
-fn longest_ready(connection: &Connection, now: Timestamp, clock: Timestamp) -> Result<Option<ThreadRow>, Error> {
+fn longest_ready(connection: &Connection, now: Timestamp, clock: Timestamp) -> Result<Option<ThreadRow>, Failure> {
     const SQL: &str = "SELECT id FROM threads WHERE ready_at <= ?1 AND lease_until <= ?2 ORDER BY ready_at LIMIT 1";
     let id = connection.prepare_cached(SQL)?.query_row([now.0, clock.0], |row| row.get(0)).optional()?;
     id.map(|id| ThreadRow::get(connection, id)).transpose()
 }
 
 /// Lengthens a lease.
-pub(super) fn renew(connection: &Connection, lease: &Lease, until: Timestamp) -> Result<(), Error> {
+pub(super) fn renew(connection: &Connection, lease: &Lease, until: Timestamp) -> Result<(), Failure> {
     let row = held(connection, lease)?;
     connection.prepare_cached("UPDATE threads SET lease_until = ?2 WHERE id = ?1")?.execute([row.id, until.0])?;
     Ok(())
 }
 
 /// The row of a leased thread.
-pub(super) fn held(connection: &Connection, lease: &Lease) -> Result<ThreadRow, Error> {
+pub(super) fn held(connection: &Connection, lease: &Lease) -> Result<ThreadRow, Failure> {
     let row = ThreadRow::find(connection, &lease.thread)?.ok_or_else(|| Error::Fenced(lease.thread.clone()))?;
     row.check(lease)?;
     Ok(row)
 }
 
 /// Does with the lease what the worker wants.
-pub(super) fn settle(connection: &Connection, row: &mut ThreadRow, then: Then, clock: Timestamp) -> Result<(), Error> {
+pub(super) fn settle(
+    connection: &Connection,
+    row: &mut ThreadRow,
+    then: Then,
+    clock: Timestamp,
+) -> Result<(), Failure> {
     row.ready_at = match then {
         Then::Keep => return Ok(()),
         Then::Release if mailbox::is_empty(connection, row)? => None,

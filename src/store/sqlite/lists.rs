@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::Value;
 
 use super::{
+    failure::Failure,
     keys::{self, bytes, key, parse, seq, uint},
     thread_row::ThreadRow,
 };
@@ -38,7 +39,7 @@ impl StoredSaved {
 }
 
 /// The last whole checkpoint of a thread and the differences since.
-pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSaved, Error> {
+pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSaved, Failure> {
     let snapshot = connection
         .prepare_cached("SELECT version, snapshot FROM snapshots WHERE thread = ?1")?
         .query_row([row.id], |row| Ok((uint(row.get(0)?), bytes(row, 1)?)))
@@ -54,7 +55,7 @@ pub(super) fn saved(connection: &Connection, row: &ThreadRow) -> Result<StoredSa
 }
 
 /// The saved checkpoint of a thread, if it is one of ours.
-pub(super) fn load(connection: &Connection, thread: &ThreadId) -> Result<Option<StoredSaved>, Error> {
+pub(super) fn load(connection: &Connection, thread: &ThreadId) -> Result<Option<StoredSaved>, Failure> {
     let row = ThreadRow::find(connection, thread)?.filter(|row| row.known);
     row.map(|row| saved(connection, &row)).transpose()
 }
@@ -68,7 +69,7 @@ pub(super) fn steps(
     thread: &ThreadId,
     after: Version,
     limit: usize,
-) -> Result<Vec<StoredStep>, Error> {
+) -> Result<Vec<StoredStep>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
     const SQL: &str = "SELECT id, delta, record FROM steps WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -98,7 +99,7 @@ pub(super) fn read_steps(
 }
 
 /// How much waits to be done.
-pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Error> {
+pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Failure> {
     // One statement, so one moment: work that moves from the inbox to a thread in between would be in neither count.
     const SQL: &str = "SELECT (SELECT count(*) FROM threads WHERE ready_at IS NOT NULL), (SELECT count(*) FROM desk), \
                               (SELECT count(DISTINCT id >> 32) FROM outbox)";
@@ -108,7 +109,7 @@ pub(super) fn backlog(connection: &Connection) -> Result<Backlog, Error> {
 }
 
 /// Threads of ours, the one with the newest change first.
-pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -> Result<Vec<ThreadSummary>, Error> {
+pub(super) fn threads(connection: &Connection, limit: usize, clock: Timestamp) -> Result<Vec<ThreadSummary>, Failure> {
     const SQL: &str = "SELECT team, channel, root, version, updated_at, \
                        lease_until > ?1 OR coalesce(ready_at <= ?1, FALSE), graph \
                        FROM threads WHERE known ORDER BY updated_at DESC, id DESC LIMIT ?2";
@@ -129,7 +130,7 @@ pub(super) fn put_blob(
     hash: &str,
     bytes: &[u8],
     until: Option<Timestamp>,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     // The longer time wins; `max` of anything and NULL, for good, is NULL.
     const SQL: &str = "INSERT INTO blobs (hash, bytes, until) VALUES (?1, ?2, ?3) \
             ON CONFLICT (hash) DO UPDATE SET until = max(until, excluded.until)";
@@ -138,7 +139,7 @@ pub(super) fn put_blob(
 }
 
 /// Keeps a file that a thread shows.
-pub(super) fn put_file(connection: &Connection, thread: &ThreadId, hash: &str, bytes: &[u8]) -> Result<(), Error> {
+pub(super) fn put_file(connection: &Connection, thread: &ThreadId, hash: &str, bytes: &[u8]) -> Result<(), Failure> {
     connection
         .prepare_cached("INSERT OR IGNORE INTO files (hash, bytes) VALUES (?1, ?2)")?
         .execute(params![hash, bytes])?;
@@ -149,7 +150,7 @@ pub(super) fn put_file(connection: &Connection, thread: &ThreadId, hash: &str, b
 }
 
 /// The bytes kept under a hash, of any kind.
-pub(super) fn get_blob(connection: &Connection, hash: &str) -> Result<Option<Vec<u8>>, Error> {
+pub(super) fn get_blob(connection: &Connection, hash: &str) -> Result<Option<Vec<u8>>, Failure> {
     const SQL: &str =
         "SELECT bytes FROM blobs WHERE hash = ?1 UNION ALL SELECT bytes FROM files WHERE hash = ?1 LIMIT 1";
     let mut select = connection.prepare_cached(SQL)?;

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::{
+    failure::Failure,
     keys::{bytes, key, parse, seq},
     thread_row::ThreadRow,
 };
@@ -27,7 +28,7 @@ pub(super) struct MailboxDelivery {
 pub(super) type StoredMessage = (Seq, Vec<u8>);
 
 /// Stores a delivery once and wakes its thread.
-pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: Timestamp) -> Result<Ingested, Error> {
+pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: Timestamp) -> Result<Ingested, Failure> {
     if !remember(connection, &delivery.dedup, delivery.at)? {
         return Ok(Ingested::Duplicate);
     }
@@ -45,7 +46,7 @@ pub(super) fn ingest(connection: &Connection, delivery: &MailboxDelivery, now: T
 }
 
 /// Puts a letter into the mailbox of a thread.
-pub(super) fn put(connection: &Connection, row: &mut ThreadRow, mail: &str, at: Timestamp) -> Result<Seq, Error> {
+pub(super) fn put(connection: &Connection, row: &mut ThreadRow, mail: &str, at: Timestamp) -> Result<Seq, Failure> {
     let seq = row.next_seq();
     connection.prepare_cached("INSERT INTO mailbox (id, at, mail) VALUES (?1, ?2, ?3)")?.execute(params![
         key(row.id, seq),
@@ -56,7 +57,7 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, mail: &str, at: 
 }
 
 /// Takes letters away.
-pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, letters: &[Seq]) -> Result<(), Error> {
+pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, letters: &[Seq]) -> Result<(), Failure> {
     let mut delete = connection.prepare_cached("DELETE FROM mailbox WHERE id = ?1")?;
     for seq in letters {
         delete.execute([key(row.id, *seq)])?;
@@ -65,13 +66,13 @@ pub(super) fn acknowledge(connection: &Connection, row: &ThreadRow, letters: &[S
 }
 
 /// Whether there are letters.
-pub(super) fn is_empty(connection: &Connection, row: &ThreadRow) -> Result<bool, Error> {
+pub(super) fn is_empty(connection: &Connection, row: &ThreadRow) -> Result<bool, Failure> {
     let mut select = connection.prepare_cached("SELECT 1 FROM mailbox WHERE id BETWEEN ?1 AND ?2")?;
     Ok(!select.exists(row.keys())?)
 }
 
 /// The letters after a position, still written out.
-pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<StoredMessage>, Error> {
+pub(super) fn letters(connection: &Connection, row: &ThreadRow, after: Seq) -> Result<Vec<StoredMessage>, Failure> {
     const SQL: &str = "SELECT id, mail FROM mailbox WHERE id > ?1 AND id <= ?2 ORDER BY id";
     let mut select = connection.prepare_cached(SQL)?;
     let rows = select.query_map([key(row.id, after), row.keys()[1]], |row| Ok((seq(row.get(0)?), bytes(row, 1)?)))?;
@@ -91,7 +92,7 @@ pub(super) fn read(letters: Vec<StoredMessage>, mut unreadable: impl FnMut(Seq, 
 }
 
 /// Remembers keys; `false`, and nothing is remembered, if one of them was known.
-pub(super) fn remember(connection: &Connection, keys: &[DedupKey], at: Timestamp) -> Result<bool, Error> {
+pub(super) fn remember(connection: &Connection, keys: &[DedupKey], at: Timestamp) -> Result<bool, Failure> {
     let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO dedup (key, at) VALUES (?1, ?2)")?;
     let mut remembered = Vec::new();
     for (n, key) in keys.iter().enumerate() {

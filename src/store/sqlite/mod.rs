@@ -24,6 +24,7 @@ mod actions;
 mod aside;
 mod changes;
 mod dead_letters;
+mod failure;
 mod files;
 mod forget;
 mod inbox;

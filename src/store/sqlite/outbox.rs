@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     dead_letters,
+    failure::Failure,
     keys::{self, bytes, int, json, key, parse, seq},
     thread_row::ThreadRow,
 };
@@ -83,7 +84,7 @@ impl StoredClaimed {
 }
 
 /// Puts messages into a thread's outbox; what they make pointless goes.
-pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[StoredOutgoing]) -> Result<(), Error> {
+pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[StoredOutgoing]) -> Result<(), Failure> {
     if messages.is_empty() {
         return Ok(());
     }
@@ -111,7 +112,7 @@ pub(super) fn put(connection: &Connection, row: &mut ThreadRow, messages: &[Stor
 }
 
 /// Makes room for a message that fills a slot. `true`: there is nothing left to insert.
-fn give_way(connection: &Connection, row: &ThreadRow, message: &StoredOutgoing, slot: &Slot) -> Result<bool, Error> {
+fn give_way(connection: &Connection, row: &ThreadRow, message: &StoredOutgoing, slot: &Slot) -> Result<bool, Failure> {
     let [first, last] = row.keys();
     dead_letters::give_way(connection, &row.thread, slot)?;
     if row.send_at.is_some() {
@@ -155,7 +156,7 @@ pub(super) fn claim(
     clock: Timestamp,
     limit: usize,
     only: Option<&ThreadId>,
-) -> Result<Vec<StoredClaimed>, Error> {
+) -> Result<Vec<StoredClaimed>, Failure> {
     let mut rows = Vec::new();
     match only {
         Some(thread) if limit > 0 => rows.extend(
@@ -187,7 +188,7 @@ fn claim_next(
     until: Timestamp,
     now: Timestamp,
     clock: Timestamp,
-) -> Result<Option<StoredClaimed>, Error> {
+) -> Result<Option<StoredClaimed>, Failure> {
     let Some(Next { id, .. }) = candidates(connection, &row)?.into_iter().find(|next| next.not_before <= now) else {
         schedule(connection, &mut row)?;
         row.save(connection, clock)?;
@@ -219,7 +220,7 @@ fn claim_next(
 }
 
 /// Whether nobody claimed the message since, and the claim is not over.
-pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) -> Result<bool, Error> {
+pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) -> Result<bool, Failure> {
     let Some(row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
     const SQL: &str = "SELECT 1 FROM outbox WHERE id = ?1 AND attempts = ?2";
     let is_ours = connection.prepare_cached(SQL)?.exists(params![key(row.id, claimed.seq), claimed.attempts + 1])?;
@@ -227,7 +228,7 @@ pub(super) fn holds(connection: &Connection, claimed: &Claim, clock: Timestamp) 
 }
 
 /// Takes a message away, whoever has claimed it.
-pub(super) fn take_away(connection: &Connection, thread: &ThreadId, seq: Seq, clock: Timestamp) -> Result<(), Error> {
+pub(super) fn take_away(connection: &Connection, thread: &ThreadId, seq: Seq, clock: Timestamp) -> Result<(), Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(()) };
     let attempts: Option<u32> = connection
         .prepare_cached("SELECT attempts FROM outbox WHERE id = ?1")?
@@ -240,7 +241,7 @@ pub(super) fn take_away(connection: &Connection, thread: &ThreadId, seq: Seq, cl
 
 /// Records what became of a message. A second report about the same one changes nothing. `false`: it is not ours any
 /// more.
-pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, clock: Timestamp) -> Result<bool, Error> {
+pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, clock: Timestamp) -> Result<bool, Failure> {
     let Some(mut row) = ThreadRow::find(connection, &claimed.thread)? else { return Ok(false) };
     let id = key(row.id, claimed.seq);
     let entry: Option<(Option<String>, bool, u32)> = connection
@@ -304,7 +305,7 @@ pub(super) fn finish(connection: &Connection, claimed: &Claim, sent: &Sent, cloc
 }
 
 /// Where the message of a slot is.
-pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Result<Option<Posted>, Error> {
+pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Result<Option<Posted>, Failure> {
     let mut select =
         connection.prepare_cached("SELECT channel, ts, card FROM slots WHERE thread = ?1 AND slot = ?2")?;
     let read = |row: &rusqlite::Row<'_>| {
@@ -317,7 +318,7 @@ pub(super) fn posted(connection: &Connection, thread: i64, slot: &Slot) -> Resul
 }
 
 /// Notes when the thread speaks next.
-pub(super) fn schedule(connection: &Connection, row: &mut ThreadRow) -> Result<(), Error> {
+pub(super) fn schedule(connection: &Connection, row: &mut ThreadRow) -> Result<(), Failure> {
     row.send_at = candidates(connection, row)?.into_iter().map(|next| next.not_before).min();
     Ok(())
 }
@@ -334,7 +335,7 @@ struct Next {
 ///
 /// In order goes the oldest that is not progress, or else the oldest progress. But progress that was tried goes before
 /// what fills the same slot: if its post arrived, it would stand there for ever.
-fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Error> {
+fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Failure> {
     // Chosen here: SQLite would compile the choice anew for every thread.
     const SQL: &str =
         "SELECT id, not_before, progress, attempts, slot FROM outbox WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
@@ -363,7 +364,7 @@ fn candidates(connection: &Connection, row: &ThreadRow) -> Result<Vec<Next>, Err
 }
 
 /// Messages that were to be sent before a moment and wait.
-pub(super) fn waiting(connection: &Connection, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
+pub(super) fn waiting(connection: &Connection, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Failure> {
     const SQL: &str = "SELECT team, channel, root, slot, since, attempts \
                        FROM outbox JOIN threads ON threads.id = outbox.id >> 32 \
                        WHERE since < ?1 AND NOT progress ORDER BY since, outbox.id LIMIT ?2";

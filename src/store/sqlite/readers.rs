@@ -9,6 +9,7 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::failure::Failure;
 use crate::graph::store::Error;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
@@ -48,11 +49,11 @@ impl Readers {
     /// Reads; all that `work` sees is from the same moment.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            let _ = reply.send(at_once(connection, work)); // nobody waits: the caller was dropped
+            let _ = reply.send(at_once(connection, work).map_err(Error::from)); // nobody waits: the caller was dropped
         });
         let jobs = self.jobs.as_ref().expect("taken only when the store is dropped");
         jobs.send(job).map_err(|_| gone())?;
@@ -73,7 +74,7 @@ fn gone() -> Error {
     Error::Unavailable("the reading threads are gone".into())
 }
 
-fn at_once<T>(connection: &Connection, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+fn at_once<T>(connection: &Connection, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, Failure> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let result = work(connection);
     connection.prepare_cached("COMMIT")?.execute([])?;

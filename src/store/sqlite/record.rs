@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
+    failure::Failure,
     keys::{bytes, json, key, name, parse, seq},
     thread_row::ThreadRow,
 };
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// Appends events.
-pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[AuditDraft]) -> Result<(), Error> {
+pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[AuditDraft]) -> Result<(), Failure> {
     if events.is_empty() {
         return Ok(());
     }
@@ -37,7 +38,7 @@ pub(super) fn append(connection: &Connection, row: &ThreadRow, events: &[AuditDr
 pub(super) type StoredEntry = (u64, String, Vec<u8>);
 
 /// The record of a thread, still written out.
-pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<StoredEntry>, Error> {
+pub(super) fn entries(connection: &Connection, thread: &ThreadId) -> Result<Vec<StoredEntry>, Failure> {
     let Some(row) = ThreadRow::find(connection, thread)? else { return Ok(Vec::new()) };
     const SQL: &str = "SELECT id, hash, entry FROM audit WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
     let mut select = connection.prepare_cached(SQL)?;

@@ -2,20 +2,23 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::keys::{int, parse, uint};
+use super::{
+    failure::Failure,
+    keys::{int, parse, uint},
+};
 use crate::graph::store::{Error, Register};
 
 /// How often a register was set, and what it holds, still written out.
 pub(super) type StoredRegister = Option<(u64, String)>;
 
 /// What a register holds.
-pub(super) fn get(connection: &Connection, key: &str) -> Result<StoredRegister, Error> {
+pub(super) fn get(connection: &Connection, key: &str) -> Result<StoredRegister, Failure> {
     let mut select = connection.prepare_cached("SELECT revision, value FROM registers WHERE key = ?1")?;
     Ok(select.query_row([key], |row| Ok((uint(row.get(0)?), row.get(1)?))).optional()?)
 }
 
 /// Sets a register, if it was set so often.
-pub(super) fn set(connection: &Connection, key: &str, expected: u64, value: &str) -> Result<bool, Error> {
+pub(super) fn set(connection: &Connection, key: &str, expected: u64, value: &str) -> Result<bool, Failure> {
     const FIRST: &str = "INSERT INTO registers (key, revision, value) VALUES (?1, 1, ?2) ON CONFLICT (key) DO NOTHING";
     const NEXT: &str = "UPDATE registers SET revision = revision + 1, value = ?2 WHERE key = ?1 AND revision = ?3";
     let set = match expected {

@@ -4,11 +4,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::dead_letters;
-use crate::{
-    clock::Timestamp,
-    graph::store::{DeadLetter, Error},
-};
+use super::{dead_letters, failure::Failure};
+use crate::{clock::Timestamp, graph::store::DeadLetter};
 
 /// How long keys and commit ids are remembered.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
@@ -20,7 +17,7 @@ const OVERHEARD: Duration = Duration::from_secs(120);
 const SOME: i64 = 500;
 
 /// Drops some; `true` if there may be more.
-pub(super) fn some(connection: &Connection, now: Timestamp) -> Result<bool, Error> {
+pub(super) fn some(connection: &Connection, now: Timestamp) -> Result<bool, Failure> {
     let before = |age: Duration| now.0 - i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     let day_ago = before(REMEMBERED);
     // Both tables grow at one end, so the oldest are the first rows.
@@ -39,7 +36,7 @@ pub(super) fn some(connection: &Connection, now: Timestamp) -> Result<bool, Erro
 }
 
 /// Drops old letters of threads that are not ours, and such threads when nothing is left of them.
-fn overheard(connection: &Connection, before: i64) -> Result<usize, Error> {
+fn overheard(connection: &Connection, before: i64) -> Result<usize, Failure> {
     const LETTERS: &str = "DELETE FROM mailbox WHERE id IN (\
             SELECT mailbox.id FROM threads CROSS JOIN mailbox \
             ON mailbox.id BETWEEN threads.id << 32 AND (threads.id << 32) + 4294967295 \

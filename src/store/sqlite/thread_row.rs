@@ -2,7 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::keys::{int, key, last, name, uint};
+use super::{
+    failure::Failure,
+    keys::{int, key, last, name, uint},
+};
 use crate::{
     clock::Timestamp,
     graph::store::{Error, Lease, Seq, Version},
@@ -39,24 +42,24 @@ macro_rules! select_where {
 
 impl ThreadRow {
     /// The row of a thread.
-    pub(super) fn find(connection: &Connection, thread: &ThreadId) -> Result<Option<Self>, Error> {
+    pub(super) fn find(connection: &Connection, thread: &ThreadId) -> Result<Option<Self>, Failure> {
         let mut select = connection.prepare_cached(select_where!("root = ?1 AND channel = ?2 AND team = ?3"))?;
         let name = [thread.root.as_str(), thread.channel.as_str(), thread.team.as_str()];
         Ok(select.query_row(name, Self::read).optional()?)
     }
 
     /// The row with this id, which exists.
-    pub(super) fn get(connection: &Connection, id: i64) -> Result<Self, Error> {
+    pub(super) fn get(connection: &Connection, id: i64) -> Result<Self, Failure> {
         Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read)?)
     }
 
     /// The row with this id, if there is one.
-    pub(super) fn try_get(connection: &Connection, id: i64) -> Result<Option<Self>, Error> {
+    pub(super) fn try_get(connection: &Connection, id: i64) -> Result<Option<Self>, Failure> {
         Ok(connection.prepare_cached(select_where!("id = ?1"))?.query_row([id], Self::read).optional()?)
     }
 
     /// The row of a thread, made if there is none; such a thread is not one of ours yet.
-    pub(super) fn find_or_insert(connection: &Connection, thread: &ThreadId, now: Timestamp) -> Result<Self, Error> {
+    pub(super) fn find_or_insert(connection: &Connection, thread: &ThreadId, now: Timestamp) -> Result<Self, Failure> {
         if let Some(row) = Self::find(connection, thread)? {
             return Ok(row);
         }
@@ -67,7 +70,7 @@ impl ThreadRow {
     }
 
     /// Writes what was changed.
-    pub(super) fn save(&self, connection: &Connection, now: Timestamp) -> Result<(), Error> {
+    pub(super) fn save(&self, connection: &Connection, now: Timestamp) -> Result<(), Failure> {
         const SQL: &str = "UPDATE threads SET known = ?2, version = ?3, last_seq = ?4, fence = ?5, lease_worker = ?6, \
                            lease_until = ?7, ready_at = ?8, send_at = ?9, sending = ?10, sending_until = ?11, \
                            updated_at = ?12, graph = ?13 WHERE id = ?1";
@@ -110,7 +113,7 @@ impl ThreadRow {
         if self.fence == lease.fence && self.worker.as_deref() == Some(lease.worker.as_str()) {
             Ok(())
         } else {
-            Err(Error::Fenced(lease.thread.clone()))
+            Err(Error::Fenced(lease.thread.clone()).into())
         }
     }
 

@@ -15,7 +15,7 @@ use std::{fmt, io, sync::Arc, thread::JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
-use super::files::Files;
+use super::{failure::Failure, files::Files};
 use crate::graph::store::Error;
 
 /// The most operations that share a commit.
@@ -50,7 +50,7 @@ impl Writer {
     /// than once; what the earlier runs wrote was taken back.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        work: impl Fn(&Connection) -> Result<T, Error> + Send + 'static,
+        work: impl Fn(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(Task { work, result: None, reply });
@@ -87,13 +87,13 @@ trait Job: Send {
 
 struct Task<W, T> {
     work: W,
-    result: Option<Result<T, Error>>,
+    result: Option<Result<T, Failure>>,
     reply: oneshot::Sender<Result<T, Error>>,
 }
 
 impl<W, T> Job for Task<W, T>
 where
-    W: Fn(&Connection) -> Result<T, Error> + Send,
+    W: Fn(&Connection) -> Result<T, Failure> + Send,
     T: Send,
 {
     fn run(&mut self, connection: &Connection) -> bool {
@@ -102,7 +102,7 @@ where
 
     fn answer(self: Box<Self>, committed: &Committed) {
         let result = match committed {
-            Ok(()) => self.result.unwrap_or_else(|| Err(gone())),
+            Ok(()) => self.result.map_or_else(|| Err(gone()), |result| result.map_err(Error::from)),
             Err(error) => Err(Error::Unavailable(Box::new(Arc::clone(error)))),
         };
         let _ = self.reply.send(result); // nobody waits: the caller was dropped
@@ -170,7 +170,7 @@ mod tests {
         writer
             .run(move |connection| {
                 connection.execute("INSERT INTO t VALUES (?1)", [n])?;
-                if fail { Err(Error::Corrupt { what: "on purpose".to_owned() }) } else { Ok(()) }
+                if fail { Err(Error::Corrupt { what: "on purpose".to_owned() }.into()) } else { Ok(()) }
             })
             .await
     }

@@ -103,7 +103,7 @@ impl Story<'_> {
             self.line(&format!("### {}", self.day.clone()));
         }
         if entry.withheld && event.kind != AuditKind::Unreadable {
-            let kind = event.kind.words();
+            let kind = named(event.kind);
             return self.at(event, &format!("An entry is hidden as a whole ({kind})."), None);
         }
         let who = self.who(event);
@@ -319,35 +319,33 @@ impl Story<'_> {
     }
 }
 
-impl AuditKind {
-    /// What kind of entry it is, in words.
-    fn words(self) -> &'static str {
-        match self {
-            Self::Asked => "a request",
-            Self::Shown => "a card",
-            Self::ClickRefused => "a press that did not count",
-            Self::Decided => "a decision",
-            Self::Executed => "the beginning of a change",
-            Self::Stopped => "a stop",
-            Self::Waits => "a wait",
-            Self::Arrived => "word from elsewhere",
-            Self::Outcome => "an outcome",
-            Self::Said => "a message",
-            Self::Answered => "an answer",
-            Self::Posted => "a message elsewhere",
-            Self::Ran => "the use of a model",
-            Self::Sent => "requests to the platform",
-            Self::Attached => "a file",
-            Self::Edited => "an edit",
-            Self::PolicyChanged => "a change of who may decide",
-            Self::Reasoned => "a reason",
-            Self::Reminded => "a reminder",
-            Self::Settled => "a settlement",
-            Self::Rated => "a rating",
-            Self::Exported => "an export",
-            Self::Forgotten => "the end of what was kept",
-            Self::Unreadable => "something that can't be read",
-        }
+/// The name of a kind of entry, in words.
+fn named(kind: AuditKind) -> &'static str {
+    match kind {
+        AuditKind::Asked => "a request",
+        AuditKind::Shown => "a card",
+        AuditKind::ClickRefused => "a press that did not count",
+        AuditKind::Decided => "a decision",
+        AuditKind::Executed => "the beginning of a change",
+        AuditKind::Stopped => "a stop",
+        AuditKind::Waits => "a wait",
+        AuditKind::Arrived => "word from elsewhere",
+        AuditKind::Outcome => "an outcome",
+        AuditKind::Said => "a message",
+        AuditKind::Answered => "an answer",
+        AuditKind::Posted => "a message elsewhere",
+        AuditKind::Ran => "the use of a model",
+        AuditKind::Sent => "requests to the platform",
+        AuditKind::Attached => "a file",
+        AuditKind::Edited => "an edit",
+        AuditKind::PolicyChanged => "a change of who may decide",
+        AuditKind::Reasoned => "a reason",
+        AuditKind::Reminded => "a reminder",
+        AuditKind::Settled => "a settlement",
+        AuditKind::Rated => "a rating",
+        AuditKind::Exported => "an export",
+        AuditKind::Forgotten => "the end of what was kept",
+        AuditKind::Unreadable => "something that can't be read",
     }
 }
 

@@ -1,0 +1,31 @@
+//! The error of what runs on a connection.
+
+use crate::graph::store::Error;
+use rusqlite::types::Type;
+
+/// An error of the store, or of SQLite, which `?` turns into one.
+#[derive(Debug)]
+pub(super) struct Failure(Error);
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self(match error {
+            rusqlite::Error::FromSqlConversionFailure(column, Type::Text, source) => {
+                Error::Corrupt { what: format!("column {column}: {source}") }
+            }
+            error => Error::Unavailable(Box::new(error)),
+        })
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.0
+    }
+}
