@@ -299,8 +299,9 @@ fn the_top_level_is_a_short_list() {
             "config",
             "deploy",
             "docs",
+            "rust-toolchain.toml",
             "src",
-            "tests"
+            "tests",
         ],
         "something new lies at the top"
     );
