@@ -1,8 +1,15 @@
 #!/usr/bin/env bash
 # Checks the crates this project is built from: known weaknesses, licences, bans, sources (.deny.toml).
 # The list of known weaknesses is fetched from github.com; where it cannot be had, that is said and the rest is checked.
+# With --strict, what cannot be checked is an error: the weekly workflow runs it so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+strict=${1:-}
+not_checked() {
+  echo "NOT CHECKED: $1" >&2
+  if [ "$strict" = --strict ]; then exit 1; fi
+}
 
 version=0.20.2
 tools=target/tools
@@ -13,7 +20,7 @@ if [ "$("$deny" --version 2>/dev/null)" != "cargo-deny $version" ]; then
   else
     echo "Installing cargo-deny $version into $tools …"
     if ! cargo install --quiet --locked --version "$version" --no-default-features --profile dev --root "$tools" cargo-deny; then
-      echo "NOT CHECKED: the dependencies. cargo-deny $version cannot be installed; try: cargo install --locked cargo-deny" >&2
+      not_checked "the dependencies. cargo-deny $version cannot be installed; try: cargo install --locked cargo-deny"
       exit 0
     fi
   fi
@@ -23,6 +30,6 @@ checks=(bans licenses sources)
 if timeout 60 "$deny" --config .deny.toml fetch db >/dev/null 2>&1; then
   checks+=(advisories)
 else
-  echo "NOT CHECKED: known weaknesses of the dependencies. The advisory database cannot be fetched from github.com." >&2
+  not_checked "known weaknesses of the dependencies. The advisory database cannot be fetched from github.com."
 fi
 "$deny" --log-level error --offline --config .deny.toml check --hide-inclusion-graph "${checks[@]}"
