@@ -280,31 +280,88 @@ fn no_file_holds_more_than_one_can_keep_in_mind() {
     assert!(long.is_empty(), "longer than {LONGEST_FILE} lines: {}", long.join(", "));
 }
 
+/// What a newcomer sees first: the pages that people and forges look for, what Cargo looks for, and the folders. Everything else
+/// has a folder, or is a dotfile.
+const TOP_LEVEL: &[&str] = &[
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "README.md",
+    "benches",
+    "config",
+    "deploy",
+    "docs",
+    "rust-toolchain.toml",
+    "src",
+    "tests",
+];
+
+fn tracked_files() -> Vec<String> {
+    let listing = std::process::Command::new("git").args(["ls-files"]).output().unwrap();
+    String::from_utf8(listing.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
 #[test]
 fn the_top_level_is_a_short_list() {
-    let listing = std::process::Command::new("git").args(["ls-files"]).output().unwrap();
-    let files = String::from_utf8(listing.stdout).unwrap();
-    let mut top: Vec<_> =
-        files.lines().filter_map(|file| file.split('/').next()).filter(|n| !n.starts_with('.')).collect();
+    let files = tracked_files();
+    let mut top: Vec<_> = files.iter().filter_map(|file| file.split('/').next()).collect();
+    top.retain(|name| !name.starts_with('.'));
     top.dedup();
-    assert_eq!(
-        top,
-        [
-            "CHANGELOG.md",
-            "Cargo.lock",
-            "Cargo.toml",
-            "LICENSE",
-            "README.md",
-            "benches",
-            "config",
-            "deploy",
-            "docs",
-            "rust-toolchain.toml",
-            "src",
-            "tests",
-        ],
-        "something new lies at the top"
-    );
+    assert_eq!(top, TOP_LEVEL, "something new lies at the top");
+}
+
+/// The paths that a page names: targets of links, and code that begins at the top level. Both count from the top level.
+fn paths_named(page: &Path, text: &str) -> Vec<PathBuf> {
+    let folder = page.parent().unwrap();
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+    let links = links.filter(|target| !target.is_empty() && !target.contains(':')).map(|target| folder.join(target));
+    let begins_here = |code: &&str| {
+        let (first, rest) = code.split_once('/').unwrap_or((code, ""));
+        TOP_LEVEL.contains(&first) || (first.starts_with('.') && first.len() > 1 && !rest.is_empty())
+    };
+    let code = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).filter(begins_here);
+    let code =
+        code.filter_map(|code| code.split_whitespace().next()).filter(|code| !code.contains(['*', '{', '<', '…']));
+    links.chain(code.map(PathBuf::from)).collect()
+}
+
+#[test]
+fn paths_that_pages_name_are_there() {
+    let mut missing = Vec::new();
+    for page in tracked_files().iter().filter(|file| file.ends_with(".md") && !file.starts_with("src/")) {
+        let page = Path::new(page);
+        let Ok(text) = fs::read_to_string(page) else { continue }; // removed, and not committed yet
+        let named = paths_named(page, &text).into_iter().filter(|path| !path.exists());
+        missing.extend(named.map(|path| format!("{}: {}", page.display(), path.display())));
+    }
+    assert!(missing.is_empty(), "what these pages name is not there:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn the_path_reader_reads_links_and_code() {
+    let text = "[a](../b.md#c) [d](https://e) `src/f.rs` `tests/g.sh --h` `cargo i` `src/*.rs` `.cargo/j` `k/l` `...`";
+    let named = paths_named(Path::new("docs/page.md"), text);
+    assert_eq!(named, ["docs/../b.md", "src/f.rs", "tests/g.sh", ".cargo/j"].map(PathBuf::from));
+}
+
+#[test]
+fn one_oldest_version_of_rust_is_named_everywhere() {
+    let manifest = fs::read_to_string("Cargo.toml").unwrap();
+    let version = manifest.split("rust-version = \"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let places = [
+        ("CONTRIBUTING.md", format!("Rust {version} ")),
+        ("CONTRIBUTING.md", format!("RUSTUP_TOOLCHAIN={version}.")),
+        ("deploy/Dockerfile", format!("rust:{version}-")),
+        (".github/workflows/tests.yml", format!("container: rust:{version}.")),
+        (".github/workflows/tests.yml", format!("RUSTUP_TOOLCHAIN: {version}.")),
+        (".github/workflows/advisories.yml", format!("container: rust:{version}.")),
+        (".github/workflows/advisories.yml", format!("RUSTUP_TOOLCHAIN: {version}.")),
+    ];
+    for (file, text) in places {
+        assert!(fs::read_to_string(file).unwrap().contains(&text), "{file} does not say `{text}`");
+    }
 }
 
 #[test]
