@@ -24,7 +24,7 @@ use countersign::{
     slack::{
         Identity, Inbound, ingress_http,
         interaction::{self, Kind as Interacted},
-        sink::{Answer, Received, Sink, SinkError},
+        sink::{Received, Sink, SinkAnswer, SinkError},
         socket_intake::{Heard, Intake},
     },
 };
@@ -59,10 +59,10 @@ struct Counter(AtomicU64);
 
 #[async_trait]
 impl Sink for Counter {
-    async fn receive(&self, received: Received) -> Result<Answer, SinkError> {
+    async fn receive(&self, received: Received) -> Result<SinkAnswer, SinkError> {
         std::hint::black_box(received.inbound.dedup());
         self.0.fetch_add(1, Ordering::Relaxed);
-        Ok(Answer::empty())
+        Ok(SinkAnswer::empty())
     }
 }
 
@@ -212,7 +212,7 @@ fn model_answers() -> Target {
 async fn heard(wire: Vec<u8>) -> bool {
     let chunks = futures_util::stream::iter(wire.chunks(97).map(|chunk| Ok::<_, std::io::Error>(chunk.to_vec())));
     let mut events = std::pin::pin!(chunks.eventsource());
-    let mut answer = answer::Answer::default();
+    let mut answer = answer::ApiAnswer::default();
     while let Some(Ok(event)) = events.next().await {
         match answer.hear(&event.data) {
             Ok(true) => return answer.finish().is_ok(),

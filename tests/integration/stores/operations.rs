@@ -13,7 +13,7 @@ pub(crate) enum Op {
     IngestInteraction { thread: u32, key: u8, claimed: bool },
     Acquire { thread: Option<u32> },
     Renew { lease: Index },
-    Letters { lease: Index, skip: usize },
+    Messages { lease: Index, skip: usize },
     Commit { lease: Index, acks: usize, step: bool, snapshot: bool, wrong: bool, writes: Writes, then: u8 },
     RepeatCommit { lease: Index, which: Index },
     Apply { thread: u32, inbox_ack: bool, writes: Writes },
@@ -57,7 +57,7 @@ pub(crate) fn any_op() -> impl Strategy<Value = Op> {
             .prop_map(|(thread, key, claimed)| Op::IngestInteraction { thread, key, claimed }),
         9 => maybe().prop_map(|thread| Op::Acquire { thread }),
         1 => index().prop_map(|lease| Op::Renew { lease }),
-        2 => (index(), 0..3_usize).prop_map(|(lease, skip)| Op::Letters { lease, skip }),
+        2 => (index(), 0..3_usize).prop_map(|(lease, skip)| Op::Messages { lease, skip }),
         9 => (index(), 0..4_usize, any::<bool>(), any::<bool>(), prop::bool::weighted(0.1), any_writes(), 0..4_u8)
             .prop_map(|(lease, acks, step, snapshot, wrong, writes, then)| {
                 Op::Commit { lease, acks, step, snapshot, wrong, writes, then }
