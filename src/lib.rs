@@ -125,7 +125,9 @@
 //!
 //! **Time** is [`clock::Clock`], an argument everywhere. **Randomness** is in the engine, not in nodes. **Errors** are one
 //! enum for each module, by what the caller would do differently; people see sentences from a `replies.rs`, operators the
-//! chain, logged once. **Logs** hold ids and sizes, never what people wrote. **Every call to the outside has a time-out,
+//! chain, logged once. **HTTP** is [hyper](hyper)'s on both sides: [`app::server`] serves each connection with it, a
+//! change leaves on a connection of its own ([`services::changes`]), and the Slack library and `reqwest`, for what only reads,
+//! stand on it. **Logs** hold ids and sizes, never what people wrote. **Every call to the outside has a time-out,
 //! and its answer a longest length**; so has every client that calls from there ([`app::server`]). **Tasks** that run all the
 //! time are watched ([`app::supervision`]); a panic in a node or an action is a failed attempt ([`graph::unwind`]).
 

@@ -34,7 +34,7 @@ pub const MODULES: &[&str] = &[
 
 /// Libraries that log something of use.
 const LIBRARIES: &[&str] =
-    &["axum", "h2", "hyper", "hyper_util", "redis", "reqwest", "rustls", "tokio", "tokio_util", "tower", "yup_oauth2"];
+    &["axum", "h2", "hyper", "hyper_util", "redis", "reqwest", "rustls", "tokio", "tokio_util", "tower"];
 
 /// What is wrong with each directive of it.
 pub(super) fn problems(log: &str) -> Vec<String> {

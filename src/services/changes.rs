@@ -26,7 +26,7 @@ use hyper_util::client::{
     proxy::matcher::{Intercept, Matcher},
 };
 use reqwest::RequestBuilder;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use tokio::time::{Instant, timeout};
 use tower_service::Service;
 use url::Url;
@@ -39,6 +39,7 @@ use crate::{
         BoxError,
         capped::TooLong,
         permitted::{Leaving, Permitting},
+        tls,
     },
 };
 
@@ -89,7 +90,7 @@ impl Changes {
         http.set_connect_timeout(Some(timeout / 2));
         // What the other side has not taken in that time does not arrive later either: the system gives it up.
         http.set_tcp_user_timeout(Some(timeout));
-        Ok(Self { http, tls: Arc::new(tls(base, proxies.as_ref())?), proxies, timeout, longest })
+        Ok(Self { http, tls: Arc::new(tls_to(base, proxies.as_ref())?), proxies, timeout, longest })
     }
 
     /// Reads answers up to so many bytes.
@@ -229,24 +230,13 @@ async fn read(mut body: Incoming, longest: usize) -> Result<Vec<u8>, BoxError> {
     Ok(read)
 }
 
-/// What is trusted: what the machine trusts, read only where TLS is spoken at all.
-fn tls(base: &Url, proxies: Option<&Matcher>) -> io::Result<ClientConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("the provider has the default versions");
+/// TLS, if it is spoken on the way there: by the service, or by a proxy before it.
+fn tls_to(base: &Url, proxies: Option<&Matcher>) -> io::Result<ClientConfig> {
     let proxy = || {
         let base: Uri = base.as_str().parse().ok()?;
         Some(proxies?.intercept(&base)?.uri().scheme_str() == Some("https"))
     };
-    let mut config = if base.scheme() == "https" || proxy() == Some(true) {
-        use rustls_platform_verifier::BuilderVerifierExt as _;
-        builder.with_platform_verifier().map_err(io::Error::other)?.with_no_client_auth()
-    } else {
-        builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
-    };
-    config.alpn_protocols = Vec::new();
-    Ok(config)
+    tls::client(base.scheme() == "https" || proxy() == Some(true))
 }
 
 #[cfg(test)]

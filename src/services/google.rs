@@ -1,16 +1,15 @@
 //! Google's sign-in for programs: the key file of a service account becomes access tokens that live for an hour.
 //!
-//! `yup-oauth2` signs the assertion and exchanges it; [`ServiceAccount`] decides when: once for all who ask at the same
-//! time, some minutes before the token at hand expires, and again when a service refuses a token before its time. While
-//! the token at hand is good, a failed renewal hurts nobody. Neither keys nor tokens are ever printed or logged.
-//!
-//! The library's own cache is not used: it renews a minute before the end, and for each caller at once. Neither are its
-//! connections: it reads an answer to its end, so it is given connections on which every answer has one
-//! ([`crate::wire::capped`]).
+//! [`key`] signs an assertion, which is exchanged here for a token (RFC 7523). [`ServiceAccount`] decides when: once for
+//! all who ask at the same time, some minutes before the token at hand expires, and again when a service refuses a token
+//! before its time. While the token at hand is good, a failed renewal hurts nobody. Neither keys nor tokens are ever
+//! printed or logged.
+
+mod key;
 
 use std::{
     fmt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -18,29 +17,18 @@ use std::{
     time::Duration,
 };
 
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
-};
-use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
+use serde::Deserialize;
 use tokio::sync::Mutex;
 use url::Url;
-use yup_oauth2::{
-    CustomHyperClientBuilder, ServiceAccountAuthenticator, ServiceAccountKey, authenticator::Authenticator,
-    error::AuthErrorCode,
-};
 
-use crate::{
-    clock::{Clock, Timestamp},
-    this_machine,
-    wire::capped::{Capping, TooLong},
-};
+use self::key::Key;
+pub use self::key::KeyError;
+use super::http::{self, Answer, Lost};
+use crate::clock::{Clock, SystemClock, Timestamp};
 
-/// What the tokens may do: everything the account may, which is what a platform asks for.
-const SCOPES: [&str; 1] = ["https://www.googleapis.com/auth/cloud-platform"];
+/// What is asked for with an assertion.
+const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// How long before its end a token is renewed, if it lives long enough for that.
 const AHEAD: Duration = Duration::from_secs(5 * 60);
 /// How long after a failed renewal the next is tried, while the token at hand is good.
@@ -51,27 +39,6 @@ const USUAL_LIFE: Duration = Duration::from_secs(3600);
 const LONGEST: usize = 1024 * 1024;
 /// A token that is refused this soon after it replaced a refused one is not the reason.
 const HARDLY_USED: Duration = Duration::from_secs(60);
-
-/// Why a key file cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyError {
-    /// It cannot be read.
-    #[error("cannot read the key file {}", path.display())]
-    Unreadable {
-        /// Where it should be.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// It holds something else.
-    #[error("{} is no key file of a Google service account: {reason}", path.display())]
-    NotAKey {
-        /// Where it is.
-        path: PathBuf,
-        /// What is wrong with it, without its contents.
-        reason: String,
-    },
-}
 
 /// Why there is no token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,8 +61,7 @@ pub enum Error {
 
 /// A service account, and the token it has at the moment.
 pub struct ServiceAccount {
-    key: ServiceAccountKey,
-    endpoint: Url,
+    key: Key,
     timeout: Duration,
     clock: Arc<dyn Clock>,
     /// How many attempts ended, so that who waited for one does not make another.
@@ -103,12 +69,8 @@ pub struct ServiceAccount {
     state: Mutex<State>,
 }
 
-type Connector = Capping<HttpsConnector<HttpConnector>>;
-type SignsIn = Authenticator<Connector>;
-
 #[derive(Default)]
 struct State {
-    authenticator: Option<SignsIn>,
     token: Option<Minted>,
     /// The last failure, and its number among the attempts.
     failed: Option<(u64, Error)>,
@@ -126,11 +88,7 @@ struct Minted {
 
 impl fmt::Debug for ServiceAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, endpoint, .. } = self;
-        f.debug_struct("ServiceAccount")
-            .field("account", &key.client_email)
-            .field("endpoint", &endpoint.as_str())
-            .finish_non_exhaustive()
+        f.debug_struct("ServiceAccount").field("key", &self.key).finish_non_exhaustive()
     }
 }
 
@@ -146,22 +104,19 @@ impl ServiceAccount {
         timeout: Duration,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, KeyError> {
-        let text = std::fs::read(path);
-        let text = text.map_err(|source| KeyError::Unreadable { path: path.to_owned(), source })?;
-        let wrong = |reason| KeyError::NotAKey { path: path.to_owned(), reason };
-        let (key, endpoint) = understand(&text, token_uri).map_err(wrong)?;
+        let key = Key::read(path, token_uri)?;
         let (ended, state) = (AtomicU64::new(0), Mutex::default());
-        Ok(Self { key, endpoint, timeout, clock, ended, state })
+        Ok(Self { key, timeout, clock, ended, state })
     }
 
     /// The account's e-mail address.
     pub fn account(&self) -> &str {
-        &self.key.client_email
+        &self.key.account
     }
 
     /// Where its tokens come from.
     pub fn endpoint(&self) -> &str {
-        self.endpoint.host_str().unwrap_or_default()
+        self.key.endpoint.host_str().unwrap_or_default()
     }
 
     /// A token that is good for some minutes at least.
@@ -210,7 +165,7 @@ impl ServiceAccount {
 
     /// Asks for a token, whatever is at hand.
     async fn mint(&self, state: &mut State, after_refusal: bool) -> Result<SecretString, Error> {
-        let asked = tokio::time::timeout(self.timeout, self.ask(&mut state.authenticator)).await;
+        let asked = tokio::time::timeout(self.timeout, self.ask()).await;
         let answer = asked.unwrap_or_else(|_| Err(self.unreachable("no answer in time")));
         let number = self.ended.fetch_add(1, Ordering::SeqCst) + 1;
         match answer {
@@ -230,34 +185,40 @@ impl ServiceAccount {
     }
 
     /// Signs an assertion and exchanges it for a token and how long it lives.
-    async fn ask(&self, authenticator: &mut Option<SignsIn>) -> Result<(SecretString, Duration), Error> {
-        if authenticator.is_none() {
-            let client =
-                CustomHyperClientBuilder::from(client().map_err(|error| self.unreachable(&error.to_string()))?);
-            let built = ServiceAccountAuthenticator::with_client(self.key.clone(), client).build().await;
-            *authenticator = Some(built.map_err(|error| self.unreachable(&error.to_string()))?);
+    async fn ask(&self) -> Result<(SecretString, Duration), Error> {
+        // By the machine's clock, as it is compared with that of another machine.
+        let assertion = self.key.assertion(SystemClock.now());
+        let assertion = assertion.ok_or_else(|| self.unreachable("the assertion cannot be signed"))?;
+        // A token is fetched about once an hour, so no connection is kept for the next.
+        let client = http::client(&self.key.endpoint, self.timeout);
+        let client = client.map_err(|error| self.unreachable(&http::seen(&error)))?;
+        let form = [("grant_type", GRANT), ("assertion", &assertion)];
+        let request = client.post(self.key.endpoint.clone()).form(&form);
+        match http::send_unnoted(request, LONGEST).await {
+            Ok(answer) => self.token_in(&answer),
+            Err(Lost::NotSent { reason } | Lost::NoAnswer { reason, .. }) => Err(self.unreachable(&reason)),
+            Err(Lost::TooLong { .. }) => Err(self.unreachable("its answer is too long")),
+            Err(Lost::RunOut) => Err(self.unreachable("nothing was sent")),
         }
-        let authenticator = authenticator.as_ref().expect("it was built just now");
-        let answer = authenticator.force_refreshed_token(&SCOPES).await.map_err(|error| self.means(&error))?;
-        let token = answer.token().filter(|token| !token.trim().is_empty());
-        let token = token.ok_or_else(|| self.unreachable("its answer holds no token"))?;
-        let now = crate::clock::SystemClock.now().seconds(); // the library's clock
-        let left = |end: i64| Duration::from_secs(u64::try_from(end - now).unwrap_or(0));
-        let life = answer.expiration_time().map_or(USUAL_LIFE, |end| left(end.unix_timestamp()));
-        Ok((SecretString::from(token), life))
     }
 
-    fn means(&self, error: &yup_oauth2::Error) -> Error {
-        match error {
-            yup_oauth2::Error::AuthError(refusal) => {
-                let said = refusal.error_description.as_deref().unwrap_or_default();
-                Error::Refused { reason: refused(&refusal.error, said) }
+    /// The token in an answer and how long it lives.
+    fn token_in(&self, answer: &Answer) -> Result<(SecretString, Duration), Error> {
+        match serde_json::from_slice(&answer.body) {
+            Ok(Said { error: Some(code), error_description, .. }) => {
+                let reason = refused(&code, error_description.as_deref().unwrap_or_default());
+                // A server that fails says nothing of the account.
+                Err(if answer.status.is_server_error() { self.unreachable(&reason) } else { Error::Refused { reason } })
             }
-            yup_oauth2::Error::JSONError(_) | yup_oauth2::Error::MissingAccessToken => {
-                self.unreachable("what answers there is no token endpoint")
+            Ok(Said { token_type: Some(other), .. }) if !other.eq_ignore_ascii_case("bearer") => {
+                Err(self.unreachable("its answer holds a token of another kind"))
             }
-            error if TooLong::in_chain(error).is_some() => self.unreachable("its answer is too long"),
-            error => self.unreachable(&innermost(error)),
+            Ok(Said { access_token: Some(token), expires_in, .. }) if !token.trim().is_empty() => {
+                let seconds = |left: i64| Duration::from_secs(u64::try_from(left).unwrap_or(0));
+                Ok((SecretString::from(token), expires_in.map_or(USUAL_LIFE, seconds)))
+            }
+            Ok(Said { access_token: Some(_), .. }) => Err(self.unreachable("its answer holds no token")),
+            Ok(_) | Err(_) => Err(self.unreachable("what answers there is no token endpoint")),
         }
     }
 
@@ -266,74 +227,25 @@ impl ServiceAccount {
     }
 }
 
-/// A client that trusts what the machine trusts, keeps no connection, and reads no answer further than it should.
-fn client() -> std::io::Result<Client<Connector, String>> {
-    let mut http = HttpConnector::new();
-    http.enforce_http(false);
-    let https = HttpsConnectorBuilder::new()
-        .with_provider_and_native_roots(rustls::crypto::ring::default_provider())?
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(http);
-    let capped = Capping::new(https, LONGEST);
-    Ok(Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(capped))
-}
-
-/// The key in a file, and its endpoint; or what is wrong, without a word of the contents.
-fn understand(text: &[u8], token_uri: Option<Url>) -> Result<(ServiceAccountKey, Url), String> {
-    let json: Value = serde_json::from_slice(text).map_err(|_| "it is not JSON".to_owned())?;
-    match json["type"].as_str() {
-        Some("service_account") => {}
-        Some("authorized_user") => return Err("it is the sign-in of a person".to_owned()),
-        _ => return Err("its `type` is not `service_account`".to_owned()),
-    }
-    for field in ["client_email", "private_key"] {
-        if json[field].as_str().is_none_or(|text| text.trim().is_empty()) {
-            return Err(format!("it has no `{field}`"));
-        }
-    }
-    let named = || json["token_uri"].as_str().and_then(|uri| Url::parse(uri).ok());
-    let endpoint = token_uri.or_else(named).filter(|uri| matches!(uri.scheme(), "https" | "http"));
-    let endpoint = endpoint.ok_or("its `token_uri` is no address")?;
-    if endpoint.scheme() == "http" && !this_machine::is_named_by(&endpoint) {
-        return Err("its `token_uri` begins with http://; tokens are fetched over https:// only".to_owned());
-    }
-    let text = |field: &str| json[field].as_str().map(str::to_owned);
-    let key = ServiceAccountKey {
-        key_type: text("type"),
-        project_id: text("project_id"),
-        private_key_id: text("private_key_id"),
-        private_key: text("private_key").unwrap_or_default(),
-        client_email: text("client_email").unwrap_or_default(),
-        client_id: text("client_id"),
-        auth_uri: None,
-        token_uri: endpoint.to_string(),
-        auth_provider_x509_cert_url: None,
-        client_x509_cert_url: None,
-    };
-    let der = PrivateKeyDer::from_pem_slice(key.private_key.as_bytes()).ok();
-    let usable = der.is_some_and(|der| rustls::crypto::ring::sign::RsaSigningKey::new(&der).is_ok());
-    if usable { Ok((key, endpoint)) } else { Err("its `private_key` is damaged".to_owned()) }
+/// What a token endpoint answers: a token (RFC 6749, 5.1), or why there is none (5.2).
+#[derive(Deserialize)]
+struct Said {
+    access_token: Option<String>,
+    token_type: Option<String>,
+    expires_in: Option<i64>,
+    error: Option<String>,
+    error_description: Option<String>,
 }
 
 /// What a refusal says, and what to look at.
-fn refused(code: &AuthErrorCode, said: &str) -> String {
+fn refused(code: &str, said: &str) -> String {
     let said: String = said.trim().trim_end_matches('.').chars().take(200).collect();
     let clock = ["iat", "exp ", "timeframe"].iter().any(|word| said.contains(word));
     let look = match code {
-        AuthErrorCode::InvalidGrant if clock => "; is this machine's clock right?",
-        AuthErrorCode::InvalidGrant => "; was the key or the account deleted?",
-        AuthErrorCode::InvalidScope | AuthErrorCode::UnauthorizedClient => "; may the account do this?",
+        "invalid_grant" if clock => "; is this machine's clock right?",
+        "invalid_grant" => "; was the key or the account deleted?",
+        "invalid_scope" | "unauthorized_client" => "; may the account do this?",
         _ => "",
     };
-    if said.is_empty() { format!("{}{look}", code.as_str()) } else { format!("{said} ({}){look}", code.as_str()) }
-}
-
-/// The last link of the chain: `Connection refused (os error 111)`.
-fn innermost(error: &dyn std::error::Error) -> String {
-    let mut error = error;
-    while let Some(cause) = error.source() {
-        error = cause;
-    }
-    error.to_string()
+    if said.is_empty() { format!("{code}{look}") } else { format!("{said} ({code}){look}") }
 }

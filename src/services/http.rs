@@ -104,6 +104,12 @@ pub async fn send(request: RequestBuilder, longest: usize) -> Result<Answer, Los
     answer
 }
 
+/// The same, without a note for the record: for what is no call of the service, as signing in.
+pub(super) async fn send_unnoted(request: RequestBuilder, longest: usize) -> Result<Answer, Lost> {
+    let (client, request) = request.build_split();
+    answered(&client, request.map_err(lost)?, longest).await
+}
+
 /// Notes how a request was answered, for the record.
 pub(super) fn note(method: &Method, path: &str, answer: &Result<Answer, Lost>) {
     if !matches!(answer, Err(Lost::RunOut)) {

@@ -10,7 +10,10 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use slack_morphism::{errors::SlackClientError, hyper_tokio::SlackClientHyperConnector};
 
-use crate::wire::capped::{Capping, TooLong};
+use crate::wire::{
+    capped::{Capping, TooLong},
+    tls,
+};
 
 /// The library's connector over TLS, or over plain HTTP to a stand-in.
 pub(super) type Connector = SlackClientHyperConnector<Capping<HttpsConnector<HttpConnector>>>;
@@ -22,18 +25,9 @@ pub(super) fn connector(api_url: &str, longest: usize) -> io::Result<Connector> 
     http.enforce_http(false);
     http.set_nodelay(true);
     http.set_connect_timeout(Some(Duration::from_secs(5)));
-    let provider = rustls::crypto::ring::default_provider();
-    let builder = HttpsConnectorBuilder::new();
-    let https = if api_url.starts_with("https:") {
-        builder.with_provider_and_native_roots(provider)?.https_only()
-    } else {
-        let tls = rustls::ClientConfig::builder_with_provider(provider.into())
-            .with_safe_default_protocol_versions()
-            .expect("the provider has the default versions")
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        builder.with_tls_config(tls).https_or_http()
-    };
+    let is_https = api_url.starts_with("https:");
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls::client(is_https)?);
+    let https = if is_https { builder.https_only() } else { builder.https_or_http() };
     let capped = Capping::new(https.enable_http1().wrap_connector(http), longest);
     Ok(Connector::with_connector(capped).with_slack_api_url(api_url.trim_end_matches('/')))
 }

@@ -2,10 +2,11 @@
 //!
 //! Both are wrappers around whatever makes connections, so they hold for every client that is given one, also for those
 //! of libraries: [`capped`] above TLS, where answers are seen as they are; [`permitted`] below it, where nothing follows
-//! but the system call.
+//! but the system call. What TLS trusts is said once, in [`tls`].
 
 pub mod capped;
 pub mod permitted;
+pub mod tls;
 
 use std::pin::Pin;
 

@@ -80,6 +80,8 @@ pub enum Mood {
     Well,
     /// It says no, with this error and these words.
     Refuses(&'static str, &'static str),
+    /// It fails, and says so as it says no.
+    Fails,
     /// It takes the request and never answers.
     Silent,
     /// Something before it answers with a web page.
@@ -190,6 +192,10 @@ async fn token(State(shared): State<Arc<Shared>>, Form(form): Form<HashMap<Strin
     match mood {
         Mood::Well => {}
         Mood::Refuses(error, words) => return no(error, words),
+        Mood::Fails => {
+            let said = json!({ "error": "internal_failure", "error_description": "Try again." });
+            return (StatusCode::SERVICE_UNAVAILABLE, Json(said)).into_response();
+        }
         Mood::Silent => shared.stop.cancelled().await,
         Mood::Floods => {
             let flood = flood::body(Duration::from_millis(1), shared.stop.clone());

@@ -148,6 +148,14 @@ async fn a_refusal_says_what_to_look_at() {
 }
 
 #[tokio::test]
+async fn an_endpoint_that_fails_refuses_nobody() {
+    let world = World::start().await;
+    world.google.is(Mood::Fails);
+    let error = world.client.names().await.unwrap_err().to_string();
+    assert_eq!(error, "cannot sign in to UpGrade: no token from 127.0.0.1: Try again (internal_failure)");
+}
+
+#[tokio::test]
 async fn silence_ends_in_time_and_once_for_all_who_wait() {
     let google = SandboxGoogle::start().await.unwrap();
     let key = google.key_file();

@@ -1,0 +1,114 @@
+//! The key file of a service account, and the assertions that are signed with it.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use rustls::{
+    SignatureScheme,
+    crypto::ring::sign::RsaSigningKey,
+    pki_types::{PrivateKeyDer, pem::PemObject as _},
+    sign::{Signer, SigningKey as _},
+};
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::{clock::Timestamp, this_machine};
+
+/// What the tokens may do: everything the account may, which is what a platform asks for.
+const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
+/// How long an assertion is good, in seconds: a little less than the hour that is allowed.
+const LIFE: i64 = 3600 - 5;
+
+/// Why a key file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// It cannot be read.
+    #[error("cannot read the key file {}", path.display())]
+    Unreadable {
+        /// Where it should be.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// It holds something else.
+    #[error("{} is no key file of a Google service account: {reason}", path.display())]
+    NotAKey {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong with it, without its contents.
+        reason: String,
+    },
+}
+
+/// The key of a service account.
+pub(super) struct Key {
+    /// The account's e-mail address.
+    pub(super) account: String,
+    /// Where its assertions become tokens.
+    pub(super) endpoint: Url,
+    id: Option<String>,
+    signer: Box<dyn Signer>,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { account, endpoint, .. } = self;
+        f.debug_struct("Key").field("account", account).field("endpoint", &endpoint.as_str()).finish_non_exhaustive()
+    }
+}
+
+impl Key {
+    /// Reads a key file. `token_uri` takes the place of the endpoint that the file names.
+    pub(super) fn read(path: &Path, token_uri: Option<Url>) -> Result<Self, KeyError> {
+        let text = std::fs::read(path);
+        let text = text.map_err(|source| KeyError::Unreadable { path: path.to_owned(), source })?;
+        Self::parse(&text, token_uri).map_err(|reason| KeyError::NotAKey { path: path.to_owned(), reason })
+    }
+
+    /// The key in a file; or what is wrong, without a word of the contents.
+    fn parse(text: &[u8], token_uri: Option<Url>) -> Result<Self, String> {
+        let json: Value = serde_json::from_slice(text).map_err(|_| "it is not JSON".to_owned())?;
+        match json["type"].as_str() {
+            Some("service_account") => {}
+            Some("authorized_user") => return Err("it is the sign-in of a person".to_owned()),
+            _ => return Err("its `type` is not `service_account`".to_owned()),
+        }
+        let needed = |field: &str| {
+            let text = json[field].as_str().filter(|text| !text.trim().is_empty());
+            text.ok_or_else(|| format!("it has no `{field}`"))
+        };
+        let (account, pem) = (needed("client_email")?, needed("private_key")?);
+        let named = || json["token_uri"].as_str().and_then(|uri| Url::parse(uri).ok());
+        let endpoint = token_uri.or_else(named).filter(|uri| matches!(uri.scheme(), "https" | "http"));
+        let endpoint = endpoint.ok_or("its `token_uri` is no address")?;
+        if endpoint.scheme() == "http" && !this_machine::is_named_by(&endpoint) {
+            return Err("its `token_uri` begins with http://; tokens are fetched over https:// only".to_owned());
+        }
+        let signer = signer(pem).ok_or("its `private_key` is damaged")?;
+        let id = json["private_key_id"].as_str().map(str::to_owned);
+        Ok(Self { account: account.to_owned(), endpoint, id, signer })
+    }
+
+    /// A JSON Web Token (RFC 7523) that proves at `now` to be from the account; nothing if it cannot be signed.
+    pub(super) fn assertion(&self, now: Timestamp) -> Option<String> {
+        let mut header = json!({ "alg": "RS256", "typ": "JWT" });
+        if let Some(id) = &self.id {
+            header["kid"] = json!(id);
+        }
+        let (iat, exp) = (now.seconds(), now.seconds() + LIFE);
+        let claims =
+            json!({ "iss": self.account, "scope": SCOPE, "aud": self.endpoint.as_str(), "iat": iat, "exp": exp });
+        let part = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
+        let signed = format!("{}.{}", part(&header), part(&claims));
+        let signature = self.signer.sign(signed.as_bytes()).ok()?;
+        Some(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
+    }
+}
+
+fn signer(pem: &str) -> Option<Box<dyn Signer>> {
+    let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()?;
+    RsaSigningKey::new(&der).ok()?.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256])
+}

@@ -1,0 +1,23 @@
+//! TLS as every connection speaks it that is made here: with `ring`, to those whom the machine trusts.
+
+use std::{io, sync::Arc};
+
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+/// A configuration for clients. The machine's certificates are read only where TLS is `spoken`; otherwise nobody is
+/// trusted.
+///
+/// # Errors
+///
+/// If TLS is spoken and there are no certificates to trust.
+pub fn client(spoken: bool) -> io::Result<ClientConfig> {
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the provider has the default versions");
+    Ok(if spoken {
+        builder.with_platform_verifier().map_err(io::Error::other)?.with_no_client_auth()
+    } else {
+        builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
+    })
+}
