@@ -17,13 +17,12 @@ use std::{
 use axum::{
     Json, Router,
     body::Bytes,
-    extract::{
-        Path, Query, State, WebSocketUpgrade,
-        ws::{Message as Frame, WebSocket},
-    },
+    extract::{Path, Query, Request, State},
     response::{IntoResponse as _, Response},
     routing::{any, post},
 };
+use countersign::sandbox::web_socket::{self, Frame, WebSocket};
+use futures_util::{SinkExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{
@@ -268,8 +267,8 @@ async fn on_response(State(slack): State<Slack>, Path(id): Path<String>) -> Resp
     Json(json!({ "ok": true })).into_response()
 }
 
-async fn on_link(State(slack): State<Slack>, upgrade: WebSocketUpgrade) -> Response {
-    upgrade.on_upgrade(move |socket| serve_link(slack, socket))
+async fn on_link(State(slack): State<Slack>, request: Request) -> Response {
+    web_socket::accept(request, move |socket| serve_link(slack, socket))
 }
 
 async fn serve_link(slack: Slack, mut socket: WebSocket) {
@@ -288,7 +287,7 @@ async fn serve_link(slack: Slack, mut socket: WebSocket) {
                     break;
                 }
             }
-            frame = socket.recv() => match frame {
+            frame = socket.next() => match frame {
                 Some(Ok(Frame::Text(text))) => {
                     let acknowledged: Value = serde_json::from_str(&text).unwrap_or_default();
                     let id = acknowledged["envelope_id"].as_str().unwrap_or_default();

@@ -9,3 +9,4 @@ pub mod model;
 pub mod slack;
 pub mod slow_client;
 pub mod upgrade;
+pub mod web_socket;

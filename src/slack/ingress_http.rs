@@ -136,7 +136,7 @@ mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use hmac::{Hmac, Mac};
+    use hmac::{Hmac, KeyInit as _, Mac as _};
 
     use super::*;
     use crate::{

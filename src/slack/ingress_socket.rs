@@ -23,7 +23,7 @@
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
-use rand::Rng;
+use rand::RngExt;
 use secrecy::SecretString;
 use slack_morphism::{
     SlackClientSocketModeConfig,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hmac::{Hmac, Mac as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use sha2::Sha256;

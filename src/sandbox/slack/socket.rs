@@ -11,10 +11,7 @@ use std::{
 };
 
 use axum::{
-    extract::{
-        Query, State, WebSocketUpgrade,
-        ws::{Message as Frame, WebSocket},
-    },
+    extract::{Query, Request, State},
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
@@ -31,6 +28,7 @@ use super::{
     faults::Faults,
     server::{Server, locked},
 };
+use crate::sandbox::web_socket::{self, Frame, WebSocket};
 
 const MOST_CONNECTIONS: usize = 10;
 const AFTER_WARNING: Duration = Duration::from_secs(10);
@@ -254,13 +252,13 @@ fn disconnect_frame(reason: &str) -> String {
 pub(super) async fn link(
     State(server): State<Arc<Server>>,
     Query(query): Query<BTreeMap<String, String>>,
-    upgrade: WebSocketUpgrade,
+    request: Request,
 ) -> Response {
     let known = query.get("ticket").is_some_and(|ticket| locked(&server.sockets.state).tickets.remove(ticket));
     if !known {
         return (StatusCode::NOT_FOUND, "this address was used, or was never given out").into_response();
     }
-    upgrade.on_upgrade(move |socket| converse(server, socket))
+    web_socket::accept(request, move |socket| converse(server, socket))
 }
 
 async fn converse(server: Arc<Server>, socket: WebSocket) {

@@ -21,7 +21,7 @@ use std::{
 
 use countersign::config::environment;
 use futures_util::StreamExt as _;
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 
 use super::{
     crashing_bot,
@@ -122,7 +122,7 @@ fn chosen(points: Vec<Point>, pairs: Vec<Point>, dialogue: &Dialogue, drawn: usi
     let seed = environment.get(SEED).and_then(|seed| seed.parse().ok()).unwrap_or_else(|| rand::rng().random());
     println!("{}: {SEED}={seed}", dialogue.name);
     let mut chance: StdRng = StdRng::seed_from_u64(seed);
-    let draw = |from: Vec<Point>, chance: &mut StdRng| from.choose_multiple(chance, drawn).cloned().collect::<Vec<_>>();
+    let draw = |from: Vec<Point>, chance: &mut StdRng| from.sample(chance, drawn).cloned().collect::<Vec<_>>();
     let is_first = dialogue.name == DIALOGUES[0].name;
     match is_first || which == dialogue.name {
         true => [points, draw(pairs, &mut chance)].concat(),

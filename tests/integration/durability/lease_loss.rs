@@ -9,7 +9,7 @@ use countersign::{
     sandbox::slack::world::message::Message,
     store::redis::RedisStore,
 };
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tokio::time::{Instant, sleep};
 
 use super::{

@@ -1,6 +1,6 @@
 //! Inputs that are nearly right: a good one with some of its JSON or some of its bytes changed.
 
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Map, Value, json};
 
 /// The longest input, in bytes: what the HTTP ingress reads at most.

@@ -30,7 +30,7 @@ use countersign::{
 };
 use eventsource_stream::Eventsource as _;
 use futures_util::StreamExt as _;
-use hmac::{Hmac, Mac as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use reqwest::StatusCode;
 use secrecy::SecretString;
 use serde_json::{Value, json};

@@ -16,7 +16,7 @@ use countersign::{
         upgrade::SandboxUpgrade,
     },
 };
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use serde_json::json;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;

@@ -32,7 +32,7 @@ use countersign::sandbox::{
     slack::{self, Mode, SandboxSlack},
     upgrade::{self, SandboxUpgrade},
 };
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tempfile::TempDir;
 use tokio::{
     sync::{Mutex, mpsc},

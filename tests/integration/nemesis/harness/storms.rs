@@ -14,7 +14,7 @@ use countersign::sandbox::{
     },
 };
 use futures_util::future::{BoxFuture, FutureExt as _, join_all};
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tokio::{sync::Mutex, time::sleep};
