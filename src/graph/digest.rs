@@ -1,7 +1,14 @@
 //! The fingerprint of a change: what runs is what was shown.
 //!
-//! SHA-256, for changes HMAC-SHA-256 with a key that is not in the store ([`super::keyring`]), over an injective encoding: every value is written with its kind and its length, object keys in order, so
-//! two different changes cannot be written alike, and the same change is written alike whatever the order of its keys.
+//! SHA-256, for changes HMAC-SHA-256 with a key that is not in the store ([`super::keyring`]), over the values in one of
+//! two forms. Two different changes cannot be written alike in either, and the same change is written alike whatever the
+//! order of its keys:
+//!
+//! - [`Form::Canonical`]: the values as a JSON array in the canonical form of RFC 8785, which others can make as well.
+//!   Changes and seals are written so since version 3. `1` and `1.0` are one number there, and integers beyond 2⁵³ are
+//!   none: what holds one stays in the other form;
+//! - [`Form::Tagged`]: every value with its kind and its length, one after the other. Changes and seals of version 2, and
+//!   everything without a key.
 
 use std::fmt;
 
@@ -9,6 +16,22 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+
+/// How values are written before they are hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Each with its kind and its length.
+    Tagged,
+    /// As a JSON array in the canonical form of RFC 8785.
+    Canonical,
+}
+
+impl Form {
+    /// Whether it tells these values from all others.
+    pub fn holds(self, values: &[&Value]) -> bool {
+        self == Self::Tagged || values.iter().all(|value| is_interoperable(value))
+    }
+}
 
 /// SHA-256 of a change, in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,13 +41,16 @@ pub struct Digest(String);
 impl Digest {
     /// The digest of the values, in this order.
     pub fn of(values: &[&Value]) -> Self {
-        Self(hex::encode(Sha256::digest(encoded(values))))
+        Self(hex::encode(Sha256::digest(tagged(values))))
     }
 
     /// The digest that only who has the key can make.
-    pub fn keyed(key: &[u8], values: &[&Value]) -> Self {
+    pub fn keyed(key: &[u8], form: Form, values: &[&Value]) -> Self {
         let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length will do");
-        mac.update(&encoded(values));
+        mac.update(&match form {
+            Form::Tagged => tagged(values),
+            Form::Canonical => canonical(values),
+        });
         Self(hex::encode(mac.finalize().into_bytes()))
     }
 
@@ -51,7 +77,25 @@ impl fmt::Display for Digest {
     }
 }
 
-fn encoded(values: &[&Value]) -> Vec<u8> {
+fn canonical(values: &[&Value]) -> Vec<u8> {
+    serde_json_canonicalizer::to_vec(&values).expect("a JSON value has names for keys and finite numbers")
+}
+
+/// Whether every integer is one that all programs read alike: RFC 8785 takes numbers for doubles.
+fn is_interoperable(value: &Value) -> bool {
+    const MOST: u64 = (1 << 53) - 1;
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (None, None) => true,
+            (positive, negative) => positive.or(negative.map(i64::unsigned_abs)).is_some_and(|size| size <= MOST),
+        },
+        Value::Array(items) => items.iter().all(is_interoperable),
+        Value::Object(members) => members.values().all(is_interoperable),
+    }
+}
+
+fn tagged(values: &[&Value]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(512);
     for value in values {
         encode(value, &mut bytes);
@@ -116,6 +160,9 @@ mod tests {
         #[test]
         fn different_values_have_different_digests(a in any_value(), b in any_value()) {
             prop_assert_eq!(a == b, Digest::of(&[&a]) == Digest::of(&[&b]));
+            if Form::Canonical.holds(&[&a, &b]) {
+                prop_assert_eq!(a == b, canonical(&[&a]) == canonical(&[&b]));
+            }
         }
 
         #[test]
@@ -123,6 +170,67 @@ mod tests {
             let stored: Value = serde_json::from_str(&a.to_string()).unwrap();
             prop_assert_eq!(Digest::of(&[&a]), Digest::of(&[&stored]));
         }
+    }
+
+    fn written(json: &str) -> String {
+        let value: Value = serde_json::from_str(json).unwrap();
+        let array = String::from_utf8(canonical(&[&value])).unwrap();
+        array.strip_prefix('[').and_then(|array| array.strip_suffix(']')).expect("an array of one").to_owned()
+    }
+
+    #[test]
+    fn the_examples_of_the_rfc_come_out_as_they_stand_there() {
+        // RFC 8785, 3.2.2 and 3.2.3.
+        let serialized = r#"{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}"#;
+        let canonical = r#"{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}"#;
+        assert_eq!(written(serialized), canonical);
+        let sorted = r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}"#;
+        let names = ["Carriage Return", "One", "Control", "Latin", "Euro Sign", "Emoji", "Hebrew"];
+        let written = written(sorted);
+        let places: Vec<_> = names.iter().map(|name| written.find(name).unwrap()).collect();
+        assert!(places.is_sorted(), "keys are in order of their UTF-16 code units: {written}");
+    }
+
+    #[test]
+    fn numbers_are_written_as_in_the_rfc() {
+        // RFC 8785, appendix B.
+        for (bits, text) in [
+            (0x0000_0000_0000_0000_u64, "0"),
+            (0x8000_0000_0000_0000, "0"),
+            (0x0000_0000_0000_0001, "5e-324"),
+            (0x8000_0000_0000_0001, "-5e-324"),
+            (0x7fef_ffff_ffff_ffff, "1.7976931348623157e+308"),
+            (0xffef_ffff_ffff_ffff, "-1.7976931348623157e+308"),
+            (0x4340_0000_0000_0000, "9007199254740992"),
+            (0xc340_0000_0000_0000, "-9007199254740992"),
+            (0x4430_0000_0000_0000, "295147905179352830000"),
+            (0x44b5_2d02_c7e1_4af5, "9.999999999999997e+22"),
+            (0x44b5_2d02_c7e1_4af6, "1e+23"),
+            (0x44b5_2d02_c7e1_4af7, "1.0000000000000001e+23"),
+            (0x444b_1ae4_d6e2_ef4e, "999999999999999700000"),
+            (0x444b_1ae4_d6e2_ef4f, "999999999999999900000"),
+            (0x444b_1ae4_d6e2_ef50, "1e+21"),
+            (0x3eb0_c6f7_a0b5_ed8c, "9.999999999999997e-7"),
+            (0x3eb0_c6f7_a0b5_ed8d, "0.000001"),
+            (0x41b3_de43_5555_5553, "333333333.3333332"),
+            (0x41b3_de43_5555_5554, "333333333.33333325"),
+            (0x41b3_de43_5555_5555, "333333333.3333333"),
+            (0x41b3_de43_5555_5556, "333333333.3333334"),
+            (0x41b3_de43_5555_5557, "333333333.33333343"),
+            (0xbecb_f647_612f_3696, "-0.0000033333333333333333"),
+            (0x4314_3ff3_c1cb_0959, "1424953923781206.2"),
+        ] {
+            let written = canonical(&[&json!(f64::from_bits(bits))]);
+            assert_eq!(String::from_utf8(written).unwrap(), format!("[{text}]"));
+        }
+    }
+
+    #[test]
+    fn integers_that_not_every_program_reads_are_left_to_the_other_form() {
+        let (most, over) = (json!({ "n": [(1_u64 << 53) - 1] }), json!({ "n": [1_u64 << 53] }));
+        assert!(Form::Canonical.holds(&[&most, &json!(-3), &json!(1e300)]));
+        assert!(!Form::Canonical.holds(&[&most, &over]) && Form::Tagged.holds(&[&over]));
+        assert!(!Form::Canonical.holds(&[&json!(i64::MIN)]) && !Form::Canonical.holds(&[&json!(u64::MAX)]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The keys that digests and seals are made with. They are kept outside of the store.
 //!
 //! Who can write into the store and has no key can make neither a digest for other parameters nor a record of a decision
-//! that nobody made: both are HMAC-SHA-256 over an injective encoding ([`super::digest`]). The first key of a
+//! that nobody made: both are HMAC-SHA-256 over the values in a form that is given ([`super::digest`]). The first key of a
 //! [`Keyring`] signs, all of them verify; so a new key is put first, and cards that were made with the one before stay
 //! valid for as long as it stays in the list.
 //!
@@ -20,10 +20,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{action::ActionRecord, digest::Digest};
+use super::{
+    action::ActionRecord,
+    digest::{Digest, Form},
+};
 
-/// The version of what a digest and a seal cover.
-const VERSION: u32 = 2;
+/// The versions of digests and seals that are made, the one to be preferred first. They differ in the form only.
+const VERSIONS: [(u32, Form); 2] = [(3, Form::Canonical), (2, Form::Tagged)];
 
 /// The shortest key, in bytes: as long as what it makes.
 pub const SHORTEST_KEY: usize = 32;
@@ -189,25 +192,27 @@ impl Keyring {
     /// Gives a change its digest.
     pub fn sign(&self, record: &mut ActionRecord) {
         let key = self.signing();
-        record.digest = digest(key, record);
-        record.keyed = Some(Keyed { version: VERSION, key: key.id.clone() });
+        let (version, digest) = newest(|version| digest(key, version, record));
+        record.digest = digest;
+        record.keyed = Some(Keyed { version, key: key.id.clone() });
     }
 
     /// Whether the digest of a record is that of what it says. A record of an earlier version has one without a key.
     pub fn digest_holds(&self, record: &ActionRecord) -> bool {
         match &record.keyed {
             None => record.computed_digest() == record.digest,
-            Some(Keyed { version: VERSION, key }) => {
-                self.find(key).is_some_and(|key| digest(key, record).is(&record.digest))
+            Some(Keyed { version, key }) => {
+                let right = self.find(key).and_then(|key| digest(key, *version, record));
+                right.is_some_and(|right| right.is(&record.digest))
             }
-            Some(_) => false,
         }
     }
 
     /// Seals a value for a purpose: what is sealed for one is not for another.
     pub fn seal(&self, purpose: &str, value: &Value) -> RowSeal {
         let key = self.signing();
-        RowSeal { by: Keyed { version: VERSION, key: key.id.clone() }, mac: mac(key, purpose, value) }
+        let (version, mac) = newest(|version| mac(key, version, purpose, value));
+        RowSeal { by: Keyed { version, key: key.id.clone() }, mac }
     }
 
     /// Whether a seal holds.
@@ -215,23 +220,36 @@ impl Keyring {
         let Some(RowSeal { by, mac: sealed }) = seal else { return Proof::Unsealed };
         match self.find(&by.key) {
             None => Proof::KeyMissing(by.key.clone()),
-            Some(key) if by.version == VERSION && mac(key, purpose, value).is(sealed) => Proof::Ours,
+            Some(key) if mac(key, by.version, purpose, value).is_some_and(|mac| mac.is(sealed)) => Proof::Ours,
             Some(_) => Proof::Altered,
         }
     }
 }
 
-fn digest(key: &Key, record: &ActionRecord) -> Digest {
+/// What is made in the first version in which it can be.
+fn newest(make: impl Fn(u32) -> Option<Digest>) -> (u32, Digest) {
+    let made = VERSIONS.iter().find_map(|(version, _)| Some((*version, make(*version)?)));
+    made.expect("the last form holds everything")
+}
+
+/// A digest of a version; nothing where there is no such version, or its form cannot hold the values.
+fn made(key: &Key, version: u32, values: &[&Value]) -> Option<Digest> {
+    let (_, form) = VERSIONS.iter().find(|(known, _)| *known == version)?;
+    form.holds(values).then(|| Digest::keyed(&key.secret, *form, values))
+}
+
+fn digest(key: &Key, version: u32, record: &ActionRecord) -> Option<Digest> {
     let ActionRecord { id, thread, name, action_version, parameters, preconditions, policy, requested_by, .. } = record;
     let policy = serde_json::to_value(policy).expect("a policy is plain data");
     let (id, thread, by) = (json!(id), json!(thread.to_string()), json!(requested_by));
-    let (name, version) = (json!(name), json!(action_version));
-    let purpose = json!(["digest", VERSION]);
-    Digest::keyed(&key.secret, &[&purpose, &id, &thread, &by, &name, &version, parameters, preconditions, &policy])
+    let (name, action_version) = (json!(name), json!(action_version));
+    let purpose = json!(["digest", version]);
+    let values = [&purpose, &id, &thread, &by, &name, &action_version, parameters, preconditions, &policy];
+    made(key, version, &values)
 }
 
-fn mac(key: &Key, purpose: &str, value: &Value) -> Digest {
-    Digest::keyed(&key.secret, &[&json!(["seal", VERSION, purpose]), value])
+fn mac(key: &Key, version: u32, purpose: &str, value: &Value) -> Option<Digest> {
+    made(key, version, &[&json!(["seal", version, purpose]), value])
 }
 
 #[cfg(test)]
@@ -256,6 +274,25 @@ mod tests {
             matches!(proof(&ring(&[2]), "action", &value, Some(&seal)), Proof::KeyMissing(key) if key == seal.by.key)
         );
         assert!(proof(&ring(&[2, 1]), "action", &value, Some(&seal)).holds(), "a new key was put first");
+    }
+
+    #[test]
+    fn a_seal_says_of_which_version_it_is() {
+        let keys = ring(&[1]);
+        let (plain, large) = (json!({ "a": 1 }), json!({ "a": (1_u64 << 53) + 1 }));
+        for (value, version) in [(&plain, 3), (&large, 2)] {
+            let seal = keys.seal("action", value);
+            assert_eq!(seal.by.version, version);
+            assert!(keys.proof("action", value, Some(&seal)).holds());
+            for other in [0, 1, 2, 3, 4] {
+                let by = Keyed { version: other, ..seal.by.clone() };
+                let proof = keys.proof("action", value, Some(&RowSeal { by, mac: seal.mac.clone() }));
+                assert_eq!(proof.holds(), other == version, "version {other} of {value}");
+            }
+        }
+        let seal = keys.seal("action", &json!({ "a": (1_u64 << 53) as f64 }));
+        let neighbor = json!({ "a": (1_u64 << 53) + 1 });
+        assert!(!keys.proof("action", &neighbor, Some(&seal)).holds(), "written alike, and not the same");
     }
 
     #[test]

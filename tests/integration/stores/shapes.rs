@@ -13,6 +13,7 @@ use countersign::{
     graph::{
         action::ActionRecord,
         checkpoint::Checkpoint,
+        keyring::Keyring,
         node::{Said, State},
         store::{AuditEntry, Delivery, Outbound, Outgoing, StepRecord},
     },
@@ -60,6 +61,26 @@ fn check<T: Serialize + DeserializeOwned + Debug>(name: &str) -> Vec<T> {
 fn saved_actions_are_read() {
     let records = check::<ActionRecord>("action_record");
     assert!(records.iter().all(|record| record.computed_digest() == record.digest), "and their digests still hold");
+}
+
+/// One of each version. They were made without this program, by what is written of the forms.
+#[test]
+fn saved_seals_and_digests_of_every_version_hold() {
+    let keys = Keyring::new(vec![vec![1; 32]]).unwrap();
+    let records = check::<ActionRecord>("sealed_action");
+    let versions: Vec<_> = records.iter().map(|record| record.keyed.as_ref().unwrap().version).collect();
+    assert_eq!(versions, [2, 3]);
+    for record in records {
+        assert!(keys.digest_holds(&record));
+        let mut content = serde_json::to_value(&record).unwrap();
+        content.as_object_mut().unwrap().remove("seal");
+        assert!(keys.proof("action", &content, record.seal.as_ref()).holds());
+        content["status"] = "approved".into();
+        assert!(!keys.proof("action", &content, record.seal.as_ref()).holds());
+        let mut other = record;
+        other.parameters["status"] = "cancelled".into();
+        assert!(!keys.digest_holds(&other));
+    }
 }
 
 #[test]
