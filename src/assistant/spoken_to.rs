@@ -353,11 +353,13 @@ fn lower(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capabilities::experiments::phrases;
+    use std::sync::Arc;
+
+    use crate::assistant::nodes::harness;
     use crate::understanding::situation::Draft;
 
-    fn book() -> Book {
-        phrases::book()
+    fn book() -> Arc<Book> {
+        harness::experiments().book
     }
 
     /// A thread in which ana was asked for this parameter.

@@ -10,9 +10,15 @@ use serde_json::{Value, json};
 
 use crate::{
     assistant::{blob_cache::BlobCache, graph::chat_graph, state::AgentState},
-    capabilities::experiments::phrases,
-    capabilities::{Capability, Registry, Tool, ToolError},
-    clock::Timestamp,
+    capabilities::{
+        Capability, Registry, Tool, ToolError,
+        experiments::{
+            Experiments,
+            settings::{SECTION, Upgrade},
+        },
+    },
+    clock::{SystemClock, Timestamp},
+    config::{Additions, Config},
     graph::{
         action::*,
         definition::Graph,
@@ -225,10 +231,21 @@ fn registry() -> Registry {
     with_phrases(fakes)
 }
 
+/// The settings of the largest capability, as they are without any.
+pub(crate) fn settings() -> Upgrade {
+    let additions = Additions { sections: &[SECTION], measures: &[] };
+    Config::load(None, &Default::default(), &additions).unwrap().sections.get::<Upgrade>().clone()
+}
+
+/// The registry of the largest capability alone.
+pub(crate) fn experiments() -> Registry {
+    Registry::build(vec![Arc::new(Experiments::new(&settings(), Arc::new(SystemClock)).unwrap())]).unwrap()
+}
+
 /// These fakes, and the phrases about experiments, most of which lead to none of them.
 pub(super) fn with_phrases(fakes: Fakes) -> Registry {
     let mut registry = Registry::build(vec![Arc::new(fakes)]).unwrap();
-    registry.book = Arc::new(phrases::book());
+    registry.book = experiments().book;
     registry
 }
 

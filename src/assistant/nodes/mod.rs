@@ -7,7 +7,7 @@ pub(super) mod confirm;
 pub(super) mod gather;
 mod gather_tools;
 #[cfg(test)]
-mod harness;
+pub(super) mod harness;
 pub(super) mod respond;
 pub(super) mod round;
 #[cfg(test)]

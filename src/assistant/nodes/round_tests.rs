@@ -7,19 +7,11 @@ use serde_json::{Value, json};
 
 use super::{
     super::tools::{self, Kit, LARGEST_OFFER},
-    harness::{Fakes, Harness, Script, calls, finds, says},
+    harness::{Fakes, Harness, Script, calls, experiments, finds, says},
 };
 use crate::{
     assistant::state::AgentState,
-    capabilities::{
-        Registry,
-        experiments::{
-            Experiments,
-            settings::{SECTION, Upgrade},
-        },
-    },
-    clock::SystemClock,
-    config::{Additions, Config},
+    capabilities::Registry,
     graph::action::Status,
     model::{Block, KnownBlock, Message, Request, Role, ToolChoice},
     reply::Text,
@@ -213,7 +205,7 @@ fn a_number_is_not_found_in_an_id() {
 async fn parameters_that_do_not_fit_are_told_to_the_model_and_then_to_the_person() {
     let foreign = ("propose_update_experiment_status", json!({ "experiment": "Math Hints", "colour": "red" }));
     let script = Script::of([calls([foreign]), calls([("propose_fly", json!({}))]), says("I cannot do that.")]);
-    let mut harness = Harness::on(script.clone(), all());
+    let mut harness = Harness::on(script.clone(), experiments());
     let told = harness.says("paint math hints red, could you?").await;
     assert_eq!(results(&script, 1)[0].0, "`update_experiment_status` has no parameter `colour`");
     assert_eq!(results(&script, 2)[0].0, "there is no change `fly`");
@@ -261,21 +253,9 @@ async fn an_exchange_of_an_older_version_is_gone_on_with() {
     assert_eq!(harness.ends(Status::Expired, Vec::new(), None).await.way, ["respond"]);
 }
 
-/// The settings of the platform, as they are without any.
-pub(super) fn settings() -> Upgrade {
-    let additions = Additions { sections: &[SECTION], measures: &[] };
-    Config::load(None, &Default::default(), &additions).unwrap().sections.get::<Upgrade>().clone()
-}
-
-/// The registry of the largest capability.
-fn all() -> Registry {
-    let experiments = Experiments::new(&settings(), Arc::new(SystemClock)).unwrap();
-    Registry::build(vec![Arc::new(experiments)]).unwrap()
-}
-
 #[test]
 fn what_any_single_request_needs_fits() {
-    let registry = all();
+    let registry = experiments();
     let kit = Kit::new(registry.clone());
     let size = |tools: &[crate::model::ToolSpec]| tools.iter().map(tools::size).sum::<usize>();
     for family in &registry.families {

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::harness::{Harness, Script, Told, calls, finds, is_away, says};
 use crate::{
-    capabilities::experiments::phrases,
     capabilities::experiments::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
     capabilities::{
         Registry,
@@ -247,7 +246,7 @@ async fn the_grammar_speaks_the_language_of_the_capabilities() {
         timeout: Duration::from_secs(1),
     };
     let client = Arc::new(UpgradeClient::new(config).unwrap());
-    let settings = super::round_tests::settings();
+    let settings = super::harness::settings();
     let registry =
         Registry::build(vec![Arc::new(Experiments::with_client(client, &settings, Arc::new(SystemClock)))]).unwrap();
     let takes = |schema: Value, key: &str| schema["properties"].get(key).is_some();
@@ -309,7 +308,8 @@ fn the_button_for_the_next_page_is_understood() {
     ] {
         let mut which: Which = serde_json::from_value(which).unwrap();
         let situation = Situation { said: which.request(2), ..Situation::default() };
-        let (tool, arguments) = phrases::book().documented_read(&situation).expect("a documented question");
+        let (tool, arguments) =
+            super::harness::experiments().book.documented_read(&situation).expect("a documented question");
         assert_eq!(tool, "get_all_experiments");
         let mut read: Which = serde_json::from_value(arguments).unwrap();
         assert_eq!(read.page.take(), Some(2), "{}", situation.said);
