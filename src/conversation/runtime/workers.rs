@@ -156,12 +156,14 @@ impl Workers {
     pub async fn sweep(&self) {
         while !self.0.stop.is_cancelled() {
             let Ok(seat) = self.0.seats.clone().try_acquire_owned() else { return };
+            // Counted before the lease: from then on the store has nothing ready, and the task is not there yet.
+            let in_hand = self.0.tasks.token();
             match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), None).await {
                 Ok(Some(acquired)) => {
                     let workers = self.clone();
                     self.0.tasks.spawn(async move {
                         workers.advance(acquired).await;
-                        drop(seat);
+                        drop((seat, in_hand));
                     });
                 }
                 Ok(None) => return,
