@@ -80,13 +80,10 @@ impl Book {
         self.services.push(service);
     }
 
-    /// The tools (`false`) and actions (`true`) that lines and rows lead to.
+    /// The tools (`false`) and actions (`true`) that lines lead to.
     pub fn leads_to(&self) -> impl Iterator<Item = (&str, bool)> {
         let lines = self.chapters.iter().flat_map(|chapter| chapter.lines.calls());
-        let rows = self.phrases().flat_map(|phrases| phrases.rows().iter().copied().flatten());
-        let of_lines =
-            lines.filter(|call| call.asks != Asks::Talk).map(|call| (call.name.as_str(), call.asks == Asks::Change));
-        of_lines.chain(rows.map(|row| (row.action, true)))
+        lines.filter(|call| call.asks != Asks::Talk).map(|call| (call.name.as_str(), call.asks == Asks::Change))
     }
 
     pub(super) fn phrases(&self) -> impl Iterator<Item = &'static dyn Phrases> {
@@ -166,12 +163,12 @@ impl Book {
         }
     }
 
-    /// How a sentence reads by the rows of each capability: whole readings, else the nearest one.
+    /// How a sentence reads by the lines of each capability that have no order: whole readings, else the nearest one.
     fn by_rows(&self, heard: Heard<'_>) -> Vec<(&'static dyn Phrases, Reading)> {
         let mut whole = Vec::new();
         let mut partly: Option<(usize, &'static dyn Phrases, Reading)> = None;
-        for Chapter { phrases, owner, .. } in &self.chapters {
-            for reading in intents::read(heard, *phrases, owner) {
+        for Chapter { phrases, owner, lines } in &self.chapters {
+            for reading in intents::read(heard, (*phrases, owner), lines.intents()) {
                 match &reading {
                     Reading::Whole(_) => whole.push((*phrases, reading)),
                     Reading::Partly { left, .. } => {

@@ -1,92 +1,91 @@
-//! What is wished, from what is left of a sentence once its names and values are taken out: rows of a table.
+//! What is wished, from what is left of a sentence once its names and values are taken out: lines without an order.
 //!
-//! A row says with which verbs something is asked for, which nouns go with it, and which slots it takes. It fits where
-//! every word is used: by a slot that it takes, its verb, its nouns, or politeness. A row whose verb opens the sentence and
+//! Such a line says with which verbs something is asked for, which values it takes and which words go with it. It fits where
+//! every word is used: by a value that it takes, its verb, its nouns, or politeness. A line whose verb opens the sentence and
 //! that leaves words over is what the person wishes *with a restriction*: that is told, and nothing is done
-//! ([`Reading::Partly`]). To teach a phrase is to add a row.
+//! ([`Reading::Partly`]).
+
+use serde_json::Value;
 
 use super::{
+    lines::{Call, Part, parts},
     phrases::{Heard, Phrases},
-    slots::{LIMITING, Part, SMALL, Slot, cut},
+    slots::{self, LIMITING, SMALL, Slot, cut},
     wish::{Understood, Wish},
     words::{Word, as_typed},
 };
 
-/// A row: something that can be wished.
-pub struct Intent {
-    /// How it is said: verbs in three forms ([`asks_by`]), or whole phrases without their small words; separated by `|`.
-    pub verbs: &'static str,
-    /// The action that it asks for.
-    pub action: &'static str,
+/// Something that can be wished, in whatever order it is said.
+#[derive(Clone, Debug)]
+pub(super) struct Intent {
+    /// What it asks for.
+    call: Call,
+    /// Verbs in three forms ([`asks_by`]), or whole phrases without their small words.
+    verbs: Vec<String>,
     /// What else belongs to it.
-    pub nouns: &'static [&'static str],
-    /// The slots that it takes.
-    pub takes: &'static [Takes],
-    /// The wish, from what was taken. `None`: something that it needs is not there.
-    pub make: fn(&Taken<'_>, &'static str) -> Option<Wish>,
-    /// What the row gives to it.
-    pub with: &'static str,
+    nouns: Vec<String>,
+    /// The values that it takes.
+    places: Vec<Place>,
 }
 
-/// A kind of slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// What it is about, one or several.
-    Subjects,
-    /// When it begins.
-    Moment,
-    /// Up to when it goes on.
-    Until,
-    /// Shares.
-    Weights,
-    /// So many users or groups.
-    Count,
-    /// Users and groups.
-    Members,
-    /// A type of group.
-    GroupType,
+/// A place for a value.
+#[derive(Clone, Debug)]
+struct Place {
+    /// What may stand there: the parameter, and the kind of value.
+    one_of: Vec<(String, String)>,
+    /// Whether something has to.
+    is_needed: bool,
 }
 
-impl Takes {
-    fn of(slot: &Slot) -> Option<Self> {
-        Some(match slot {
-            Slot::Subjects(_) | Slot::Back(_) => Self::Subjects,
-            Slot::Moment { until: false, .. } => Self::Moment,
-            Slot::Moment { until: true, .. } => Self::Until,
-            Slot::Weights(_) => Self::Weights,
-            Slot::Count { .. } => Self::Count,
-            Slot::Members(_) => Self::Members,
-            Slot::GroupType(_) => Self::GroupType,
-            Slot::Known(..) | Slot::Point(_) => return None,
-        })
-    }
-}
-
-/// The slots of a sentence that a row takes.
-pub struct Taken<'a>(Vec<&'a Slot>);
-
-impl Taken<'_> {
-    /// The one thing that it is about.
-    pub fn subject(&self) -> Option<String> {
-        match self.subjects()?.as_slice() {
-            [one] => Some(one.clone()),
-            _ => None,
+impl Intent {
+    /// What is written as `verbs: parts`.
+    pub(super) fn read(call: &Call, written: &str) -> Option<Self> {
+        let (verbs, mut rest) = written.split_once(": ")?;
+        let verbs = verbs.split('|').map(|verb| verb.trim().to_owned()).collect();
+        let mut intent = Self { call: call.clone(), verbs, nouns: Vec::new(), places: Vec::new() };
+        for part in parts(&mut rest)? {
+            let (is_needed, several) = match part {
+                Part::OneOf(several) => (!several.iter().any(Vec::is_empty), several),
+                one => (true, vec![vec![one]]),
+            };
+            let mut one_of = Vec::new();
+            for one in several.into_iter().flatten() {
+                match one {
+                    Part::Slot { name, kind } => one_of.push((name, kind)),
+                    Part::Word(noun) => intent.nouns.push(noun),
+                    Part::OneOf(_) => return None,
+                }
+            }
+            if !one_of.is_empty() {
+                intent.places.push(Place { one_of, is_needed });
+            }
         }
+        rest.is_empty().then_some(intent)
     }
+}
 
-    /// All that it is about.
-    pub fn subjects(&self) -> Option<Vec<String>> {
-        self.0.iter().find_map(|slot| match slot {
-            Slot::Subjects(names) => Some(names.clone()),
-            Slot::Back(name) => Some(vec![name.clone()]),
-            _ => None,
-        })
+impl Place {
+    /// The parameter that this value fills, if it can stand here.
+    fn takes(&self, slot: &Slot) -> Option<(&str, Value)> {
+        self.one_of.iter().find_map(|(name, kind)| Some((name.as_str(), value(kind, slot)?)))
     }
+}
 
-    /// The first of the rest that is so.
-    pub fn find<T>(&self, is: impl Fn(&Slot) -> Option<T>) -> Option<T> {
-        self.0.iter().find_map(|slot| is(slot))
-    }
+/// The value of a slot, if it is of this kind.
+fn value(kind: &str, slot: &Slot) -> Option<Value> {
+    Some(match (kind, slot) {
+        ("subject", Slot::Back(name)) => name.as_str().into(),
+        ("subject", Slot::Subjects(names)) if names.len() == 1 => names[0].as_str().into(),
+        ("subjects", Slot::Subjects(names)) if names.len() > 1 => names.clone().into(),
+        ("moment", Slot::Moment { when, until: false }) | ("until", Slot::Moment { when, until: true }) => {
+            when.as_str().into()
+        }
+        ("weights", Slot::Weights(weights)) => weights.clone(),
+        (kind, Slot::Count { number, of }) if kind == *of => (*number).into(),
+        ("members", Slot::Members(members)) => members.clone().into(),
+        ("group-type", Slot::GroupType(kind)) => kind.as_str().into(),
+        _ => return None,
+    })
 }
 
 /// How a sentence reads.
@@ -96,8 +95,6 @@ pub enum Reading {
     Whole(Wish),
     /// All but these words.
     Partly {
-        /// The wish without them.
-        wish: Wish,
         /// What is left over, as typed.
         left: String,
         /// The rest of the sentence, as typed.
@@ -107,8 +104,8 @@ pub enum Reading {
     },
 }
 
-/// How a sentence reads by the rows of a capability. Two that fit it equally well and mean different things are both given.
-pub(super) fn read(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<Reading> {
+/// How a sentence reads by these lines of a capability. Two that fit it equally well and mean different things are both given.
+pub(super) fn read(heard: Heard<'_>, (phrases, owner): (&dyn Phrases, &str), intents: &[Intent]) -> Vec<Reading> {
     const QUESTIONS: &[&str] =
         &["is", "are", "was", "were", "has", "did", "does", "what", "which", "who", "when", "why", "how", "where"];
     let Heard { words, situation: _, asks } = heard;
@@ -120,7 +117,7 @@ pub(super) fn read(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<
     let parts = cut(heard, phrases, owner);
     let mut whole: Vec<Wish> = Vec::new();
     let mut partly: Option<(usize, Reading)> = None;
-    for intent in phrases.rows().iter().copied().flatten() {
+    for intent in intents {
         let Some((wish, left)) = fit(intent, &parts, asks, phrases) else { continue };
         if left.is_empty() {
             if !whole.contains(&wish) {
@@ -129,7 +126,7 @@ pub(super) fn read(heard: Heard<'_>, phrases: &dyn Phrases, owner: &str) -> Vec<
         } else if partly.as_ref().is_none_or(|(fewest, _)| left.len() < *fewest) {
             let (text, used) = told(&parts, &left);
             let follows = parts[..left[0]].iter().any(|part| part.slot.is_some());
-            partly = Some((left.len(), Reading::Partly { wish, left: text, used, follows }));
+            partly = Some((left.len(), Reading::Partly { left: text, used, follows }));
         }
     }
     match whole.is_empty() {
@@ -165,18 +162,18 @@ pub fn declined(left: &str, used: &str, follows: bool) -> Understood {
     }
 }
 
-/// What a row makes of the parts, and the places of those that it leaves over.
-fn fit(intent: &Intent, parts: &[Part], asks: bool, phrases: &dyn Phrases) -> Option<(Wish, Vec<usize>)> {
-    let mut taken = Vec::new();
-    let mut kinds = Vec::new();
+/// What a line makes of the parts, and the places of those that it leaves over.
+fn fit(intent: &Intent, parts: &[slots::Part], asks: bool, phrases: &dyn Phrases) -> Option<(Wish, Vec<usize>)> {
+    let mut call = intent.call.clone();
+    let mut open: Vec<&Place> = intent.places.iter().collect();
     let mut over = Vec::new();
     let mut said: Vec<(usize, &str)> = Vec::new();
     for (at, part) in parts.iter().enumerate() {
         match &part.slot {
-            Some(slot) => match Takes::of(slot).filter(|kind| intent.takes.contains(kind) && !kinds.contains(kind)) {
-                Some(kind) => {
-                    kinds.push(kind);
-                    taken.push(slot);
+            Some(slot) => match open.iter().enumerate().find_map(|(at, place)| Some((at, place.takes(slot)?))) {
+                Some((filled, (name, value))) => {
+                    call.given.insert(name.to_owned(), value);
+                    open.remove(filled);
                 }
                 None => over.push(at),
             },
@@ -184,16 +181,19 @@ fn fit(intent: &Intent, parts: &[Part], asks: bool, phrases: &dyn Phrases) -> Op
             None => said.push((at, part.lower())),
         }
     }
+    if open.iter().any(|place| place.is_needed) {
+        return None;
+    }
     let plain: Vec<(usize, &str)> =
         said.iter().copied().filter(|(_, word)| !SMALL.contains(word) && !phrases.things().contains(word)).collect();
-    let bare: Vec<(usize, &str)> = plain.iter().copied().filter(|(_, word)| !intent.nouns.contains(word)).collect();
+    let bare: Vec<(usize, &str)> =
+        plain.iter().copied().filter(|(_, word)| !intent.nouns.iter().any(|noun| noun == word)).collect();
     let used =
-        intent.verbs.split('|').filter_map(|verb| asks_by(&bare, verb, asks).max(asks_by(&plain, verb, asks))).max()?;
+        intent.verbs.iter().filter_map(|verb| asks_by(&bare, verb, asks).max(asks_by(&plain, verb, asks))).max()?;
     let words = if bare.len() >= used { &bare } else { &plain };
     over.extend(words.iter().skip(used).map(|(at, _)| *at));
     over.sort_unstable();
-    let wish = (intent.make)(&Taken(taken), intent.with)?;
-    Some((wish, over))
+    Some((call.wish(), over))
 }
 
 /// How many words a phrase takes, if these begin with it.
@@ -258,11 +258,11 @@ fn asks_by(words: &[(usize, &str)], verb: &str, asks: bool) -> Option<usize> {
 
 /// What is left over and what is not, as typed: a slot behind a word that is left over belongs to it, and so do the small
 /// words between.
-pub fn told(parts: &[Part], left: &[usize]) -> (String, String) {
-    let small = |part: &Part| part.slot.is_none() && SMALL.contains(&part.lower());
+pub fn told(parts: &[slots::Part], left: &[usize]) -> (String, String) {
+    let small = |part: &slots::Part| part.slot.is_none() && SMALL.contains(&part.lower());
     let mut over: Vec<bool> = (0..parts.len()).map(|at| left.contains(&at)).collect();
     for at in 1..parts.len() {
-        let limits = |part: &Part| part.slot.is_none() && LIMITING.contains(&part.lower());
+        let limits = |part: &slots::Part| part.slot.is_none() && LIMITING.contains(&part.lower());
         let follows = over[at - 1] && (small(&parts[at]) || parts[at].slot.is_some() && limits(&parts[at - 1]));
         over[at] |= follows;
     }

@@ -13,6 +13,14 @@
 //!
 //! A line fits where it uses every word of a request; articles and the like may stand anywhere. Of several that fit, the one
 //! counts that says most of it in words of its own.
+//!
+//! ```text
+//!     ~ archive/archiving/archived|put away: <document:subject> [<on:moment>] [safely]
+//! ```
+//!
+//! A line with `~` has no order ([`super::intents`]): verbs, in up to three forms, then the values that it takes (kinds
+//! `subject`, `subjects` where there are several, `moment`, `until`, `weights`, `users`, `groups`, `members`, `group-type`),
+//! and words that may stand with them. Where such a verb is named in a line with an order, only its first form counts.
 
 mod things;
 mod written;
@@ -26,12 +34,14 @@ use serde_json::Value;
 
 pub(crate) use self::things::{Named, points_back, thing};
 pub use self::written::{Asks, Call};
+pub(super) use self::written::{Part, parts};
 use self::{
     things::{LEADING, longest_name},
-    written::{Part, begins, call, parts},
+    written::{begins, call},
 };
 use super::{
     dates,
+    intents::Intent,
     phrases::{Heard, Phrases},
     slots::LIMITING,
     wish::Wish,
@@ -61,6 +71,7 @@ impl Call {
 pub struct Lines {
     calls: Vec<Call>,
     lines: Vec<Line>,
+    intents: Vec<Intent>,
     /// The lines by the words that they can begin with.
     by_first: HashMap<String, Vec<usize>>,
     /// Those that can begin with a value.
@@ -151,6 +162,11 @@ impl Lines {
                 continue;
             }
             let asks_for = lines.calls.len().checked_sub(1).ok_or_else(|| format!("“{line}” asks for nothing"))?;
+            if let Some(written) = line.trim().strip_prefix("~ ") {
+                let intent = Intent::read(&lines.calls[asks_for], written);
+                lines.intents.push(intent.ok_or_else(|| format!("“{}”: `~ verbs: values` belongs here", line.trim()))?);
+                continue;
+            }
             let mut rest = line.trim();
             let parts = parts(&mut rest).filter(|parts| rest.is_empty() && !parts.is_empty());
             let parts = parts.ok_or_else(|| format!("“{}”: brackets do not fit together", line.trim()))?;
@@ -172,6 +188,11 @@ impl Lines {
     /// What they ask for.
     pub fn calls(&self) -> &[Call] {
         &self.calls
+    }
+
+    /// What can be asked for in any order.
+    pub(super) fn intents(&self) -> &[Intent] {
+        &self.intents
     }
 
     /// What a request fits best. `names_only`: what it is about has to be a name that is known or stands in quotes, or “it”.

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 
 use super::{
-    intents::Intent,
     lines::Candidate,
     situation::Situation,
     wish::{Understood, Wish},
@@ -38,8 +37,7 @@ impl<'h> Heard<'h> {
 
 /// The phrases of a capability. Only the words for its things have to be there.
 ///
-/// Most of what can be said is data: [`Phrases::rows`] for changes, whose parts may stand in any order, and
-/// [`Phrases::lines`] for what is said in one order. What is left is read by functions.
+/// Most of what can be said is data: [`Phrases::lines`]. What is left is read by functions.
 pub trait Phrases: Send + Sync {
     /// What its things are called, singular and plural, such as `document` and `documents`; the first names one of them.
     fn things(&self) -> &'static [&'static str];
@@ -59,12 +57,7 @@ pub trait Phrases: Send + Sync {
         &[]
     }
 
-    /// Changes, by verbs and by what they take.
-    fn rows(&self) -> &'static [&'static [Intent]] {
-        &[]
-    }
-
-    /// Requests by the order of their words; see [`super::lines`].
+    /// Requests as lines of text; see [`super::lines`].
     fn lines(&self) -> &'static str {
         ""
     }

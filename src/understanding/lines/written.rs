@@ -26,7 +26,7 @@ pub struct Call {
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// This word.
     Word(String),
     /// One of several; an empty one may be left out.
@@ -61,7 +61,7 @@ pub(super) fn call(line: &str) -> Option<Call> {
 }
 
 /// The parts of a line up to a closing bracket or `|`.
-pub(super) fn parts(rest: &mut &str) -> Option<Vec<Part>> {
+pub(crate) fn parts(rest: &mut &str) -> Option<Vec<Part>> {
     let mut found = Vec::new();
     loop {
         *rest = rest.trim_start();
@@ -90,9 +90,13 @@ pub(super) fn parts(rest: &mut &str) -> Option<Vec<Part>> {
                 *rest = after;
             }
             _ => {
-                let end = rest.find([' ', '(', ')', '[', ']', '|', '<']).unwrap_or(rest.len());
+                let end = rest.find([' ', '(', ')', '[', ']', '|', '<', '/']).unwrap_or(rest.len());
                 found.push(Part::Word(rest[..end].to_owned()));
                 *rest = &rest[end..];
+                if rest.starts_with('/') {
+                    // Other forms of the same verb: they count in lines without an order alone.
+                    *rest = &rest[rest.find([')', ']', '|']).unwrap_or(rest.len())..];
+                }
             }
         }
     }

@@ -1,37 +1,23 @@
-//! Changes of status beyond one verb and one name: a date, or several experiments at once.
+//! Several experiments at once: all of a kind, or some by name.
 
 use serde_json::{Map, Value, json};
 
 use super::{
-    changes::{STATUS, after_verb},
     lists,
-    wish::{Understood, Wish},
+    wish::Understood,
     words::{Word, after, skip},
 };
 
-/// `archive all completed experiments from May in mathstream`, `stop “A”, “B” and “C”`.
-pub(super) fn several(words: &[Word]) -> Option<Understood> {
-    if let Some(which) = after(words, "delete|remove|erase|destroy|get rid of").and_then(deletion) {
-        return Some(which);
-    }
-    let (rest, status) = after_verb(words)?;
-    let mut params = Map::new();
-    let quoted: Vec<_> = rest.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
-    const JOINS: &str = ", and & both of the all experiments experiment studies";
-    if quoted.len() > 1 && !rest.iter().all(|word| word.quoted || word.among(JOINS)) {
-        return None; // “A like B”, “A but not B”: not all of them
-    }
-    match quoted.len() {
-        0 => params.insert("all".to_owned(), all_of(rest)?),
-        1 => return None,
-        _ => params.insert("experiments".to_owned(), quoted.into()),
-    };
-    params.insert("status".to_owned(), status.into());
-    Some(Wish::change(STATUS, params).into())
+/// `“A”, “B” and “C”`, and nothing else.
+pub(super) fn several(words: &[Word]) -> Option<Value> {
+    let names: Vec<_> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
+    let joins = |word: &Word| word.quoted || word.among(", and & both of the all experiments experiment studies");
+    (names.len() > 1 && words.iter().all(joins)).then(|| names.into())
 }
 
 /// `delete all archived experiments`: that is done one by one.
-fn deletion(words: &[Word]) -> Option<Understood> {
+pub(super) fn deletion(words: &[Word]) -> Option<Understood> {
+    let words = after(words, "delete|remove|erase|destroy|get rid of")?;
     const THINGS: [&str; 5] = ["experiments", "studies", "ones", "tests", "everything"];
     let quoted: Vec<_> = words.iter().filter(|word| word.quoted).collect();
     let opened = skip(words, "all of|all|every|each|both|the|our|my|of the");
@@ -50,8 +36,8 @@ fn deletion(words: &[Word]) -> Option<Understood> {
     Some(Understood::unclear("I delete one experiment at a time. Which one?", options))
 }
 
-/// What kind of experiments is meant.
-fn all_of(words: &[Word]) -> Option<Value> {
+/// `all completed experiments from May in mathstream`: what kind is meant.
+pub(super) fn every(words: &[Word]) -> Option<Value> {
     let mut rest = skip(after(words, "all of|all|every|each")?, "the|our|my|of the");
     let mut which = Map::new();
     if let Some((status, others)) = rest.split_first().filter(|(word, _)| lists::is_status(word)) {

@@ -18,30 +18,13 @@ pub(super) const UPDATE: &str = "update_experiment";
 pub(super) const STATUS: &str = "update_experiment_status";
 pub(super) const DELETE: &str = "delete_experiment";
 
-/// Verbs, and the status they lead to; the capability knows the same words.
-const VERBS: &[(&str, &str)] = &[
-    ("start|begin|launch|run|activate|enroll|kick off|turn on|switch on|go live with|enable", "start"),
-    ("resume|restart|unpause|continue|reopen", "resume"),
-    ("stop|halt|turn off|switch off|disable", "stop"),
-    ("pause|suspend", "pause"),
-    ("cancel|abort", "cancel"),
-    ("archive", "archived"),
-    ("unschedule", "unschedule"),
-    ("deactivate", "inactive"),
-];
-
-/// What follows a verb at the beginning, and the status that it leads to.
-pub(super) fn after_verb(words: &[Word]) -> Option<(&[Word], &'static str)> {
-    VERBS.iter().find_map(|(verbs, status)| Some((after(words, verbs)?, *status)))
-}
-
 /// What is to be changed, if it is a change. `words` are without politeness.
 pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood> {
     create(words, situation)
         .or_else(|| set(words, situation))
         .or_else(|| update(words, situation))
         .or_else(|| ending(words, situation))
-        .or_else(|| bulk::several(words))
+        .or_else(|| bulk::deletion(words))
         .or_else(|| either(words, situation))
 }
 
@@ -279,12 +262,10 @@ fn ending(words: &[Word], situation: &Situation) -> Option<Understood> {
 
 /// `start and stop Math Hints`: both cannot be meant.
 fn either(words: &[Word], situation: &Situation) -> Option<Understood> {
-    let (rest, _) = after_verb(words)?;
-    let second = after(rest, "and|or").filter(|_| rest[0].text == rest[0].lower)?;
-    let (about, _) = after_verb(second)?;
-    let name = thing(about, situation, &OfExperiments).name()?;
-    let verbs = [&words[..words.len() - rest.len()], &second[..second.len() - about.len()]];
-    let options = verbs.map(|verb| format!("{} “{name}”", lower(verb))).to_vec();
+    const VERBS: &str = "start|begin|launch|run|resume|restart|stop|halt|pause|suspend|cancel|archive";
+    let second = after(after(words, VERBS)?, "and|or").filter(|_| words[1].text == words[1].lower)?;
+    let name = thing(after(second, VERBS)?, situation, &OfExperiments).name()?;
+    let options = [&words[0], &second[0]].map(|verb| format!("{} “{name}”", verb.lower)).to_vec();
     Some(Understood::unclear("Which of the two should I do?", options))
 }
 

@@ -1,9 +1,9 @@
 //! What people say about experiments, and what it means.
 //!
-//! `lines.txt` holds what is said in one order, [`rows`] the changes whose parts may stand in any order; [`values`] reads what
-//! fills a line. What is too free for both is read by functions: descriptions of experiments ([`clauses`], [`design`],
-//! [`factors`]), [`changes`] made with them, lists and what limits them ([`lists`]), several experiments at once ([`bulk`]),
-//! answers and corrections ([`answers`], [`moments`]). [`accounting`] tells what such a function left over.
+//! `lines.txt` holds what is said, in one order or in any; [`values`] reads what fills a line. What is too free for that is
+//! read by functions: descriptions of experiments ([`clauses`], [`design`], [`factors`]), [`changes`] made with them, lists
+//! and what limits them ([`lists`]), what is meant by “all” ([`bulk`]), answers and corrections ([`answers`], [`moments`]).
+//! [`accounting`] tells what such a function left over.
 
 mod accounting;
 mod answers;
@@ -23,7 +23,6 @@ mod phrasings;
 mod reads;
 #[cfg(test)]
 mod restrictions;
-mod rows;
 #[cfg(test)]
 mod steps_tests;
 #[cfg(test)]
@@ -34,8 +33,7 @@ use serde_json::{Map, Value};
 
 use super::glossary;
 use crate::understanding::{
-    intents::{self, Intent},
-    lexicon,
+    intents, lexicon,
     lines::Candidate,
     phrases::{Heard, Phrases},
     situation, slots,
@@ -85,10 +83,6 @@ impl Phrases for OfExperiments {
         &["conditions", "arms", "variants", "tags"]
     }
 
-    fn rows(&self) -> &'static [&'static [Intent]] {
-        rows::ALL
-    }
-
     fn lines(&self) -> &'static str {
         include_str!("lines.txt")
     }
@@ -112,7 +106,7 @@ impl Phrases for OfExperiments {
     }
 
     fn first(&self, heard: Heard<'_>) -> Option<Understood> {
-        bulk::several(heard.words)
+        bulk::deletion(heard.words)
     }
 
     fn change(&self, heard: Heard<'_>) -> Option<Understood> {

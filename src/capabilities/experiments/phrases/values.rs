@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    OfExperiments,
+    OfExperiments, bulk,
     changes::who_of,
     clauses, lists,
     slots::{LIMITING, point},
@@ -81,6 +81,12 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         "groups" => each(LONGEST, &|words| ids(words, false), true),
         "groups-one" => each(LONGEST, &|words| ids(words, true), true),
         "group-kind" => each(2, &group_kind, true),
+        "every" => {
+            each(LONGEST, &|words| (words.len() == heard.words.len()).then(|| bulk::every(words)).flatten(), true)
+        }
+        "several" => {
+            each(LONGEST, &|words| (words.len() == heard.words.len()).then(|| bulk::several(words)).flatten(), true)
+        }
         "members" => each(LONGEST, &|words| members(words), true),
         "tags-more" => each(LONGEST, &|words| tags(words, '+'), true),
         "tags-less" => each(LONGEST, &|words| tags(words, '-'), true),
