@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::{
     answers, doubts,
     intents::{self, Reading, declined},
+    left_out::left_out,
     lines::{Asks, Lines},
     phrases::{Heard, Phrases},
     situation::Situation,
@@ -204,20 +205,21 @@ impl Book {
             .or_else(|| self.unsupported(words))
     }
 
-    /// A change, if every word of it is accounted for; else what is left over is told.
+    /// A change that was read by places, and a choice of changes, if what was said is in them; else what is not is told.
     fn whole(&self, found: Understood, heard: Heard<'_>) -> Understood {
-        let over = |action: &str, params: &Map<String, Value>| {
-            self.phrases().find_map(|phrases| phrases.left_over(heard, action, params))
-        };
-        match &found.wish {
-            Wish::Change { action, params } if !found.is_whole && after(heard.words, BRINGS_BACK).is_none() => {
-                over(action, params).unwrap_or(found)
+        let holds = match &found.wish {
+            Wish::Change { params, .. } if !found.is_whole && after(heard.words, BRINGS_BACK).is_none() => {
+                Value::Object(params.clone()).to_string().replace('_', " ")
             }
             // A button repeats all of the request, or there is none.
             Wish::Unclear { options, .. } if options.iter().any(|option| !option.starts_with("list ")) => {
-                over("", &Map::from_iter([("options".to_owned(), Value::from(options.join(" ")))])).unwrap_or(found)
+                options.join(" ")
             }
-            _ => found,
+            _ => return found,
+        };
+        match left_out(&heard.situation.said, &holds).first() {
+            Some(left) => declined(left, "", false),
+            None => found,
         }
     }
 

@@ -158,35 +158,20 @@ fn time(words: &[Word]) -> Option<(String, &[Word])> {
     })
 }
 
-/// A small number that is written out.
+/// A number up to a hundred that is written out.
 pub fn number_word(word: &str) -> Option<u64> {
-    const WORDS: [&str; 21] = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-    ];
-    if matches!(word, "a" | "an") {
-        return Some(1);
+    const SMALL: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+        seventeen eighteen nineteen";
+    const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety hundred";
+    let place = |names: &str, word: &str| u64::try_from(names.split(' ').position(|name| name == word)?).ok();
+    let tens = |word: &str| Some((place(TENS, word)? + 2) * 10);
+    match word.split_once('-') {
+        None if matches!(word, "a" | "an") => Some(1),
+        None => place(SMALL, word).or_else(|| tens(word)),
+        Some((ten, one)) => {
+            Some(tens(ten).filter(|ten| *ten < 100)? + place(SMALL, one).filter(|one| (1..10).contains(one))?)
+        }
     }
-    WORDS.iter().position(|known| *known == word).and_then(|place| u64::try_from(place).ok())
 }
 
 #[cfg(test)]

@@ -258,7 +258,7 @@ fn asks_by(words: &[(usize, &str)], verb: &str, asks: bool) -> Option<usize> {
 
 /// What is left over and what is not, as typed: a slot behind a word that is left over belongs to it, and so do the small
 /// words between.
-pub fn told(parts: &[slots::Part], left: &[usize]) -> (String, String) {
+fn told(parts: &[slots::Part], left: &[usize]) -> (String, String) {
     let small = |part: &slots::Part| part.slot.is_none() && SMALL.contains(&part.lower());
     let mut over: Vec<bool> = (0..parts.len()).map(|at| left.contains(&at)).collect();
     for at in 1..parts.len() {

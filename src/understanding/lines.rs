@@ -32,11 +32,11 @@ use std::{
 
 use serde_json::Value;
 
-pub(crate) use self::things::{Named, points_back, thing};
+pub(crate) use self::things::{Named, longest_name, points_back, thing};
 pub use self::written::{Asks, Call};
 pub(super) use self::written::{Part, parts};
 use self::{
-    things::{LEADING, longest_name},
+    things::LEADING,
     written::{begins, call},
 };
 use super::{

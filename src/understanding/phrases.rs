@@ -109,12 +109,6 @@ pub trait Phrases: Send + Sync {
         None
     }
 
-    /// What is left over of a change that was read by places. `None`: nothing.
-    fn left_over(&self, heard: Heard<'_>, action: &str, params: &Map<String, Value>) -> Option<Understood> {
-        let _ = (heard, action, params);
-        None
-    }
-
     /// The value of a parameter, as it is written in these words.
     fn value(&self, parameter: &str, words: &[Word]) -> Value {
         let _ = parameter;

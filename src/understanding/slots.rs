@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    dates::moment,
+    dates::{moment, number_word},
     phrases::{Heard, Phrases},
     words::{Word, after, skip, text},
 };
@@ -218,10 +218,7 @@ fn share(words: &[Word]) -> Option<(String, f64, &[Word])> {
 /// `200 users`, `ten groups`.
 fn count(words: &[Word]) -> Found<'_> {
     let (first, rest) = skip(words, "with|using|to|at|of").split_first()?;
-    let number = match first.lower.as_str() {
-        "hundred" => Some(100),
-        lower => lower.replace(',', "").parse::<u64>().ok().or_else(|| super::dates::number_word(lower)),
-    };
+    let number = first.lower.replace(',', "").parse::<u64>().ok().or_else(|| number_word(&first.lower));
     let number = number.filter(|_| !first.quoted)?;
     let rest = skip(rest, "simulated|test|fake|new|more|different");
     let (unit, left) = rest.split_first()?;

@@ -3,35 +3,39 @@
 use serde_json::{Map, Value, json};
 
 use super::{
+    changes::left_over,
     lists,
+    situation::Situation,
     wish::Understood,
     words::{Word, after, skip},
 };
 
 /// `“A”, “B” and “C”`, and nothing else.
-pub(super) fn several(words: &[Word]) -> Option<Value> {
+pub(super) fn several(words: &[Word]) -> Option<Vec<String>> {
     let names: Vec<_> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
     let joins = |word: &Word| word.quoted || word.among(", and & both of the all experiments experiment studies");
-    (names.len() > 1 && words.iter().all(joins)).then(|| names.into())
+    (names.len() > 1 && words.iter().all(joins)).then_some(names)
 }
 
 /// `delete all archived experiments`: that is done one by one.
-pub(super) fn deletion(words: &[Word]) -> Option<Understood> {
-    let words = after(words, "delete|remove|erase|destroy|get rid of")?;
+pub(super) fn deletion(all: &[Word], situation: &Situation) -> Option<Understood> {
+    let words = after(all, "delete|remove|erase|destroy|get rid of")?;
     const THINGS: [&str; 5] = ["experiments", "studies", "ones", "tests", "everything"];
-    let quoted: Vec<_> = words.iter().filter(|word| word.quoted).collect();
     let opened = skip(words, "all of|all|every|each|both|the|our|my|of the");
     let counts = after(words, "all|every|each|both|everything|experiments").is_some();
     let of_a_kind = opened.first().is_some_and(|first| lists::is_status(first) || first.any(&THINGS));
-    let several =
+    let is_several =
         words.iter().any(|word| word.any(&THINGS)) || after(words, "every|each").is_some() || words.len() == 1;
-    let options = match quoted.as_slice() {
-        [] if (counts || of_a_kind) && several => {
+    let options = match words.iter().filter(|word| word.quoted).count() {
+        0 if (counts || of_a_kind) && is_several => {
             let status = opened.first().filter(|first| lists::is_status(first));
             vec![status.map_or("list experiments".to_owned(), |status| format!("list {} experiments", status.lower))]
         }
-        [] | [_] => return None,
-        several => several.iter().map(|word| format!("delete “{}”", word.text)).collect(),
+        0 | 1 => return None,
+        _ => match several(words) {
+            Some(names) => names.iter().map(|name| format!("delete “{name}”")).collect(),
+            None => return left_over(all, words, &[], situation),
+        },
     };
     Some(Understood::unclear("I delete one experiment at a time. Which one?", options))
 }
@@ -74,7 +78,7 @@ pub(super) fn every(words: &[Word]) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{situation::Situation, tests::check};
+    use super::{super::tests::check, Situation};
 
     #[test]
     fn several_experiments_dates_and_lists() {

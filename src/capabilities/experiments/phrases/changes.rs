@@ -6,12 +6,16 @@ use super::{
     OfExperiments, bulk,
     clauses::{self, clauses},
     design, factors,
+    intents::declined,
     situation::Situation,
     slots,
     wish::{Understood, Wish},
-    words::{Word, after, lower, sentence, skip, text, without_last},
+    words::{Word, after, as_typed, lower, sentence, skip, text, without_last},
 };
-use crate::understanding::lines::thing;
+use crate::understanding::{
+    lines::{longest_name, thing},
+    phrases::Phrases as _,
+};
 
 pub(super) const CREATE: &str = "create_experiment";
 pub(super) const UPDATE: &str = "update_experiment";
@@ -24,14 +28,57 @@ pub(super) fn change(words: &[Word], situation: &Situation) -> Option<Understood
         .or_else(|| set(words, situation))
         .or_else(|| update(words, situation))
         .or_else(|| ending(words, situation))
-        .or_else(|| bulk::deletion(words))
+        .or_else(|| bulk::deletion(words, situation))
         .or_else(|| either(words, situation))
 }
 
-pub(super) fn named(params: &mut Map<String, Value>, words: &[Word], situation: &Situation) {
-    if let Some(name) = thing(words, situation, &OfExperiments).name() {
-        params.insert("experiment".to_owned(), name.into());
+/// The change of what `about` names, unless something is left over.
+fn update_of(
+    words: &[Word],
+    about: &[Word],
+    params: Map<String, Value>,
+    over: &[Word],
+    situation: &Situation,
+) -> Understood {
+    let name = thing(about, situation, &OfExperiments).name();
+    let named = name.map(|name| ("experiment".to_owned(), Value::from(name)));
+    left_over(words, about, over, situation)
+        .unwrap_or_else(|| checked(UPDATE, params.into_iter().chain(named).collect(), words))
+}
+
+/// What to say where something is left over of a request: beside the name in `about`, or elsewhere.
+pub(super) fn left_over(words: &[Word], about: &[Word], over: &[Word], situation: &Situation) -> Option<Understood> {
+    let around = |word: &Word| word.among("the our my an a called named experiment study ,");
+    let beside: Vec<&Word> = match about.iter().position(|word| word.quoted) {
+        Some(name) => (0..about.len()).filter(|at| *at != name && !around(&about[*at])).map(|at| &about[at]).collect(),
+        None => about[longest_name(about, &situation.today)..].iter().collect(),
+    };
+    let left: Vec<Word> = beside.into_iter().chain(over).cloned().collect();
+    let used = words.iter().position(|word| word.quoted).map_or(&[][..], |name| &words[..=name]);
+    let follows = !used.contains(left.first()?);
+    Some(declined(&as_typed(&left), &as_typed(used), follows))
+}
+
+/// A change whose names and conditions hold nothing that says something else: a text that is not in quotes ends there.
+fn checked(action: &str, params: Map<String, Value>, words: &[Word]) -> Understood {
+    const ELSE: [&str; 14] = [
+        "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
+        "once", "keep",
+    ];
+    let free = ["name", "new_name", "conditions", "tags"].into_iter().filter_map(|key| params.get(key));
+    let texts = free.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+    for text in
+        texts.filter_map(Value::as_str).filter(|text| !words.iter().any(|word| word.quoted && word.text == **text))
+    {
+        let written: Vec<&str> = text.split(' ').collect();
+        let several =
+            written.len() > 1 && written.last().is_some_and(|last| OfExperiments.things()[1..].contains(last));
+        let says = written.iter().position(|word| ELSE.contains(word)).filter(|at| *at > 0 || written.len() > 1);
+        if let Some(at) = says.or_else(|| several.then_some(0)) {
+            return declined(&written[at..].join(" "), "", false); // also `create two experiments`
+        }
     }
+    Wish::change(action, params).into()
 }
 
 fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
@@ -99,7 +146,7 @@ fn create(words: &[Word], situation: &Situation) -> Option<Understood> {
     if factorial {
         params.entry("factors").or_insert_with(|| Value::Array(Vec::new())); // asked for
     }
-    Some(Wish::change(CREATE, params).into())
+    Some(checked(CREATE, params, words))
 }
 
 /// What can be set, and its parameter.
@@ -136,26 +183,25 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
         if whose.is_none() && situation.in_hand().is_some() {
             return None; // a correction of what is being worked out
         }
-        named(&mut params, whose.unwrap_or(of), situation);
-        values(&mut params, key, to);
-        return Some(Wish::change(UPDATE, params).into());
+        let over = values(&mut params, key, to);
+        return Some(update_of(words, whose.unwrap_or(of), params, &over, situation));
     }
     // `change Math Hints's weights to 70/30`, `change Math Hints weights to 70/30`
     for (phrases, key) in FIELDS {
         let Some(whose) = phrases.split('|').find_map(|phrase| before(about, phrase)) else { continue };
-        named(&mut params, &whose, situation);
-        values(&mut params, key, to);
-        return Some(Wish::change(UPDATE, params).into());
+        let over = values(&mut params, key, to);
+        return Some(update_of(words, &whose, params, &over, situation));
     }
     None
 }
 
-/// A value, and others behind it: `foo and tags to x, y`. From the second on a “to” may be left out.
-fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) {
+/// A value, and others behind it: `foo and tags to x, y`. From the second on a “to” may be left out. Returns what is in none.
+fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Word> {
     let next = |words: &[Word]| {
         FIELDS.iter().find_map(|(phrases, key)| Some((*key, after(skip(words, "the"), phrases)?.len())))
     };
     let (mut key, mut words, mut first) = (key, words, true);
+    let mut over = Vec::new();
     loop {
         let following = (1..words.len()).filter(|&i| words[i].any(&[",", "and"])).find_map(|i| {
             let (key, length) = next(skip(&words[i..], ", and|,|and"))?;
@@ -164,8 +210,18 @@ fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) {
             Some((i, key, value))
         });
         let end = following.map_or(words.len(), |(i, ..)| i);
-        params.insert(key.to_owned(), field(key, &words[..end]));
-        let Some((_, also, value)) = following else { return };
+        let said = &words[..end];
+        params.insert(key.to_owned(), field(key, said));
+        let share =
+            |word: &Word| word.among(", and to percent") || word.text.trim_end_matches('%').parse::<f64>().is_ok();
+        over.extend_from_slice(match key {
+            "conditions" | "tags" | "inclusion" | "exclusion" => clauses::list(said).1,
+            "end_on" => design::date(said).map_or(&[], |(_, rest)| rest),
+            "weights" if said.len() > 1 && !said.iter().all(share) => &said[1..],
+            _ if said.first().is_some_and(|first| first.quoted) => &said[1..],
+            _ => &[],
+        });
+        let Some((_, also, value)) = following else { return over };
         (key, words, first) = (also, value, false);
     }
 }
@@ -241,19 +297,21 @@ fn update(words: &[Word], situation: &Situation) -> Option<Understood> {
     // `change the weights of Math Hints`: to what is asked then.
     let weights = after(about, "the weights|weights|the weighting|weighting|the split|split");
     if let Some(whose) = weights.and_then(|of| after(of, "of|for|in")).filter(|_| parts.is_empty()) {
-        let mut params = Map::from_iter([("weights".to_owned(), "".into())]);
-        named(&mut params, whose, situation);
-        return Some(Wish::change(UPDATE, params).into());
+        let params = Map::from_iter([("weights".to_owned(), "".into())]);
+        return Some(update_of(words, whose, params, &[], situation));
     }
-    let mut params = clauses(parts).params;
-    named(&mut params, about, situation);
-    Some(Wish::change(UPDATE, params).into())
+    let found = clauses(parts);
+    let over: Vec<Word> = [found.front().to_vec(), found.beyond()].concat();
+    Some(update_of(words, about, found.params, &over, situation))
 }
 
 /// “End” and “finish” could be either of two, so the person is asked.
 fn ending(words: &[Word], situation: &Situation) -> Option<Understood> {
     let rest = after(words, "end|finish|conclude|close|terminate|complete|wrap up")?;
     let name = thing(rest, situation, &OfExperiments).name()?;
+    if let Some(left) = left_over(words, rest, &[], situation) {
+        return Some(left);
+    }
     Some(Understood::unclear(
         "Do you want to pause it (nobody new, can be resumed) or cancel it for good?",
         vec![format!("pause “{name}”"), format!("cancel “{name}”")],
@@ -264,7 +322,11 @@ fn ending(words: &[Word], situation: &Situation) -> Option<Understood> {
 fn either(words: &[Word], situation: &Situation) -> Option<Understood> {
     const VERBS: &str = "start|begin|launch|run|resume|restart|stop|halt|pause|suspend|cancel|archive";
     let second = after(after(words, VERBS)?, "and|or").filter(|_| words[1].text == words[1].lower)?;
-    let name = thing(after(second, VERBS)?, situation, &OfExperiments).name()?;
+    let about = after(second, VERBS)?;
+    let name = thing(about, situation, &OfExperiments).name()?;
+    if let Some(left) = left_over(words, about, &[], situation) {
+        return Some(left);
+    }
     let options = [&words[0], &second[0]].map(|verb| format!("{} “{name}”", verb.lower)).to_vec();
     Some(Understood::unclear("Which of the two should I do?", options))
 }

@@ -69,21 +69,7 @@ pub(super) fn is_no_context(word: &Word) -> bool {
     word.among(NO_CONTEXT)
         || word.any(&THINGS)
         || is_status(word)
-        || word.any(&[
-            "experiment",
-            "i",
-            "we",
-            "you",
-            "does",
-            "do",
-            "have",
-            "has",
-            "what",
-            "which",
-            "its",
-            "mean",
-            "means",
-        ])
+        || word.among("experiment i we you does do have has what which its mean means")
 }
 
 fn status(word: &Word) -> Option<&'static str> {

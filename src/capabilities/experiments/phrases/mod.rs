@@ -3,9 +3,7 @@
 //! `lines.txt` holds what is said, in one order or in any; [`values`] reads what fills a line. What is too free for that is
 //! read by functions: descriptions of experiments ([`clauses`], [`design`], [`factors`]), [`changes`] made with them, lists
 //! and what limits them ([`lists`]), what is meant by “all” ([`bulk`]), answers and corrections ([`answers`], [`moments`]).
-//! [`accounting`] tells what such a function left over.
 
-mod accounting;
 mod answers;
 mod bulk;
 mod changes;
@@ -33,7 +31,7 @@ use serde_json::{Map, Value};
 
 use super::glossary;
 use crate::understanding::{
-    intents, lexicon,
+    intents,
     lines::Candidate,
     phrases::{Heard, Phrases},
     situation, slots,
@@ -106,7 +104,7 @@ impl Phrases for OfExperiments {
     }
 
     fn first(&self, heard: Heard<'_>) -> Option<Understood> {
-        bulk::deletion(heard.words)
+        bulk::deletion(heard.words, heard.situation)
     }
 
     fn change(&self, heard: Heard<'_>) -> Option<Understood> {
@@ -127,10 +125,6 @@ impl Phrases for OfExperiments {
 
     fn answer(&self, heard: Heard<'_>) -> Option<Understood> {
         answers::answer(heard.words, heard.situation, heard.asks)
-    }
-
-    fn left_over(&self, heard: Heard<'_>, action: &str, params: &Map<String, Value>) -> Option<Understood> {
-        accounting::unaccounted(heard.words, action, params, heard.situation)
     }
 
     fn value(&self, parameter: &str, words: &[Word]) -> Value {

@@ -3,13 +3,9 @@
 
 use proptest::prelude::*;
 
-use super::{
-    book,
-    lexicon::{Mention, Name, Names, fold},
-    situation::Situation,
-    tests::understand,
-    wish::Wish,
-};
+use super::{book, situation::Situation, tests::understand, wish::Wish};
+
+use crate::understanding::lexicon::{Mention, Name, Names, fold};
 
 const NAMES: &[&str] =
     &["Math Hints", "Running Test", "Geometry B", "Ana's Übung 🚀", "Stop and Go", "数学提示", "Foo Experiment"];

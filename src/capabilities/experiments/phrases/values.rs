@@ -12,6 +12,7 @@ use super::{
 use crate::{
     capabilities::experiments::glossary,
     understanding::{
+        dates::number_word,
         lines::{Candidate, points_back},
         phrases::Heard,
     },
@@ -48,9 +49,9 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         "place" => each(4, &|words| place_name(words), false),
         "users" => {
             let hundred = after(words, "a hundred|one hundred").map(|_| Candidate::known(100, 2));
-            let number =
-                |words: &[Word]| words[0].text.replace('.', "").parse().ok().or_else(|| in_words(&words[0].lower));
-            hundred.into_iter().chain(each(1, &|words| number(words).map(Value::from), true)).collect()
+            let written = |word: &Word| number_word(&word.lower).filter(|_| !word.any(&["a", "an"]));
+            let number = |word: &Word| word.text.replace('.', "").parse().ok().or_else(|| written(word));
+            hundred.into_iter().chain(each(1, &|words| number(&words[0]).map(Value::from), true)).collect()
         }
         "who" => each(1, &|words| is_user(&words[0]).then(|| words[0].text.clone().into()), true),
         "state" => {
@@ -84,9 +85,11 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
         "every" => {
             each(LONGEST, &|words| (words.len() == heard.words.len()).then(|| bulk::every(words)).flatten(), true)
         }
-        "several" => {
-            each(LONGEST, &|words| (words.len() == heard.words.len()).then(|| bulk::several(words)).flatten(), true)
-        }
+        "several" => each(
+            LONGEST,
+            &|words| (words.len() == heard.words.len()).then(|| bulk::several(words)).flatten().map(Value::from),
+            true,
+        ),
         "members" => each(LONGEST, &|words| members(words), true),
         "tags-more" => each(LONGEST, &|words| tags(words, '+'), true),
         "tags-less" => each(LONGEST, &|words| tags(words, '-'), true),
@@ -122,55 +125,18 @@ fn place_name(words: &[Word]) -> Option<Value> {
 }
 
 fn is_user(word: &Word) -> bool {
-    const NOBODY: &[&str] = &[
-        "it",
-        "the",
-        "that",
-        "experiment",
-        "this",
-        "we",
-        "you",
-        "i",
-        "a",
-        "user",
-        "users",
-        "student",
-        "students",
-        "in",
-        "with",
-        "for",
-        "and",
-        ",",
-        "who",
-        "at",
-        "visiting",
-        "going",
-        "to",
-        "of",
-        "by",
-    ];
-    !word.quoted && !word.any(NOBODY)
+    const NOBODY: &str = "it the that experiment this we you i a user users student students in with for and , who at \
+        visiting going to of by";
+    !word.quoted && !word.among(NOBODY)
 }
 
 /// A status that something can be set to.
 fn status(word: &Word) -> Option<Value> {
-    const KNOWN: &[&str] = &[
-        "running",
-        "enrolling",
-        "paused",
-        "stopped",
-        "inactive",
-        "cancelled",
-        "canceled",
-        "completed",
-        "archived",
-        "enrollmentcomplete",
-        "preview",
-        "scheduled",
-    ];
+    const KNOWN: &str = "running enrolling paused stopped inactive cancelled canceled completed archived \
+        enrollmentcomplete preview scheduled";
     match () {
         () if word.is("active") => Some("running".into()),
-        () => word.any(KNOWN).then(|| word.text.clone().into()),
+        () => word.among(KNOWN).then(|| word.text.clone().into()),
     }
 }
 
@@ -184,25 +150,11 @@ fn term(words: &[Word], all: &[Word]) -> Option<Value> {
 
 /// A word that is no name: in lower case, and not about something of theirs.
 fn is_plain(words: &[Word], heard: Heard<'_>) -> bool {
-    const THEIRS: &[&str] = &[
-        "of",
-        "in",
-        "experiment",
-        "study",
-        "setup",
-        "details",
-        "detail",
-        "context",
-        "it",
-        "its",
-        "this",
-        "that",
-        "briefly",
-    ];
+    const THEIRS: &str = "of in experiment study setup details detail context it its this that briefly";
     let plain = |word: &Word| !word.quoted && word.text.chars().all(|c| c.is_lowercase() || c == '-' || c == '\'');
     let known = heard.situation.last_subject.as_ref().is_some_and(|name| name.to_lowercase() == lower(words));
     let is_context = matches!(words, [one] if one.text.contains('-'));
-    words.iter().all(plain) && !words.iter().any(|word| word.any(THEIRS)) && !known && !is_context
+    words.iter().all(plain) && !words.iter().any(|word| word.among(THEIRS)) && !known && !is_context
 }
 
 /// Several words with capitals, or what stands in quotes.
@@ -317,17 +269,4 @@ fn groups(words: &[Word], one_each: bool) -> Map<String, Value> {
         }
     }
     groups
-}
-
-/// A number up to a hundred that is written out.
-fn in_words(word: &str) -> Option<i64> {
-    const SMALL: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
-        seventeen eighteen nineteen";
-    const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety hundred";
-    let place = |names: &str, word: &str| Some(names.split_whitespace().position(|name| name == word)? as i64);
-    let tens = |word: &str| Some((place(TENS, word)? + 2) * 10);
-    match word.split_once('-') {
-        None => place(SMALL, word).map(|place| place + 1).or_else(|| tens(word)),
-        Some((ten, one)) => Some(tens(ten).filter(|ten| *ten < 100)? + place(SMALL, one).filter(|one| *one < 9)? + 1),
-    }
 }
