@@ -133,7 +133,7 @@ fn next_year(today: &str, month: u8, day: u8) -> Option<u16> {
 }
 
 /// A time at the beginning: `at 9`, `9:00`, `9 am`, `noon`.
-fn time(words: &[Word]) -> Option<(String, &[Word])> {
+pub fn time(words: &[Word]) -> Option<(String, &[Word])> {
     let start = skip(words, ", at|,|at");
     let at = words.len() != start.len() && after(words, ", at|at").is_some();
     let (clock, rest) = start.split_first().filter(|(clock, _)| !clock.quoted)?;

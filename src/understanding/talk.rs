@@ -41,7 +41,8 @@ impl Phrases for Nothing {
 pub(super) fn talk(words: &[Word]) -> Option<Wish> {
     let said: Vec<Word> = words.iter().filter(|word| words.len() == 1 || !is_sign(word)).cloned().collect();
     let plain = lower(&said);
-    if agrees_or_not(&plain) || not_yet(&plain) {
+    const THUMBS: &[&str] = &["👍", ":+1", ":thumbsup", "✅", ":white_check_mark", ":ok_hand", "👌", "👎", ":-1"];
+    if THUMBS.iter().any(|thumb| plain.starts_with(thumb)) || not_yet(&plain) {
         return Some(Wish::Talk(Talk::NothingAsked));
     }
     let log = without_last(&said, &["so", "far", "yet", "here", "today", "together", "in", "this", "thread"]);
@@ -49,6 +50,8 @@ pub(super) fn talk(words: &[Word]) -> Option<Wish> {
     let fit = |words: &[Word]| TALK.fit(Heard { words, situation: &situation, asks: false }, (&Nothing, ""), true);
     let fit = fit(&said).or_else(|| fit(log).filter(|fit| fit.call.name == LOG))?;
     Some(match fit.call.name.as_str() {
+        // Only few of these words decide about a card: that is for approvals to know.
+        "agreement" => Wish::Talk(Talk::NothingAsked),
         "greeting" => Wish::Talk(Talk::Greeting),
         "thanks" => Wish::Talk(Talk::Thanks),
         "help" => Wish::Talk(Talk::Help),
@@ -112,44 +115,6 @@ fn help(book: &Book) -> String {
         book.services().join(" and "),
         parts.join("\n\n")
     )
-}
-
-/// Whether it says no more than yes or no. Only few of these decide about a card: that is for approvals to know.
-fn agrees_or_not(plain: &str) -> bool {
-    const THUMBS: &[&str] = &["👍", ":+1", ":thumbsup", "✅", ":white_check_mark", ":ok_hand", "👌"];
-    const YES: &[&str] = &[
-        "yes",
-        "y",
-        "yep",
-        "yeah",
-        "yes please",
-        "ok",
-        "okay",
-        "k",
-        "sure",
-        "fine",
-        "alright",
-        "all right",
-        "agreed",
-        "+1",
-        "go",
-        "go ahead",
-        "go for it",
-        "do it",
-        "please do",
-        "proceed",
-        "approve",
-        "approved",
-        "approve it",
-        "confirm",
-        "confirmed",
-        "sounds good",
-        "looks good",
-        "looks good to me",
-        "lgtm",
-    ];
-    const NO: &[&str] = &["no", "n", "nope", "reject", "rejected", "reject it", "don't", "dont", "do not", "👎", ":-1"];
-    YES.contains(&plain) || NO.contains(&plain) || THUMBS.iter().any(|thumb| plain.starts_with(thumb))
 }
 
 /// Whether it puts off a decision.

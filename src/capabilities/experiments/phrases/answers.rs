@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    changes::field,
+    changes::{field, named_field},
     clauses::{self, clauses},
     moments,
     situation::{Draft, Situation},
@@ -11,10 +11,6 @@ use super::{
     wish::{Understood, Wish},
     words::{Word, after, plainly, skip, text},
 };
-
-/// What may be set, in words.
-const FIELDS: &str = "the context|context|the name|name|the weights|weights|the weight|weight|the conditions|conditions|\
-    the description|description|the tags|tags|the post rule|post rule|the decision points|decision points|the decision point|decision point";
 
 /// “No, use mathstream”: corrects the draft, or what is on the card.
 pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Understood> {
@@ -40,7 +36,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
     if renames && draft.asked.as_ref().is_some_and(|asked| asked.parameter == "name") {
         return None; // the answer itself
     }
-    if after(rest, FIELDS).is_some_and(|more| more.first().is_some_and(|word| word.any(&["of", "for"]))) {
+    if named_field(rest).is_some_and(|(_, more)| more.first().is_some_and(|word| word.any(&["of", "for"]))) {
         return None; // a change of its own: `set the description of Math Hints to …`
     }
     let rest =
@@ -61,7 +57,7 @@ pub(super) fn correction(words: &[Word], situation: &Situation) -> Option<Unders
             return None; // more than a correction
         }
         let key = if renames { name_key(draft) } else { corrected(draft, &found.rest)? };
-        params.entry(key.clone()).or_insert_with(|| value(&key, &found.rest));
+        params.entry(key.clone()).or_insert_with(|| field(&key, &found.rest));
     }
     (!params.is_empty()).then(|| Wish::Update(params).into())
 }
@@ -89,19 +85,13 @@ fn suggested(words: &[Word]) -> Option<Understood> {
 
 /// `the context to mathstream`, `weights to 60/40`.
 fn set_field(words: &[Word]) -> Option<(String, Value)> {
-    const FIELDS: &[(&str, &str)] = &[
-        ("the context|context", "context"),
-        ("the name|name", "name"),
-        ("the weights|weights|the weight|weight", "weights"),
-        ("the conditions|conditions", "conditions"),
-        ("the description|description", "description"),
-        ("the status|status", "status"),
-        ("the experiment|experiment", "experiment"),
-    ];
-    FIELDS.iter().find_map(|(phrases, key)| {
-        let given = after(after(words, phrases)?, "to|is|should be|=|as")?;
-        (!given.is_empty()).then(|| ((*key).to_owned(), field(key, given)))
-    })
+    let other = || ["status", "experiment"].into_iter().find_map(|key| Some((key, after(skip(words, "the"), key)?)));
+    let (key, rest) = match named_field(words).or_else(other)? {
+        ("new_name", rest) => ("name", rest),
+        found => found,
+    };
+    let given = after(rest, "to|is|should be|=|as").filter(|given| !given.is_empty())?;
+    Some((key.to_owned(), field(key, given)))
 }
 
 fn name_key(draft: &Draft) -> String {
@@ -155,7 +145,7 @@ pub(super) fn answer(words: &[Word], situation: &Situation, asks: bool) -> Optio
             return None;
         }
         let key = rather(key, &found.rest);
-        params.insert(key.to_owned(), value(key, &found.rest));
+        params.insert(key.to_owned(), field(key, &found.rest));
     }
     if params.is_empty() || (asks && key != "description") {
         return None;
@@ -217,8 +207,4 @@ fn retold(words: &[Word], draft: &Draft, asks: bool) -> Option<Understood> {
 
 fn update<const N: usize>(params: [(String, Value); N]) -> Understood {
     Wish::Update(params.into_iter().collect()).into()
-}
-
-fn value(key: &str, words: &[Word]) -> Value {
-    field(key, words)
 }

@@ -168,18 +168,21 @@ const FIELDS: &[(&str, &str)] = &[
     ("context", "context"),
 ];
 
+/// The parameter that is named at the beginning, and what follows.
+pub(super) fn named_field(words: &[Word]) -> Option<(&'static str, &[Word])> {
+    let words = skip(words, "the");
+    FIELDS.iter().find_map(|(phrases, key)| Some((*key, after(words, phrases)?)))
+}
+
 /// `set the weights of X to 70/30`, `change the status of X to paused`, `set X to running`, `set X back to inactive`.
 fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
     let rest = after(words, "set|change|update|edit|modify|put|switch|make|adjust|move")?;
     let (about, to) = first_split(rest)?;
-    let about = skip(about, "the");
     let mut params = Map::new();
-    for (phrases, key) in FIELDS {
-        let Some(of) = after(about, phrases) else { continue };
-        let whose = after(of, "of|for|on|in");
-        if whose.is_none() && !of.is_empty() {
-            continue;
-        }
+    if let Some((key, of)) = named_field(about)
+        && let whose = after(of, "of|for|on|in")
+        && (whose.is_some() || of.is_empty())
+    {
         if whose.is_none() && situation.in_hand().is_some() {
             return None; // a correction of what is being worked out
         }
@@ -188,6 +191,7 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
     }
     // `change Math Hints's weights to 70/30`, `change Math Hints weights to 70/30`
     for (phrases, key) in FIELDS {
+        let about = skip(about, "the");
         let Some(whose) = phrases.split('|').find_map(|phrase| before(about, phrase)) else { continue };
         let over = values(&mut params, key, to);
         return Some(update_of(words, &whose, params, &over, situation));
@@ -197,15 +201,11 @@ fn set(words: &[Word], situation: &Situation) -> Option<Understood> {
 
 /// A value, and others behind it: `foo and tags to x, y`. From the second on a “to” may be left out. Returns what is in none.
 fn values(params: &mut Map<String, Value>, key: &str, words: &[Word]) -> Vec<Word> {
-    let next = |words: &[Word]| {
-        FIELDS.iter().find_map(|(phrases, key)| Some((*key, after(skip(words, "the"), phrases)?.len())))
-    };
     let (mut key, mut words, mut first) = (key, words, true);
     let mut over = Vec::new();
     loop {
         let following = (1..words.len()).filter(|&i| words[i].any(&[",", "and"])).find_map(|i| {
-            let (key, length) = next(skip(&words[i..], ", and|,|and"))?;
-            let bare = &words[words.len() - length..];
+            let (key, bare) = named_field(skip(&words[i..], ", and|,|and"))?;
             let value = after(bare, "to|as").or((!first && !bare.is_empty()).then_some(bare))?;
             Some((i, key, value))
         });
@@ -279,6 +279,7 @@ pub(super) fn field(key: &str, words: &[Word]) -> Value {
         "tags" => items().iter().map(|item| text(item)).collect::<Vec<_>>().into(),
         "consistency" | "post_rule" | "unit" => text(words).to_lowercase().into(),
         "description" => sentence(words).into(),
+        "filter_mode" if words.len() == 1 => clauses::filter_mode(&words[0]).into(),
         _ => text(words).into(),
     }
 }

@@ -306,12 +306,7 @@ fn rules(words: &[Word]) -> Taken<'_> {
     }
     if let Some(after) = after(words, "the filter mode|filter mode|filter") {
         let (value, rest) = skip(after, "to|of|is|=").split_first()?;
-        let mode = match value.lower.as_str() {
-            "excludeall" | "exclude" => "excludeAll".to_owned(),
-            "includeall" | "include" => "includeAll".to_owned(),
-            _ => value.text.clone(),
-        };
-        return one("filter_mode", mode, rest);
+        return one("filter_mode", filter_mode(value), rest);
     }
     for (mode, phrases) in [("excludeAll", "excludeall|exclude all"), ("includeAll", "includeall|include all")] {
         let ended = |rest: &&[Word]| rest.first().is_none_or(|next| next.any(&[",", "and", "with", "at", "in", "but"]));
@@ -327,6 +322,15 @@ fn rules(words: &[Word]) -> Taken<'_> {
             one("post_rule", format!("{} {}", value.lower, condition.text), rest)
         }
         _ => one("post_rule", value.lower.clone(), rest),
+    }
+}
+
+/// The mode as the platform writes it.
+pub(super) fn filter_mode(word: &Word) -> &str {
+    match word.lower.as_str() {
+        "excludeall" | "exclude" => "excludeAll",
+        "includeall" | "include" => "includeAll",
+        _ => &word.text,
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     wish::{Understood, Wish},
     words::{self, Word, after, without_last},
 };
+use crate::understanding::dates::time;
 
 /// The parameters that are a moment.
 const MOMENTS: [&str; 3] = ["start_on", "end_on", "until"];
@@ -55,31 +56,16 @@ fn moment(words: &[Word], before: Option<&str>) -> Option<String> {
     let said = match date(rest) {
         Some((moment, [])) => moment,
         Some(_) => return None,
-        None => return Some(format!("{} {}", day_and_time(before?).0, clock(rest)?)),
+        None => {
+            let (time, _) = time(rest).filter(|(_, rest)| rest.is_empty())?;
+            return Some(format!("{} {time}", day_and_time(before?).0));
+        }
     };
     let time_before = before.and_then(|before| day_and_time(before).1);
     match (day_and_time(&said), time_before) {
         ((day, None), Some(time)) => Some(format!("{day} {time}")),
         _ => Some(said),
     }
-}
-
-/// `9:00`, `at 9`, `9 am`, `noon`: how the time is written.
-fn clock(words: &[Word]) -> Option<String> {
-    let at = after(words, "at");
-    let (first, half) = match at.unwrap_or(words) {
-        [one] => (one, ""),
-        [one, half] if half.any(&["am", "pm"]) => (one, half.lower.as_str()),
-        _ => return None,
-    };
-    if first.any(&["noon", "midnight"]) {
-        return Some(first.lower.clone());
-    }
-    let digits = first.lower.trim_end_matches("am").trim_end_matches("pm");
-    let (hour, minute) = digits.split_once(':').unwrap_or((digits, "0"));
-    let reads = |part: &str| !part.is_empty() && part.len() <= 2 && part.bytes().all(|byte| byte.is_ascii_digit());
-    let plainly = at.is_some() || digits.contains(':') || digits.len() < first.lower.len() || !half.is_empty();
-    (plainly && !first.quoted && reads(hour) && reads(minute)).then(|| format!("{}{half}", first.lower))
 }
 
 /// The two parts of a moment that was given in words, or that a card shows.
