@@ -30,7 +30,7 @@ use std::{
     rc::Rc,
 };
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(crate) use self::things::{Named, longest_name, points_back, thing};
 pub use self::written::{Asks, Call};
@@ -202,14 +202,39 @@ impl Lines {
         chapter: (&'a dyn Phrases, &'a str),
         names_only: bool,
     ) -> Option<Fit> {
+        self.best(heard, chapter, names_only, true)
+    }
+
+    /// What stands at the beginning of these words, the most that fits a line; and how many words that is.
+    pub(crate) fn begin<'a>(
+        &'a self,
+        heard: Heard<'a>,
+        chapter: (&'a dyn Phrases, &'a str),
+    ) -> Option<(Map<String, Value>, usize)> {
+        let found = self.best(heard, chapter, false, false)?;
+        Some((found.call.given, heard.words.len() - found.cost))
+    }
+
+    /// What fits best: all of the words, or the most of them from the first on; then those that are left are its cost.
+    fn best<'a>(
+        &'a self,
+        heard: Heard<'a>,
+        chapter: (&'a dyn Phrases, &'a str),
+        names_only: bool,
+        is_whole: bool,
+    ) -> Option<Fit> {
         let words = heard.words;
-        let small: Vec<bool> = words.iter().map(|word| word.any(ANYWHERE)).collect();
+        let anywhere = if is_whole { ANYWHERE } else { &ANYWHERE[..1] };
+        let small: Vec<bool> = words.iter().map(|word| word.any(anywhere)).collect();
         let first = (0..words.len()).find(|at| !small[*at]).into_iter().chain([0]);
         let known =
             first.filter_map(|at| self.by_first.get(&words.get(at).filter(|word| !word.quoted)?.lower)).flatten();
         let mut tried: Vec<usize> = known.chain(&self.open).copied().collect();
         tried.sort_unstable();
         tried.dedup();
+        if tried.is_empty() {
+            return None;
+        }
         let said: HashSet<&str> = words.iter().filter(|word| !word.quoted).map(|word| word.lower.as_str()).collect();
         let (phrases, owner) = chapter;
         let mut reading = Reading {
@@ -217,6 +242,7 @@ impl Lines {
             phrases,
             owner,
             names_only,
+            is_whole,
             small,
             seen: HashMap::new(),
             given: Vec::new(),
@@ -273,6 +299,7 @@ struct Reading<'a> {
     /// The capability.
     owner: &'a str,
     names_only: bool,
+    is_whole: bool,
     /// Which words may stand anywhere.
     small: Vec<bool>,
     /// The values that were found, by kind and place.
@@ -332,11 +359,12 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Only words that may stand anywhere are left.
+    /// The line is at its end: of the words, only those that may stand anywhere can be left.
     fn ends(&mut self, at: usize) {
-        let is_end = self.small[at..].iter().all(|small| *small);
-        if is_end && self.best.as_ref().is_none_or(|(_, cost)| self.cost < *cost) {
-            self.best = Some((self.given.clone(), self.cost));
+        let is_end = !self.is_whole || self.small[at..].iter().all(|small| *small);
+        let cost = if self.is_whole { self.cost } else { self.small.len() - at };
+        if is_end && self.best.as_ref().is_none_or(|(_, best)| cost < *best) {
+            self.best = Some((self.given.clone(), cost));
         }
     }
 
@@ -430,3 +458,54 @@ fn is_word(said: &Word, word: &str) -> bool {
 
 /// The longest value without quotes, in words.
 const LONGEST: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{intents, situation::Situation, words::words},
+        *,
+    };
+
+    struct OfDocuments;
+
+    impl Phrases for OfDocuments {
+        fn things(&self) -> &'static [&'static str] {
+            &["document", "documents"]
+        }
+    }
+
+    const WRITTEN: &str = "$put = put/putting/put\n\
+        change archive copies=1\n    ($put|archive) <document:thing>\n    ~ $put|archive: <document:subject> [<on:moment>] [safely]\n\
+        change paint\n    paint [is] <colour:word>\n    paint <colour:word> and <other:word>\n";
+
+    #[test]
+    fn the_most_that_stands_at_the_beginning_counts() {
+        let lines = Lines::read(WRITTEN).unwrap();
+        let begin = |said: &str| {
+            let (words, situation) = (words(said), Situation::default());
+            let heard = Heard { words: &words, situation: &situation, asks: false };
+            lines.begin(heard, (&OfDocuments, "")).map(|(given, taken)| (Value::Object(given).to_string(), taken))
+        };
+        assert_eq!(begin("paint red, then go"), Some((r#"{"colour":"red"}"#.to_owned(), 2)));
+        assert_eq!(begin("paint red and blue now"), Some((r#"{"colour":"red","other":"blue"}"#.to_owned(), 4)));
+        assert_eq!(begin("then paint red"), None);
+    }
+
+    #[test]
+    fn a_line_without_an_order_uses_every_word_or_tells_what_is_left() {
+        let lines = Lines::read(WRITTEN).unwrap();
+        let read = |said: &str| {
+            let (words, situation) = (words(said), Situation::default());
+            let heard = Heard { words: &words, situation: &situation, asks: false };
+            match intents::read(heard, (&OfDocuments, ""), lines.intents()).as_slice() {
+                [intents::Reading::Whole(Wish::Change { params, .. })] => Value::Object(params.clone()).to_string(),
+                [intents::Reading::Partly { left, .. }] => left.clone(),
+                other => format!("{other:?}"),
+            }
+        };
+        assert_eq!(read("archive “Plan” on Friday"), r#"{"copies":1,"document":"Plan","on":"Friday"}"#);
+        assert_eq!(read("archive safely the “Plan” document"), r#"{"copies":1,"document":"Plan"}"#);
+        assert_eq!(read("“Plan” archive for Bo"), "for Bo");
+        assert!(Lines::read("change archive\n    ~ archive <document:subject>").is_err(), "no colon");
+    }
+}

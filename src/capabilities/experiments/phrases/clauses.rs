@@ -1,12 +1,18 @@
 //! The parts of a description of an experiment: `in assign-prog with conditions a, b, 70/30, at Site/target`.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 use super::{
+    OfExperiments,
     design::{self, rare},
+    situation::Situation,
     slots::{point, ratio},
     words::{Word, after, sentence, skip, text, without_last},
 };
+
+use crate::understanding::{lines::Lines, phrases::Heard};
 
 /// The parameters found, and the words that belong to none of them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,10 +57,9 @@ pub(super) fn clauses(words: &[Word]) -> Clauses {
     while let Some((first, others)) = rest.split_first() {
         let joined = skip(rest, "and with|and at|with|and|at|on|using|use|has|having|,");
         let taken = description(joined)
-            .or_else(|| rules(joined))
+            .or_else(|| fixed(joined))
             .or_else(|| rare(joined))
             .or_else(|| conditions(joined))
-            .or_else(|| unit(joined))
             .or_else(|| tags(joined))
             .or_else(|| points(skip(joined, "at|on")))
             .or_else(|| weights(joined))
@@ -171,10 +176,9 @@ pub(super) fn starts_clause(words: &[Word]) -> bool {
         "equally",
         "evenly",
         "site",
-    ]) || design::begins(words)
-        || rules(words).is_some()
+    ]) || fixed(words).is_some()
+        || design::begins(words)
         || after(words, "the tags|tags|tagged").is_some()
-        || unit(words).is_some()
         || after(words, CONDITIONS).is_some()
         || after(words, POINTS).is_some()
         || (!first.quoted && ratio(&first.text).is_some())
@@ -257,72 +261,19 @@ fn context(words: &[Word]) -> Taken<'_> {
     let followed = skip(rest, "context|app|application");
     let ends = rest.len() != followed.len()
         || starts_clause(rest)
-        || unit(rest).is_some()
         || rest.first().is_none_or(|next| next.any(&[",", "and", "called", "named"]));
     (ends && !first.any(SMALL)).then_some(())?;
     one("context", first.text.clone(), followed)
 }
 
-/// `assigned by class`, `group assignment`, `individual`.
-fn unit(words: &[Word]) -> Taken<'_> {
-    if let Some(rest) = after(
-        words,
-        "individual assignment|individually|assigned individually|assignment unit individual|unit individual|unit of assignment individual",
-    ) {
-        return one("unit", "individual", rest);
-    }
-    if let Some(rest) = after(
-        words,
-        "group assignment|assignment unit group|unit group|unit of assignment group|assigned by group|group unit",
-    ) {
-        let group = after_group(rest);
-        let mut params = vec![("unit".to_owned(), "group".into())];
-        let (kind, rest) = group.unwrap_or((None, rest));
-        params.extend(kind.map(|kind| ("group".to_owned(), Value::from(kind))));
-        return Some((params, rest));
-    }
-    if let Some((kind, rest)) = after(words, "group|by").and_then(<[Word]>::split_first)
-        && (kind.lower.ends_with("id") || kind.any(&["class", "school", "teacher", "district"]))
-        && !kind.quoted
-    {
-        return Some((vec![("unit".to_owned(), "group".into()), ("group".to_owned(), kind.text.clone().into())], rest));
-    }
-    let (kind, rest) =
-        after(words, "assigned by|assign by|grouped by|by group type|group type|with group type")?.split_first()?;
-    let params = vec![("unit".to_owned(), "group".into()), ("group".to_owned(), kind.text.clone().into())];
-    Some((params, rest))
-}
-
-fn after_group(words: &[Word]) -> Option<(Option<String>, &[Word])> {
-    let (kind, rest) = after(words, "by|of type|type")?.split_first()?;
-    Some((Some(kind.text.clone()), rest))
-}
-
-/// `consistency group`, `post-experiment rule assign`.
-fn rules(words: &[Word]) -> Taken<'_> {
-    if let Some(after) = after(words, "the consistency rule|consistency rule|consistency") {
-        let (value, rest) = skip(after, "to|of|is|=").split_first()?;
-        return one("consistency", value.lower.clone(), rest);
-    }
-    if let Some(after) = after(words, "the filter mode|filter mode|filter") {
-        let (value, rest) = skip(after, "to|of|is|=").split_first()?;
-        return one("filter_mode", filter_mode(value), rest);
-    }
-    for (mode, phrases) in [("excludeAll", "excludeall|exclude all"), ("includeAll", "includeall|include all")] {
-        let ended = |rest: &&[Word]| rest.first().is_none_or(|next| next.any(&[",", "and", "with", "at", "in", "but"]));
-        if let Some(rest) = after(words, phrases).filter(ended) {
-            return one("filter_mode", mode, rest);
-        }
-    }
-    let after =
-        after(words, "the post-experiment rule|post-experiment rule|post experiment rule|the post rule|post rule")?;
-    let (value, rest) = skip(after, "to|of|is|=").split_first()?;
-    match rest.split_first() {
-        Some((condition, rest)) if value.any(&["assign", "revert"]) => {
-            one("post_rule", format!("{} {}", value.lower, condition.text), rest)
-        }
-        _ => one("post_rule", value.lower.clone(), rest),
-    }
+/// A part of `clauses.txt`, if one begins here.
+fn fixed(words: &[Word]) -> Taken<'_> {
+    static PARTS: LazyLock<Lines> =
+        LazyLock::new(|| Lines::read(include_str!("clauses.txt")).expect("the parts can be read"));
+    let situation = Situation::default();
+    let (given, taken) =
+        PARTS.begin(Heard { words, situation: &situation, asks: false }, (&OfExperiments, super::OWNER))?;
+    Some((given.into_iter().collect(), &words[taken..]))
 }
 
 /// The mode as the platform writes it.
@@ -357,10 +308,9 @@ fn name(words: &[Word]) -> Taken<'_> {
 pub(super) fn begins_part(words: &[Word]) -> bool {
     let joined = skip(words, "and with|and at|with|and|at|on|using|,");
     description(joined).is_some()
+        || fixed(joined).is_some()
         || rare(joined).is_some()
         || conditions(joined).is_some()
-        || unit(joined).is_some()
-        || rules(joined).is_some()
         || tags(joined).is_some()
         || points(skip(joined, "at|on")).is_some()
         || weights(joined).is_some()

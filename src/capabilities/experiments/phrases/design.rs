@@ -17,9 +17,6 @@ const PAYLOADS: &str = "the payloads|payloads|payload";
 pub(super) fn rare(words: &[Word]) -> Taken<'_> {
     payloads(words)
         .or_else(|| factors(words))
-        .or_else(|| reached(words))
-        .or_else(|| within(words))
-        .or_else(|| algorithm(words))
         .or_else(|| ending(words))
         .or_else(|| members(words))
         .or_else(|| dates(words))
@@ -32,9 +29,6 @@ pub(super) fn begins(words: &[Word]) -> bool {
     more(after(words, PAYLOADS))
         || more(after(words, FACTORS))
         || more(listed(words).map(|(_, rest)| rest))
-        || reached(words).is_some()
-        || within(words).is_some()
-        || algorithm(words).is_some()
         || ending(words).is_some()
         || dates(words).is_some()
 }
@@ -65,51 +59,6 @@ fn items(words: &[Word]) -> (Vec<Vec<Word>>, &[Word]) {
     let end = (0..words.len()).find(|&i| words[i].any(&["with", "at", "in"]) || next_part(i)).unwrap_or(words.len());
     let items = words[..end].split(|word| word.any(&[",", "and"])).map(<[Word]>::to_vec);
     (items.filter(|item| !item.is_empty()).collect(), &words[end..])
-}
-
-/// `exclude if reached`.
-fn reached(words: &[Word]) -> Taken<'_> {
-    const NOT: &str = "without exclude if reached|no exclude if reached|not exclude if reached";
-    const SO: &str =
-        "exclude if reached|exclude-if-reached|excluding those who reached it|exclude those who reached it";
-    if let Some(rest) = after(words, NOT) {
-        return one("exclude_if_reached", false, rest);
-    }
-    one("exclude_if_reached", true, after(words, SO)?)
-}
-
-/// `within subjects`, perhaps with the order of the conditions.
-fn within(words: &[Word]) -> Taken<'_> {
-    let unit = after(
-        words,
-        "within subjects|within-subjects|within subject|unit within-subjects|unit within subjects|assigned within subjects",
-    );
-    if let Some(rest) = unit {
-        return one("unit", "within-subjects", rest);
-    }
-    let named = after(words, "the condition order|condition order|order of conditions|order");
-    let start = skip(named.unwrap_or(words), "is|to|of|:|,");
-    for order in ["ordered round robin", "random round robin", "random"] {
-        if let Some(rest) = after(start, order).filter(|_| named.is_some() || order != "random") {
-            return one("condition_order", order, rest);
-        }
-    }
-    let rest = after(words, "in random order")?;
-    one("condition_order", "random", rest)
-}
-
-/// `algorithm stratified`, `stratified by grade`.
-fn algorithm(words: &[Word]) -> Taken<'_> {
-    const STRATIFIED: &str = "stratified random sampling|stratified sampling|stratified";
-    let named = after(words, "the algorithm|assignment algorithm|algorithm").map(|start| skip(start, "is|to|of|:"));
-    if let Some(rest) = after(named.unwrap_or(words), STRATIFIED) {
-        let mut params = vec![("algorithm".to_owned(), "stratified random sampling".into())];
-        let factor = after(rest, "by the factor|by factor|by").and_then(<[Word]>::split_first);
-        params.extend(factor.map(|(factor, _)| ("stratification_factor".to_owned(), factor.text.clone().into())));
-        return Some((params, factor.map_or(rest, |(_, rest)| rest)));
-    }
-    let (value, rest) = named?.split_first()?;
-    one("algorithm", value.text.clone(), rest)
 }
 
 /// `ending after 100 users or 10 groups`.

@@ -1,6 +1,6 @@
 //! What people say about experiments, and what it means.
 //!
-//! `lines.txt` holds what is said, in one order or in any; [`values`] reads what fills a line. What is too free for that is
+//! `lines.txt` holds what is said, in one order or in any, and `clauses.txt` parts of descriptions; [`values`] reads what fills a line. What is too free for that is
 //! read by functions: descriptions of experiments ([`clauses`], [`design`], [`factors`]), [`changes`] made with them, lists
 //! and what limits them ([`lists`]), what is meant by “all” ([`bulk`]), answers and corrections ([`answers`], [`moments`]).
 

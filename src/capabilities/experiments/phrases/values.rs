@@ -90,6 +90,14 @@ pub(super) fn of(kind: &str, heard: Heard<'_>) -> Vec<Candidate> {
             &|words| (words.len() == heard.words.len()).then(|| bulk::several(words)).flatten().map(Value::from),
             true,
         ),
+        "any" => each(1, &|words| Some(words[0].text.clone().into()), true),
+        "rule" => each(1, &|words| (!words[0].is("rule")).then(|| words[0].lower.clone().into()), true),
+        "mode" => each(1, &|words| (!words[0].is("mode")).then(|| clauses::filter_mode(&words[0]).into()), true),
+        "grouping" => each(1, &|words| is_grouping(&words[0]).then(|| words[0].text.clone().into()), true),
+        "post-rule" => each(2, &post_rule, true),
+        "ended" if words.first().is_none_or(|next| next.among(", and with at in but")) => {
+            vec![Candidate::known(Value::Null, 0)]
+        }
         "members" => each(LONGEST, &|words| members(words), true),
         "tags-more" => each(LONGEST, &|words| tags(words, '+'), true),
         "tags-less" => each(LONGEST, &|words| tags(words, '-'), true),
@@ -128,6 +136,20 @@ fn is_user(word: &Word) -> bool {
     const NOBODY: &str = "it the that experiment this we you i a user users student students in with for and , who at \
         visiting going to of by";
     !word.quoted && !word.among(NOBODY)
+}
+
+/// Whether it is a type of group.
+fn is_grouping(word: &Word) -> bool {
+    !word.quoted && (word.lower.ends_with("id") || word.among("class school teacher district"))
+}
+
+/// `continue`, `assign control`.
+fn post_rule(words: &[Word]) -> Option<Value> {
+    match words {
+        [one] => Some(one.lower.clone().into()),
+        [one, condition] if one.any(&["assign", "revert"]) => Some(format!("{} {}", one.lower, condition.text).into()),
+        _ => None,
+    }
 }
 
 /// A status that something can be set to.
