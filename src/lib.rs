@@ -81,7 +81,7 @@
 //! | a window for something new | [`capabilities::Capability::shortcuts`] |
 //! | the Home tab | `conversation/surfaces/home`; a capability may add a section ([`capabilities::Capability::home`]), and its `invitations` stand under “How to ask” |
 //! | what `check` and `/readyz` tell of a platform | [`capabilities::Capability::check`]; how often it is asked in `app/services.rs`, the rest of `/readyz` in `app/http.rs` |
-//! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]); for a change whose parts may stand in any order, a verb or a row in its `phrases/rows` as well ([`understanding::intents`]) |
+//! | a phrase that is understood without a model | a line in the capability's `phrases/lines.txt` ([`understanding::lines`]), with `~` where the parts may stand in any order |
 //! | greetings, “thanks” and “help” | what is heard in `understanding/talk.txt`, what is answered in `understanding/talk.rs`; with a language model, `assistant/prompts/respond.md` |
 //! | what a word means | `core.rs` and `assignment.rs` in the capability's `glossary`; two words together in its `pairs.rs` |
 //! | what a model is told | of a domain: its `instructions.md`, `families.rs`, each `description` and `schema`; of everything: `assistant/prompts` |
