@@ -32,7 +32,7 @@
 //! | [`services`] | what clients of outside systems share: how a call leaves, how an answer is read, signing in | [`services::http`] |
 //! | [`model`] | language models | [`model::Model`] |
 //! | [`understanding`] | how words are understood without a language model: the names in them, then phrases, which the capabilities bring; and the situation that every model is shown | [`understanding`] |
-//! | [`capabilities`] | what can be done, a folder for each domain: its tools, actions, client, sentences, slash words, settings, and what a model is told; [`capabilities::standing`] allows some changes beforehand | [`capabilities::Capability`] |
+//! | [`capabilities`] | what can be done, a folder for each domain: its tools, actions, client, sentences, slash words, settings, and what a model is told; [`standing`] allows some changes beforehand | [`capabilities::Capability`] |
 //! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
 //! | [`conversation`] | joins Slack and the engine, in six rooms: [`runtime`](conversation::runtime) moves the work, [`surfaces`](conversation::surfaces) are the Home tab and shortcuts, [`commands`](conversation::commands) quick answers, [`approvals`](conversation::approvals) decisions, [`record`](conversation::record) what is kept of the past, [`presentation`](conversation::presentation) how things look | [`conversation`] |
 //! | [`sandbox`] | stand-ins for Slack, the platforms, Google and a model, as real servers, for tests and the playground | |
@@ -64,7 +64,7 @@
 //! folder and its stand-in names it, but for [`app::installed`], which says which there are; `tidy` greps for it. Where two
 //! domains understand the same words, the person is asked once which of them is meant ([`understanding::book`]).
 //!
-//! The files below are those of the largest folder in [`capabilities`]; a smaller one, such as [`capabilities::standing`], has
+//! The files below are those of the largest folder in [`capabilities`]; a smaller one, such as [`standing`], has
 //! fewer. Paths count from `src/`, but for `config/default.toml`, `deploy/` and `tests/`.
 //!
 //! | to change | go to |
@@ -132,25 +132,21 @@
 //! time are watched ([`app::supervision`]); a panic in a node or an action is a failed attempt ([`graph::unwind`]).
 
 pub mod app;
-pub mod assistant;
-pub mod capabilities;
-pub mod cause;
-pub mod clock;
-pub mod config;
-pub mod conversation;
-pub mod graph;
-pub mod http_log;
-pub mod ids;
-pub mod model;
-pub mod permit;
-pub mod playground;
-pub mod private_file;
-pub mod reply;
-pub mod sandbox;
-pub mod services;
-pub mod slack;
-pub mod status_line;
-pub mod store;
-pub mod this_machine;
-pub mod understanding;
-pub mod wire;
+
+pub use countersign_assistant as assistant;
+pub use countersign_capabilities as capabilities;
+pub use countersign_config as config;
+pub use countersign_conversation as conversation;
+pub use countersign_core::{cause, clock, http_log, ids, permit, private_file, reply, status_line};
+pub use countersign_experiments as experiments;
+pub use countersign_graph as graph;
+pub use countersign_model as model;
+pub use countersign_playground as playground;
+pub use countersign_sandbox as sandbox;
+pub use countersign_services as services;
+pub use countersign_slack as slack;
+pub use countersign_standing as standing;
+pub use countersign_store as store;
+pub use countersign_understanding as understanding;
+pub use countersign_wire as wire;
+pub use countersign_wire::this_machine;

@@ -3,6 +3,51 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
+use countersign_assistant::{graph::chat_graph, model_health::WatchedModel};
+use countersign_capabilities::{Capability, Registry, facts::Facts};
+use countersign_config::{Config, SlackMode};
+use countersign_conversation::{
+    approvals::{self, groups::Groups, inbox::Approvals, people::People, policy, telling::Telling},
+    commands::{self, Commands},
+    presentation::{links::Links, names::Names, render},
+    record::{
+        notebook::{Notebook, Redaction},
+        rating::Ratings,
+        retention::Retention,
+    },
+    runtime::{
+        dispatch::Dispatch,
+        inbox::{self, Inbox},
+        outbox::{self, Sender},
+        stopping::Stopping,
+        sweeper::{Rounds, Sweeper},
+        thread_status::ThreadStatus,
+        workers::{self, Workers},
+    },
+    surfaces::{
+        creation::{self, Creation},
+        home::{self, Home},
+    },
+};
+use countersign_core::{clock::Clock, ids::WorkerId};
+use countersign_graph::{
+    engine::{self, Engine, PolicyFor, Settings},
+    request::Times,
+    store::Store,
+};
+use countersign_model::{
+    Model,
+    watched::{Pulse, Watched},
+};
+use countersign_slack::{
+    Identity,
+    account::Account,
+    client::SlackClient,
+    client_error, ingress_http,
+    ingress_socket::{self, SocketIngress},
+    refusal::Refusal,
+    sink::Sink,
+};
 use secrecy::SecretString;
 use tokio::{
     task::AbortHandle,
@@ -16,54 +61,6 @@ use super::{
     server::{self, Limits},
     services::Services,
     supervision::Supervision,
-};
-use crate::{
-    assistant::{graph::chat_graph, model_health::WatchedModel},
-    capabilities::{Capability, Registry, facts::Facts},
-    clock::Clock,
-    config::{Config, SlackMode},
-    conversation::{
-        approvals::{self, groups::Groups, inbox::Approvals, people::People, policy, telling::Telling},
-        commands::{self, Commands},
-        presentation::{links::Links, names::Names, render},
-        record::{
-            notebook::{Notebook, Redaction},
-            rating::Ratings,
-            retention::Retention,
-        },
-        runtime::{
-            dispatch::Dispatch,
-            inbox::{self, Inbox},
-            outbox::{self, Sender},
-            stopping::Stopping,
-            sweeper::{Rounds, Sweeper},
-            thread_status::ThreadStatus,
-            workers::{self, Workers},
-        },
-        surfaces::{
-            creation::{self, Creation},
-            home::{self, Home},
-        },
-    },
-    graph::{
-        engine::{self, Engine, PolicyFor, Settings},
-        request::Times,
-        store::Store,
-    },
-    ids::WorkerId,
-    model::{
-        Model,
-        watched::{Pulse, Watched},
-    },
-    slack::{
-        Identity,
-        account::Account,
-        client::SlackClient,
-        client_error, ingress_http,
-        ingress_socket::{self, SocketIngress},
-        refusal::Refusal,
-        sink::Sink,
-    },
 };
 
 /// How often Slack is asked who we are before the start fails, when it does not answer.
@@ -449,7 +446,9 @@ async fn learn_app(slack: &SlackClient, bot: Option<&str>, us: &Identity) {
     let Some(bot) = bot else { return };
     match slack.app_of(bot).await {
         Ok(app) => us.learn_app(&app),
-        Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Slack does not say which app this is yet"),
+        Err(error) => {
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Slack does not say which app this is yet")
+        }
     }
 }
 
@@ -466,7 +465,7 @@ async fn who_are_we(slack: &SlackClient) -> anyhow::Result<Account> {
             }
             Err(error) if attempt >= WHO_ATTEMPTS => return Err(error).context("Slack does not answer"),
             Err(error) => {
-                tracing::warn!(attempt, error = crate::cause::chain(&error), "Slack does not answer yet");
+                tracing::warn!(attempt, error = countersign_core::cause::chain(&error), "Slack does not answer yet");
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         }

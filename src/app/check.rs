@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
+use countersign_config::{Config, SlackMode};
+use countersign_core::clock::SystemClock;
+use countersign_model::{Message, Purpose, Request, ToolChoice};
+use countersign_services::http;
+use countersign_slack::{client::SlackClient, refusal::Refusal};
+use countersign_standing as standing;
 use futures_util::future::join_all;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use url::Url;
 
 use super::{check_approvers, check_messages, check_scopes, check_store, dependencies, installed, keys, stdout::told};
-use crate::{
-    capabilities::standing,
-    clock::SystemClock,
-    config::{Config, SlackMode},
-    model::{Message, Purpose, Request, ToolChoice},
-    services::http,
-    slack::{client::SlackClient, refusal::Refusal},
-};
 
 /// The app as it should be made; the other one differs only in how events come in.
 const MANIFEST: &str = include_str!("../../deploy/slack-manifest.socket.json");

@@ -5,17 +5,16 @@ use std::{
     sync::Arc,
 };
 
-use super::{dependencies, stdout::told};
-use crate::{
-    clock::SystemClock,
-    config::{Approvals, Config, Rule},
-    conversation::approvals::policy,
-    graph::{
-        action::{Approver, Policy, Scope},
-        engine::Matter,
-    },
-    slack::{account::UserGroup, client_error::Error},
+use countersign_config::{Approvals, Config, Rule};
+use countersign_conversation::approvals::policy;
+use countersign_core::clock::SystemClock;
+use countersign_graph::{
+    action::{Approver, Policy, Scope},
+    engine::Matter,
 };
+use countersign_slack::{account::UserGroup, client_error::Error};
+
+use super::{dependencies, stdout::told};
 
 /// How many pairs of contexts are remarked on.
 const REMARKS: usize = 3;

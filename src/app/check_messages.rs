@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{dependencies, stdout::told};
-use crate::{
+use countersign_config::{Config, StoreKind};
+use countersign_conversation::record::undelivered::kind;
+use countersign_core::{
     clock::{Clock as _, SystemClock},
-    config::{Config, StoreKind},
-    conversation::record::undelivered::kind,
-    graph::store::{DeadLetter, Undelivered, Waiting},
     ids::Slot,
 };
+use countersign_graph::store::{DeadLetter, Undelivered, Waiting};
+
+use super::{dependencies, stdout::told};
 
 /// How many are counted.
 const COUNTED: usize = 1000;

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
+use countersign_capabilities::Nameable;
+use countersign_config::{Approvals, Config};
+use countersign_core::clock::SystemClock;
 use futures_util::future::join_all;
 
 use super::{dependencies, installed, stdout::told};
-use crate::{
-    capabilities::Nameable,
-    clock::SystemClock,
-    config::{Approvals, Config},
-};
 
 /// Whether there is anything to ask about.
 pub(super) fn names_any(config: &Config) -> bool {
@@ -72,7 +70,7 @@ fn same(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ContextRule, Envelope};
+    use countersign_config::{ContextRule, Envelope};
 
     #[test]
     fn a_context_has_to_exist_and_an_experiment_should() {

@@ -8,13 +8,12 @@ use std::{
     sync::Arc,
 };
 
+use countersign_config::{Config, StoreKind};
+use countersign_core::clock::SystemClock;
+use countersign_graph::store::{Store, Unreadable};
+use countersign_store::sqlite::{self, OpenError};
+
 use super::{dependencies, stdout::told};
-use crate::{
-    clock::SystemClock,
-    config::{Config, StoreKind},
-    graph::store::{Store, Unreadable},
-    store::sqlite::{self, OpenError},
-};
 
 /// How much of what cannot be read is listed.
 const LISTED: usize = 20;

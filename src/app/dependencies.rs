@@ -4,34 +4,32 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
+use countersign_assistant::{
+    blob_cache::{BlobCache, KEPT},
+    state::AgentState,
+};
+use countersign_capabilities::{Allowances, Capability, Registry};
+use countersign_config::{Config, StoreKind};
+use countersign_conversation::{
+    approvals::policy,
+    commands::settings::{self, Settings, Told},
+};
+use countersign_core::{
+    clock::Clock,
+    ids::{CHAT, GraphName},
+};
+use countersign_graph::{action::Scope, conversing::Memories, engine::Matter, standing::Entitled, store::Store};
+use countersign_model::{
+    Model,
+    anthropic::{self, AnthropicModel},
+};
+use countersign_slack::client::SlackClient;
+use countersign_standing::{self as standing, StandingApprovals, book::Book};
+use countersign_store::{redis::RedisStore, sqlite::SqliteStore};
+use countersign_understanding::{RulesModel, book::Book as Phrases};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::installed;
-use crate::{
-    assistant::{
-        blob_cache::{BlobCache, KEPT},
-        state::AgentState,
-    },
-    capabilities::{
-        Allowances, Capability, Registry,
-        standing::{self, StandingApprovals, book::Book},
-    },
-    clock::Clock,
-    config::{Config, StoreKind},
-    conversation::{
-        approvals::policy,
-        commands::settings::{self, Settings, Told},
-    },
-    graph::{action::Scope, conversing::Memories, engine::Matter, standing::Entitled, store::Store},
-    ids::{CHAT, GraphName},
-    model::{
-        Model,
-        anthropic::{self, AnthropicModel},
-    },
-    slack::client::SlackClient,
-    store::{redis::RedisStore, sqlite::SqliteStore},
-    understanding::{RulesModel, book::Book as Phrases},
-};
 
 /// The names of the graphs that this program has.
 pub const GRAPHS: &[&str] = &[CHAT];
@@ -200,7 +198,7 @@ impl BlobCache for StoreBlobCache {
     async fn put(&self, bytes: &[u8]) -> Option<String> {
         let put = self.0.put_blob(bytes, Some(KEPT)).await;
         put.inspect_err(|error| {
-            tracing::warn!(error = crate::cause::chain(&error), "A large answer stays in its thread's state")
+            tracing::warn!(error = countersign_core::cause::chain(&error), "A large answer stays in its thread's state")
         })
         .ok()
     }
@@ -208,7 +206,10 @@ impl BlobCache for StoreBlobCache {
     async fn get(&self, name: &str) -> Option<Vec<u8>> {
         let got = self.0.get_blob(name).await;
         got.inspect_err(|error| {
-            tracing::warn!(error = crate::cause::chain(&error), "A large answer cannot be had from the store")
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "A large answer cannot be had from the store"
+            )
         })
         .ok()?
     }

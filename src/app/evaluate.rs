@@ -7,24 +7,24 @@
 use std::{fmt, path::Path, sync::Arc};
 
 use anyhow::Context as _;
+use countersign_assistant::{blob_cache::NoBlobCache, graph::chat_graph, state::AgentState};
+use countersign_capabilities::Registry;
+use countersign_config::Config;
+use countersign_core::{
+    clock::{Clock, SystemClock},
+    ids::{RunId, ThreadId},
+};
+use countersign_graph::{
+    definition::Graph,
+    node::{Context, Next, NodeError, Said, State},
+};
+use countersign_understanding::situation::{Analysis, Draft};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::{
     dependencies,
     installed::{self, StandIn},
-};
-use crate::{
-    assistant::{blob_cache::NoBlobCache, graph::chat_graph, state::AgentState},
-    capabilities::Registry,
-    clock::{Clock, SystemClock},
-    config::Config,
-    graph::{
-        definition::Graph,
-        node::{Context, Next, NodeError, Said, State},
-    },
-    ids::{RunId, ThreadId},
-    understanding::situation::{Analysis, Draft},
 };
 
 /// How many nodes a turn may take; more than any does.

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use axum::{Json, Router, extract::State, http::StatusCode, routing::get};
 use serde_json::{Value, json};
 
+use countersign_conversation::runtime::sweeper::Rounds;
+use countersign_slack::{missing_scopes::MissingScopes, socket_health::SocketHealth};
 use tokio::sync::watch;
 
 use super::{readiness::Readiness, services::Services, supervision::Supervision, telemetry};
-use crate::{
-    conversation::runtime::sweeper::Rounds,
-    slack::{missing_scopes::MissingScopes, socket_health::SocketHealth},
-};
 
 /// Whether the way in is open.
 pub(super) type Health = watch::Receiver<SocketHealth>;

@@ -8,19 +8,13 @@ use std::{
 };
 
 use anyhow::Context as _;
-
-use crate::{
-    capabilities::{
-        Capability,
-        experiments::{Experiments, settings},
-    },
-    clock::Clock,
-    config::{Additions, Config},
-    private_file,
-    sandbox::{
-        google::SandboxGoogle,
-        upgrade::{self, SandboxUpgrade},
-    },
+use countersign_capabilities::Capability;
+use countersign_config::{Additions, Config};
+use countersign_core::{clock::Clock, private_file};
+use countersign_experiments::{Experiments, settings};
+use countersign_sandbox::{
+    google::SandboxGoogle,
+    upgrade::{self, SandboxUpgrade},
 };
 
 /// What the capabilities add to the settings.

@@ -12,20 +12,17 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use countersign_config::{Config, StoreKind, digest_key};
+use countersign_conversation::runtime::interaction;
+use countersign_graph::{
+    action::{ActionRecord, Status},
+    keyring::{KeyId, Keyring},
+    store::{ActionFilter, Store},
+};
+use countersign_standing::book;
+use countersign_store::sealed::{Scope, SealedStore};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
-
-use crate::{
-    capabilities::standing::book,
-    config::{Config, StoreKind, digest_key},
-    conversation::runtime::interaction,
-    graph::{
-        action::{ActionRecord, Status},
-        keyring::{KeyId, Keyring},
-        store::{ActionFilter, Store},
-    },
-    store::sealed::{Scope, SealedStore},
-};
 
 /// The name of the key file beside the SQLite file.
 const FILE: &str = "countersign.key";

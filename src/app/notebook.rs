@@ -7,18 +7,14 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use countersign_config::Config;
+use countersign_conversation::record::notebook::{
+    Notebook, Redaction,
+    verify::{self, Verified},
+};
+use countersign_core::{clock::SystemClock, ids::ThreadId, private_file};
 
 use super::dependencies;
-use crate::{
-    clock::SystemClock,
-    config::Config,
-    conversation::record::notebook::{
-        Notebook, Redaction,
-        verify::{self, Verified},
-    },
-    ids::ThreadId,
-    private_file,
-};
 
 /// What is asked about a record.
 #[derive(Clone, Debug, clap::Subcommand)]

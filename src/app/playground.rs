@@ -11,19 +11,19 @@ use std::{
 
 use anyhow::Context;
 use async_trait::async_trait;
+use countersign_config::Config;
+use countersign_conversation::record::trace::Traces;
+use countersign_core::{
+    clock::SystemClock,
+    ids::{TeamId, ThreadId},
+};
+use countersign_playground::{self as playground, Suggestion, TraceSource};
+use countersign_store::sqlite;
 use secrecy::SecretString;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{Bot, installed::StandIn, sandbox, stdout::say};
-use crate::{
-    clock::SystemClock,
-    config::Config,
-    conversation::record::trace::Traces,
-    ids::{TeamId, ThreadId},
-    playground::{self, Suggestion, TraceSource},
-    store::sqlite,
-};
 
 /// The bot's memory in a data folder.
 const STORE_FILE: &str = "threads.sqlite";
@@ -60,12 +60,12 @@ pub async fn run(options: Options, mut config: Config, stop: CancellationToken) 
     let world = sandbox::World::start(sandbox::Options::kept_in(&data)).await?;
     config.server.port = 0;
     config.slack.api_url = world.slack.api_url();
-    config.slack.mode = Some(crate::config::SlackMode::Socket);
+    config.slack.mode = Some(countersign_config::SlackMode::Socket);
     config.slack.bot_token = Some(SecretString::from(world.slack.bot_token().to_owned()));
     config.slack.app_token = Some(SecretString::from(world.slack.app_token().to_owned()));
     world.platform.take_the_place(&mut config);
     config.slack.agent_view = true;
-    config.store.kind = Some(crate::config::StoreKind::Sqlite);
+    config.store.kind = Some(countersign_config::StoreKind::Sqlite);
     config.store.path = data.join(STORE_FILE);
     config.approvals.digest_key_file = None; // beside the store
     config.approvals.digest_keys = None;

@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use countersign_core::cause::chain;
+use countersign_graph::store::Store;
 use tokio::{
     sync::Mutex,
     time::{Instant, timeout},
 };
-
-use crate::{cause::chain, graph::store::Store};
 
 /// For how long an answer is good: whoever asks more often gets the same one.
 const GOOD_FOR: Duration = Duration::from_secs(1);

@@ -3,19 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use countersign_config as config;
+use countersign_sandbox::{
+    model::SandboxModel,
+    slack::{self, SandboxSlack},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     installed::{self, StandIn},
     stand_in,
     stdout::say,
-};
-use crate::{
-    config,
-    sandbox::{
-        model::SandboxModel,
-        slack::{self, SandboxSlack},
-    },
 };
 
 /// The file of the workspace in a data folder.

@@ -12,13 +12,12 @@ use std::{
     time::Duration,
 };
 
+use countersign_capabilities::Capability;
 use serde_json::{Map, Value, json};
 use tokio::{
     task::AbortHandle,
     time::{Instant, timeout},
 };
-
-use crate::capabilities::Capability;
 
 /// How long a system that answered is not asked again.
 const GOOD_FOR: Duration = Duration::from_secs(15);
@@ -109,10 +108,8 @@ mod tests {
     use tokio::time::{advance, sleep};
 
     use super::*;
-    use crate::{
-        capabilities::{Service, Tool, ToolError},
-        graph::action::ActionKind,
-    };
+    use countersign_capabilities::{Service, Tool, ToolError};
+    use countersign_graph::action::ActionKind;
 
     /// A platform that answers after a while, well or not, and counts who asks.
     #[derive(Default)]

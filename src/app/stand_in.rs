@@ -5,13 +5,14 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use countersign_config::Config;
+use countersign_core::clock::SystemClock;
+use countersign_model::{Block, Model as _, Purpose, Request, ToolChoice, ToolSpec};
+use countersign_understanding::RulesModel;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::{dependencies, installed};
-use crate::model::{Block, Model as _, Purpose, Request, ToolChoice, ToolSpec};
-use crate::understanding::RulesModel;
-use crate::{clock::SystemClock, config::Config};
 
 /// What answers requests with the phrases of the capabilities that this program has.
 ///

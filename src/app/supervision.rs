@@ -5,7 +5,7 @@
 //!
 //! The design we did not take: starting the task again in the same process. What a panic left behind, such as a lock or a
 //! half-made connection, would still be there, and a process that is new is one that is tested daily. The sweeper is the
-//! exception, within its rounds: see [`crate::conversation::runtime::sweeper`].
+//! exception, within its rounds: see [`countersign_conversation::runtime::sweeper`].
 
 use std::{
     panic::AssertUnwindSafe,

@@ -7,14 +7,13 @@ use std::{
     sync::OnceLock,
 };
 
+use countersign_config::LogFormat;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{
     EnvFilter, Layer, Registry, filter::filter_fn, fmt::MakeWriter, layer::SubscriberExt as _,
     util::SubscriberInitExt as _,
 };
-
-use crate::config::LogFormat;
 
 static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 

@@ -7,10 +7,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use countersign_core::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-
-use crate::clock::Timestamp;
 
 /// How many entries are kept.
 pub const KEPT_ENTRIES: usize = 8;

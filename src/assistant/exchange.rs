@@ -8,11 +8,10 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
+use countersign_model::{Block, KnownBlock, Message, Response, Role};
 use jsonschema::Validator;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-
-use crate::model::{Block, KnownBlock, Message, Response, Role};
 
 /// How many compiled schemas are kept; more than there are tools.
 const COMPILED_SCHEMAS: usize = 256;

@@ -1,19 +1,20 @@
 //! What the assistant makes of a follow-up to an action that was decided: it remembers, and says what is there to be said.
 
-use super::{outcomes, state::AgentState};
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    graph::{
-        action::{ActionRecord, Status},
-        store::ActionFollowUp,
-    },
     ids::UserId,
     reply::{Part, Reply, Text},
-    understanding::{
-        book::Book,
-        situation::{Situation, TurnedDown},
-    },
 };
+use countersign_graph::{
+    action::{ActionRecord, Status},
+    store::ActionFollowUp,
+};
+use countersign_understanding::{
+    book::Book,
+    situation::{Situation, TurnedDown},
+};
+
+use super::{outcomes, state::AgentState};
 
 /// Remembers the follow-up, and words it.
 pub(super) fn heard(

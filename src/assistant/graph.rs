@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
+use countersign_capabilities::Registry;
+use countersign_core::ids::CHAT;
+use countersign_graph::definition::{DefinitionError, Graph};
+use countersign_model::Model;
+
 use super::{
     blob_cache::BlobCache,
     model_with_fallback::ModelWithFallback,
     nodes::{analyze::Analyze, clarify::Clarify, confirm::Confirm, gather::Gather, respond::Respond, round::Rounds},
     state::{AgentState, Hears},
     view::Prompts,
-};
-use crate::{
-    capabilities::Registry,
-    graph::definition::{DefinitionError, Graph},
-    ids::CHAT,
-    model::Model,
 };
 
 /// The chat graph. `fallback` answers whenever `model` cannot, and has to be local; large answers are kept in `blobs`.

@@ -3,12 +3,9 @@
 //! Both are bounded in number and in length, so the cost of a turn does not grow with the age of the thread. The
 //! thread in Slack remains the full record.
 
+use countersign_core::ids::UserId;
+use countersign_model::{Message, Role};
 use serde::{Deserialize, Serialize};
-
-use crate::{
-    ids::UserId,
-    model::{Message, Role},
-};
 
 /// How many messages are kept.
 pub const KEPT_LINES: usize = 12;

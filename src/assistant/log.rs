@@ -2,15 +2,14 @@
 //!
 //! The audit trail is the store's; this is what the assistant itself can tell about it, and what “undo” refers to.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    graph::action::{ActionRecord, Status, Undo, Verdict},
     ids::{ActionId, UserId},
     reply::Text,
 };
+use countersign_graph::action::{ActionRecord, Status, Undo, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// How many entries are kept.
 pub const KEPT: usize = 40;

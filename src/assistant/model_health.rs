@@ -1,6 +1,7 @@
 //! How the language model is, for people who wonder.
 
-use crate::{clock::Timestamp, model::watched::Pulse};
+use countersign_core::clock::Timestamp;
+use countersign_model::watched::Pulse;
 
 /// How the language model is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,14 +2,12 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use countersign_core::reply::Reply;
+use countersign_graph::{node::NodeError, store};
+use countersign_model::{Error, Model, Request, Response};
 use tracing::{error, warn};
 
 use super::state::AgentState;
-use crate::{
-    graph::{node::NodeError, store},
-    model::{Error, Model, Request, Response},
-    reply::Reply,
-};
 
 /// A model and what stands in for it.
 #[derive(Clone, Debug)]
@@ -47,10 +45,10 @@ impl ModelWithFallback {
                 Err(reason) => {
                     match &reason {
                         Error::Unavailable { .. } => {
-                            warn!("The language model did not answer: {}", crate::cause::chain(&reason))
+                            warn!("The language model did not answer: {}", countersign_core::cause::chain(&reason))
                         }
                         Error::Auth | Error::Refused { .. } | Error::Decode { .. } => {
-                            error!("The language model cannot be used: {}", crate::cause::chain(&reason));
+                            error!("The language model cannot be used: {}", countersign_core::cause::chain(&reason));
                         }
                     }
                     self.give_up(state);

@@ -3,7 +3,7 @@
 //! A pick becomes what its button says before anybody reads the message, so every model understands it alike. It holds
 //! for the next message only.
 
-use crate::reply::Choice;
+use countersign_core::reply::Choice;
 
 /// The words on the way to a choice that say nothing themselves.
 const SMALL: &[&str] =

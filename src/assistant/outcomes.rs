@@ -1,16 +1,16 @@
 //! How an action ended, told to the person who asked; and what was done in the thread so far.
 
+use countersign_capabilities::Registry;
+use countersign_core::{
+    ids::UserId,
+    reply::{Part, Reply, Span, Text},
+};
+use countersign_graph::action::{ActionRecord, Decision, Outcome, Status, Verdict};
 use serde_json::{Value, json};
 
 use super::{
     log::Log,
     plan::{Plan, in_order},
-};
-use crate::{
-    capabilities::Registry,
-    graph::action::{ActionRecord, Decision, Outcome, Status, Verdict},
-    ids::UserId,
-    reply::{Part, Reply, Span, Text},
 };
 
 /// How many entries are listed.

@@ -4,6 +4,9 @@
 //! card. It stands beside the turn and not in it, so that a message in between can let it go, and an answer to a question
 //! can take it up in a turn of its own. What does not succeed ends the plan, and what was not done is said.
 
+use countersign_capabilities::Registry;
+use countersign_core::clock::Timestamp;
+use countersign_understanding::situation::Draft;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -11,7 +14,6 @@ use super::{
     history::shorten,
     state::{AgentState, Turn},
 };
-use crate::{capabilities::Registry, clock::Timestamp, understanding::situation::Draft};
 
 /// How many requests of one message are done.
 pub const MOST_STEPS: usize = 8;

@@ -5,6 +5,13 @@
 
 use std::time::Duration;
 
+use countersign_capabilities::Registry;
+use countersign_core::{
+    clock::Timestamp,
+    reply::{Part, Reply, Text},
+};
+use countersign_graph::action::{ActionRecord, ErrorKind, MissingParameter};
+use countersign_understanding::situation::Draft;
 use serde_json::Value;
 
 use super::{
@@ -13,13 +20,6 @@ use super::{
     plan::{MOST_STEPS, Plan, in_order},
     state::{AgentState, Read},
     tools,
-};
-use crate::{
-    capabilities::Registry,
-    clock::Timestamp,
-    graph::action::{ActionRecord, ErrorKind, MissingParameter},
-    reply::{Part, Reply, Text},
-    understanding::situation::Draft,
 };
 
 /// How many answers are offered as buttons.

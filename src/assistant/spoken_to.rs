@@ -5,12 +5,11 @@
 //! A plain yes, no or stop goes another way and is not looked at here. Everything else is talk: it costs nothing, and its
 //! words are not kept.
 
+use countersign_core::ids::UserId;
+use countersign_graph::action::ActionRecord;
+use countersign_understanding::{self as understanding, Meaning, book::Book, situation::Asked};
+
 use super::{offered, state::AgentState, view};
-use crate::{
-    graph::action::ActionRecord,
-    ids::UserId,
-    understanding::{self, Meaning, book::Book, situation::Asked},
-};
 
 /// More words than these are no answer, even to who is alone with the bot.
 const MOST_WORDS: usize = 8;
@@ -355,8 +354,8 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    use crate::assistant::nodes::harness;
-    use crate::understanding::situation::Draft;
+    use crate::nodes::harness;
+    use countersign_understanding::situation::Draft;
 
     fn book() -> Arc<Book> {
         harness::experiments().book

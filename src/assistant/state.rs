@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `user_input` | [`Turn::said`]; of several requests in one message, the one in hand | the turn |
 //! | `conversation_history` | [`AgentState::conversation`] | the thread, the newest messages; older ones as a line each |
-//! | `current_state` | [`Turn::phase`] (`ANALYZING`, `GATHERING_INFO`, `CONFIRMING`, `RESPONDING`); `EXECUTING` is the engine's [`crate::graph::checkpoint::Cursor::Performing`] | the turn |
+//! | `current_state` | [`Turn::phase`] (`ANALYZING`, `GATHERING_INFO`, `CONFIRMING`, `RESPONDING`); `EXECUTING` is the engine's [`countersign_graph::checkpoint::Cursor::Performing`] | the turn |
 //! | `intent_type`, `capability`, `confidence`, `user_request_summary` | [`Turn::analysis`] | the turn |
 //! | `step_counter`, `total_steps`, `step_results` | [`AgentState::plans`]: [`Plan::step_counter`] and its neighbours | from the message with several requests to the end of the last one, at most [`super::plan::MOST_STEPS`] |
 //! | `action_needed`, `action_params` | [`Turn::change`], set by the tool `propose_<action>`; while something is missing also [`AgentState::draft`] | the turn; a draft until it is complete, dropped or forgotten |
@@ -13,17 +13,35 @@
 //! | `gathered_info` | [`Turn::gathered`] | the turn |
 //! | `needs_confirmation` | [`Turn::proposal`] is there | until the card is asked |
 //! | `confirmation_message` | the card in [`Turn::proposal`], then in the action's record | the record |
-//! | `user_confirmed` | the decisions in the action's record ([`crate::graph::node::Context::ended`]); never in the state | the record |
+//! | `user_confirmed` | the decisions in the action's record ([`countersign_graph::node::Context::ended`]); never in the state | the record |
 //! | `execution_log` | [`AgentState::log`] | the thread, the newest |
 //! | `errors` | [`Turn::errors`] | the turn |
 //! | `final_response` | [`Turn::final_response`] | the turn |
-//! | `conversation_complete` | the run has ended ([`crate::graph::node::Next::End`]): the engine's cursor | the run |
+//! | `conversation_complete` | the run has ended ([`countersign_graph::node::Next::End`]): the engine's cursor | the run |
 //!
 //! A new message resets [`Turn`] and nothing else. An answer to a card puts the turn back exactly as it was when it
 //! paused, also after other turns and after a restart; what persists is then as those left it.
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use countersign_capabilities::Registry;
+use countersign_core::{
+    clock::Timestamp,
+    ids::UserId,
+    reply::{Choice, Part, Reply},
+};
+use countersign_graph::{
+    action::{ActionRecord, ActionRequest, MissingParameter, Proposal},
+    conversing::Conversing,
+    node::{Listener, Said, State},
+    store::ActionFollowUp,
+};
+use countersign_model::Message;
+use countersign_understanding::{
+    book::Book,
+    lexicon::Mention,
+    situation::{Analysis, Draft, TurnedDown},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,24 +51,6 @@ use super::{
     log::Log,
     offered, outcomes,
     plan::Plan,
-};
-use crate::{
-    capabilities::Registry,
-    clock::Timestamp,
-    graph::{
-        action::{ActionRecord, ActionRequest, MissingParameter, Proposal},
-        conversing::Conversing,
-        node::{Listener, Said, State},
-        store::ActionFollowUp,
-    },
-    ids::UserId,
-    model::Message,
-    reply::{Choice, Part, Reply},
-    understanding::{
-        book::Book,
-        lexicon::Mention,
-        situation::{Analysis, Draft, TurnedDown},
-    },
 };
 
 /// The longest message a turn works with, in characters.
@@ -337,7 +337,7 @@ impl AgentState {
 
     /// The question that a missing parameter is asked with becomes part of the draft.
     pub fn ask_for(&mut self, mut draft: Draft, missing: &MissingParameter) {
-        draft.asked = Some(crate::understanding::situation::Asked {
+        draft.asked = Some(countersign_understanding::situation::Asked {
             parameter: missing.name.clone(),
             question: missing.question.clone(),
             options: missing.options.iter().take(10).cloned().collect(),

@@ -10,13 +10,11 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
+use countersign_capabilities::{Family, Registry};
+use countersign_model::ToolSpec;
 use serde_json::{Value, json};
 
 use super::brief::{self, Strictness};
-use crate::{
-    capabilities::{Family, Registry},
-    model::ToolSpec,
-};
 
 /// How the analysis is told.
 pub(super) const ANALYZE: &str = "analyze_user_request";

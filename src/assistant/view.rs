@@ -4,6 +4,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use countersign_capabilities::Registry;
+use countersign_core::ids::UserId;
+use countersign_graph::{action::ActionRecord, node::Context};
+use countersign_model::{Purpose, Request, ToolChoice, ToolSpec};
+use countersign_understanding::situation::{Draft, OpenCard, RecentChange, Situation};
 use serde_json::Value;
 
 use super::{
@@ -11,13 +16,6 @@ use super::{
     history::shorten,
     log::Entry,
     state::{AgentState, DRAFT_TURNS, LONGEST_MESSAGE},
-};
-use crate::{
-    capabilities::Registry,
-    graph::{action::ActionRecord, node::Context},
-    ids::UserId,
-    model::{Purpose, Request, ToolChoice, ToolSpec},
-    understanding::situation::{Draft, OpenCard, RecentChange, Situation},
 };
 
 /// How many of the newest changes a model is told about.

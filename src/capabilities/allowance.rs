@@ -1,11 +1,8 @@
 //! What standing approvals can allow beforehand: capabilities bring it.
 
+use countersign_core::reply::{Fact, Text};
+use countersign_graph::action::ActionRecord;
 use serde_json::Value;
-
-use crate::{
-    graph::action::ActionRecord,
-    reply::{Fact, Text},
-};
 
 /// Changes of one kind that can be allowed beforehand, so many times or so much of it.
 #[derive(Clone, Copy, Debug)]

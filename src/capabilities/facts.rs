@@ -9,15 +9,15 @@ use std::{
     time::Duration,
 };
 
+use countersign_core::{
+    clock::{Clock, Timestamp, ago},
+    reply::{Reply, Text},
+};
+use countersign_graph::action::{ErrorKind, Reader};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Registry, Service, ToolError};
-use crate::{
-    clock::{Clock, Timestamp, ago},
-    graph::action::{ErrorKind, Reader},
-    reply::{Reply, Text},
-};
 
 /// How long somebody waits for a platform.
 pub const PATIENCE: Duration = Duration::from_secs(2);

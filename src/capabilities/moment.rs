@@ -1,6 +1,11 @@
 //! A moment to come, as people say it: `2027-01-15 09:00`, `Friday 9:00`, `tomorrow at noon`, `in 3 days`. All in UTC; the
 //! card shows what was understood.
 
+use countersign_core::{
+    clock,
+    reply::{Reply, Text},
+};
+use countersign_graph::action::{ErrorKind, PrepareError};
 use jiff::{
     Timestamp, ToSpan as _, Zoned,
     civil::{self, Date, Time, Weekday},
@@ -8,11 +13,6 @@ use jiff::{
 };
 
 use super::parameters::refused;
-use crate::{
-    clock,
-    graph::action::{ErrorKind, PrepareError},
-    reply::{Reply, Text},
-};
 
 /// How much of what was typed is repeated, in characters.
 const LONGEST: usize = 60;

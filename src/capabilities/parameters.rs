@@ -1,12 +1,9 @@
 //! The parameters of actions: their schemas, and what they are read into.
 
+use countersign_core::reply::{Reply, Text};
+use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError, Refusal};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-use crate::{
-    graph::action::{ErrorKind, MissingParameter, PrepareError, Refusal},
-    reply::{Reply, Text},
-};
 
 /// A refusal with a reply.
 pub fn refused(error: ErrorKind, reply: Reply) -> PrepareError {

@@ -6,14 +6,12 @@ use std::{
     sync::Arc,
 };
 
+use countersign_graph::action::ActionKind;
+use countersign_understanding::{book::Book, lexicon::Mention};
 use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::{Capability, Family, Service, Shortcut, Tool, family};
-use crate::{
-    graph::action::ActionKind,
-    understanding::{book::Book, lexicon::Mention},
-};
 
 /// The command of the bot itself.
 pub const OWN_COMMAND: &str = "/countersign";
@@ -256,7 +254,8 @@ impl fmt::Debug for Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{capabilities::Tool, understanding::phrases::Phrases};
+    use crate::Tool;
+    use countersign_understanding::phrases::Phrases;
 
     /// A capability that only speaks.
     struct Speaks(&'static str, Option<&'static str>);

@@ -1,6 +1,6 @@
 //! Measures: what the limits of an envelope can be about. Capabilities bring them.
 //!
-//! An action tells the values of a proposal in [`crate::graph::action::Scope::measures`]; an envelope gives limits under the
+//! An action tells the values of a proposal in [`countersign_graph::action::Scope::measures`]; an envelope gives limits under the
 //! keys of a [`Measure`]; here the two are compared, checked and put into words.
 
 use std::collections::BTreeMap;

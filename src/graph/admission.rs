@@ -3,8 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
-
-use crate::ids::{MessageTs, ThreadId, UserId};
+use countersign_core::ids::{MessageTs, ThreadId, UserId};
 
 /// Who may ask.
 #[async_trait]

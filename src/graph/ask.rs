@@ -4,6 +4,12 @@
 //! The store then refuses the whole write, and it is made again from what is so now: neither the step nor the decision is
 //! lost, and no card ever says that another one took its place which was never stored.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, CommitId},
+    reply::Text,
+};
+
 use super::{
     action::{ActionRecord, Label, Replacement, Status},
     checkpoint::{Cursor, Suspended},
@@ -14,11 +20,6 @@ use super::{
     session::{Session, StepInfo},
     standing::Spent,
     store::{ActionFilter, Changes, Error, Usage},
-};
-use crate::{
-    clock::Timestamp,
-    ids::{ActionId, CommitId},
-    reply::Text,
 };
 
 /// How many other open requests about the same thing a card tells of.

@@ -9,6 +9,7 @@
 //! The requests of a batch leave under a [`Permit`] that is renewed while the store says that the thread is still ours:
 //! whoever takes the thread over later waits for the time in flight from then on, and the permit ends before that.
 
+use countersign_core::{clock::Timestamp, http_log::HttpLog, ids::UserId, permit::Permit};
 use serde_json::{Value, json};
 
 use super::{
@@ -20,7 +21,6 @@ use super::{
     store::{ActionChange, AuditKind, Error, Outbound, Outgoing, Then},
     unwind::{Panicked, caught},
 };
-use crate::{clock::Timestamp, http_log::HttpLog, ids::UserId, permit::Permit};
 
 /// Stands for “since when” where nothing of an action can be on its way.
 pub(super) const NOTHING_ON_ITS_WAY: Timestamp = Timestamp(0);
@@ -108,7 +108,7 @@ impl<S: State> Engine<S> {
                 Ok(_) => permit.renew(moment),
                 Err(Error::Fenced(_)) => return,
                 Err(error) => tracing::warn!(
-                    error = crate::cause::chain(&error),
+                    error = countersign_core::cause::chain(&error),
                     "Cannot ask the store whether a thread is still ours"
                 ),
             }

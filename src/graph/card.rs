@@ -3,11 +3,12 @@
 //! Everybody who draws a card (the step that asks, the click that decides, the outcome) goes through
 //! [`ActionRecord::card_state`], so a card never says anything that its record does not.
 
-use super::action::{ActionRecord, Approver, ErrorKind, Escalation, Outcome, Policy, Status, Verdict};
-use crate::{
+use countersign_core::{
     ids::{ChannelId, UserId},
     reply::{CardState, FollowUp, Meter, Text},
 };
+
+use super::action::{ActionRecord, Approver, ErrorKind, Escalation, Outcome, Policy, Status, Verdict};
 
 impl ActionRecord {
     /// How the card stands.

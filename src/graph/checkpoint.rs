@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::ids::{ActionId, ApprovalId, GraphName, MessageTs, RunId, Slot, ThreadId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,7 +13,6 @@ use super::{
     node::State,
     store::{Error, Saved},
 };
-use crate::ids::{ActionId, ApprovalId, GraphName, MessageTs, RunId, Slot, ThreadId};
 
 /// The version of the stored shape.
 const FORMAT: u32 = 1;

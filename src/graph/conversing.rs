@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use countersign_core::ids::{GraphName, MessageTs, UserId};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,7 +15,6 @@ use super::{
     node::State,
     store::Saved,
 };
-use crate::ids::{GraphName, MessageTs, UserId};
 
 /// A state that people talk with.
 pub trait Conversing: State {

@@ -9,6 +9,11 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+use countersign_core::{
+    clock::Clock,
+    ids::{ActionId, CommitId, GraphName, Slot, UserId},
+    reply::Reply,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -22,11 +27,6 @@ use super::{
     session::{Session, StepInfo, outgoing},
     standing::StandingApprovals,
     store::{Acquired, AuditDraft, AuditKind, Changes, Error, Outbound, QueuedMessage, Store, Then, ThreadMessage},
-};
-use crate::{
-    clock::Clock,
-    ids::{ActionId, CommitId, GraphName, Slot, UserId},
-    reply::Reply,
 };
 
 /// Who may decide about a change, as configured now.

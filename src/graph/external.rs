@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, RunId},
+};
 use serde_json::json;
 
 use super::{
@@ -14,10 +18,6 @@ use super::{
     perform::{Attempt, illegal},
     session::{Session, StepInfo, outgoing},
     store::{ActionChange, AuditDraft, AuditKind, Error, External, Outbound, QueuedMessage, TimerChange},
-};
-use crate::{
-    clock::Timestamp,
-    ids::{ActionId, RunId},
 };
 
 /// The trace's name for what arrived.

@@ -1,5 +1,10 @@
 //! What happens to an action after its decision: a reason is given, an unknown outcome is looked up again or settled.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, UserId},
+    reply::Text,
+};
 use serde_json::json;
 
 use super::{
@@ -10,11 +15,6 @@ use super::{
     perform::{failed, illegal},
     session::{Session, StepInfo},
     store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Then},
-};
-use crate::{
-    clock::Timestamp,
-    ids::{ActionId, UserId},
-    reply::Text,
 };
 
 /// The trace's name for what happens here.

@@ -9,7 +9,7 @@
 //!
 //! - the *digest* of a change: its action, thread, who asked, parameters, preconditions and policy. It is on the card;
 //! - the *seal* of a record: every field of it, so also its status, its decisions and the card itself. It is made anew
-//!   with each write ([`crate::store::sealed`]);
+//!   with each write ([`countersign_store::sealed`]);
 //! - what else leads to a change by itself: clicks that wait to be handled, and standing approvals.
 //!
 //! What remains possible to who can write into the store: to delete, and to put back a whole earlier state of it.

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::clock::Timestamp;
+use countersign_core::clock::Timestamp;
 
 /// The distance from the first look to the second; each further distance is twice the one before.
 const DISTANCE: Duration = Duration::from_secs(2);

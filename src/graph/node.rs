@@ -4,17 +4,17 @@
 //! world; it has no way to change it. Time and randomness come with the [`Context`].
 
 use async_trait::async_trait;
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, RunId, ThreadId, UserId},
+    reply::Reply,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
     action::{ActionRecord, ActionRequest, Proposal},
     store::{ActionFollowUp, External, Usage},
-};
-use crate::{
-    clock::Timestamp,
-    ids::{ActionId, RunId, ThreadId, UserId},
-    reply::Reply,
 };
 
 /// What a graph remembers of a thread: one struct with named fields.

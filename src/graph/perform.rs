@@ -9,6 +9,13 @@
 
 use std::time::Duration;
 
+use countersign_core::{
+    clock::Timestamp,
+    http_log::HttpLog,
+    ids::ActionId,
+    permit::Permit,
+    reply::{Fact, Text},
+};
 use futures_util::FutureExt as _;
 use serde_json::json;
 
@@ -23,13 +30,6 @@ use super::{
     session::{Session, StepInfo, outgoing},
     store::{ActionChange, AuditKind, Changes, Error, Outbound, TimerChange},
     unwind::{Panicked, caught},
-};
-use crate::{
-    clock::Timestamp,
-    http_log::HttpLog,
-    ids::ActionId,
-    permit::Permit,
-    reply::{Fact, Text},
 };
 
 /// The trace's name for what happens here.

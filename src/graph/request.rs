@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId, Nonce, RunId, Slot, ThreadId, UserId},
+    reply::{Reply, Text},
+};
 use serde_json::json;
 
 use super::{
@@ -11,11 +16,6 @@ use super::{
     },
     keyring::{Keyring, Proof},
     store::{ActionChange, AuditKind, Changes, Outbound, Outgoing, TimerChange},
-};
-use crate::{
-    clock::Timestamp,
-    ids::{ActionId, ApprovalId, Nonce, RunId, Slot, ThreadId, UserId},
-    reply::{Reply, Text},
 };
 
 /// How long a card is open, and when it is spoken of again.

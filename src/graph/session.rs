@@ -2,6 +2,10 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, CommitId, Nonce, Slot, UserId},
+};
 use serde_json::Value;
 
 use super::{
@@ -14,10 +18,6 @@ use super::{
         Acquired, AuditDraft, Changes, Error, Lease, Outbound, Outgoing, QueuedMessage, Seq, StepRecord, Then,
         ThreadMessage, Usage, Version,
     },
-};
-use crate::{
-    clock::Timestamp,
-    ids::{ActionId, CommitId, Nonce, Slot, UserId},
 };
 
 /// A whole checkpoint is kept at least every so many steps.
@@ -89,7 +89,7 @@ impl<S: State> Session<S> {
         let (saved, checkpoint, anew) = match read {
             Ok((value, checkpoint)) => (value, checkpoint, false),
             Err(error) => {
-                tracing::error!(thread.id = %lease.thread, error = crate::cause::chain(&error), "A thread cannot be read and begins anew");
+                tracing::error!(thread.id = %lease.thread, error = countersign_core::cause::chain(&error), "A thread cannot be read and begins anew");
                 (Value::Null, Checkpoint::of(lease.graph.clone()), true)
             }
         };
@@ -274,7 +274,7 @@ impl<S: State> Engine<S> {
                 Ok(version) => break version,
                 Err(Error::Unavailable(error)) if attempt < STORE_ATTEMPTS => {
                     attempt += 1;
-                    tracing::warn!(thread.id = %session.lease.thread, attempt, error = crate::cause::chain(&*error), "The store does not answer");
+                    tracing::warn!(thread.id = %session.lease.thread, attempt, error = countersign_core::cause::chain(&*error), "The store does not answer");
                     tokio::time::sleep(STORE_RETRY_DELAY).await;
                 }
                 Err(error) => return Err(error),

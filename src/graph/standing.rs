@@ -10,6 +10,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use countersign_core::{clock::Timestamp, ids::UserId, reply::Text};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -18,7 +19,6 @@ use super::{
     request::Times,
     store::{ActionChange, AuditKind, Changes},
 };
-use crate::{clock::Timestamp, ids::UserId, reply::Text};
 
 /// The standing approval that a record was approved under.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,13 @@
 
 use std::pin::pin;
 
+use countersign_core::{
+    cause::chain,
+    clock::Timestamp,
+    ids::ActionId,
+    reply::{Attachment, Reply},
+    status_line,
+};
 use serde_json::json;
 
 use super::{
@@ -13,13 +20,6 @@ use super::{
     session::{Session, StepInfo, outgoing},
     store::{ActionFilter, AuditDraft, AuditKind, Changes, Error, Outbound, Outgoing, Then, Usage},
     unwind::caught,
-};
-use crate::{
-    cause::chain,
-    clock::Timestamp,
-    ids::ActionId,
-    reply::{Attachment, Reply},
-    status_line,
 };
 
 impl<S: State> Engine<S> {

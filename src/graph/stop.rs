@@ -7,6 +7,11 @@
 
 use std::time::Duration;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, UserId},
+    reply::{Reply, Text},
+};
 use serde_json::json;
 
 use super::{
@@ -15,11 +20,6 @@ use super::{
     node::State,
     session::{Session, StepInfo},
     store::{AuditDraft, AuditKind, Error, Lease, QueuedMessage, Seq, Then, ThreadMessage},
-};
-use crate::{
-    clock::Timestamp,
-    ids::{ActionId, UserId},
-    reply::{Reply, Text},
 };
 
 /// How often the mailbox is looked into during a run.
@@ -57,7 +57,7 @@ impl<S: State> Engine<S> {
                 }
                 Ok(_) => {}
                 Err(error) => {
-                    tracing::debug!(thread.id = %lease.thread, error = crate::cause::chain(&error), "Cannot listen for a stop")
+                    tracing::debug!(thread.id = %lease.thread, error = countersign_core::cause::chain(&error), "Cannot listen for a stop")
                 }
             }
         }

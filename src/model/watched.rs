@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use countersign_core::clock::{Clock, Timestamp};
 
 use super::{Error, Model, Request, Response};
-use crate::clock::{Clock, Timestamp};
 
 /// When a model was asked last, and whether it answered.
 #[derive(Clone, Debug, Default)]

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn folder() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/playground/assets")
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("assets")
     }
 
     fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -1,6 +1,6 @@
 //! Who may use the page: itself, and programs on this machine.
 //!
-//! The playground asks nobody to sign in, so it answers requests of this machine only ([`crate::this_machine`]), and
+//! The playground asks nobody to sign in, so it answers requests of this machine only ([`countersign_wire::this_machine`]), and
 //! tells the browser to take nothing from anywhere else.
 
 use axum::{
@@ -9,8 +9,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-
-use crate::this_machine;
+use countersign_wire::this_machine;
 
 /// Everything comes from here; no script, style or frame from anywhere else, and none written into the page.
 const POLICY: &str =

@@ -12,6 +12,13 @@
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
+use countersign_core::permit::Permit;
+use countersign_wire::{
+    BoxError,
+    capped::TooLong,
+    permitted::{Leaving, Permitting},
+    this_machine, tls,
+};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Request, Uri,
@@ -32,16 +39,6 @@ use tower_service::Service;
 use url::Url;
 
 use super::http::{Answer, Lost, note, request_id, seen};
-use crate::{
-    permit::Permit,
-    this_machine,
-    wire::{
-        BoxError,
-        capped::TooLong,
-        permitted::{Leaving, Permitting},
-        tls,
-    },
-};
 
 /// Sends changes to one service.
 pub struct Changes {

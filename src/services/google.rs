@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use countersign_core::clock::{Clock, SystemClock, Timestamp};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use tokio::sync::Mutex;
@@ -25,7 +26,6 @@ use url::Url;
 use self::key::Key;
 pub use self::key::KeyError;
 use super::http::{self, Answer, Lost};
-use crate::clock::{Clock, SystemClock, Timestamp};
 
 /// What is asked for with an assertion.
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -137,7 +137,7 @@ impl ServiceAccount {
             return Ok(match self.mint(&mut state, false).await {
                 Ok(token) => token,
                 Err(error) => {
-                    tracing::warn!(error = crate::cause::chain(&error), "Cannot renew the access token yet");
+                    tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot renew the access token yet");
                     good
                 }
             });

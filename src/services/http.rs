@@ -11,13 +11,13 @@
 use std::time::Duration;
 
 use backon::ExponentialBuilder;
+use countersign_core::http_log;
+use countersign_wire::{
+    capped::{TooLong, size},
+    this_machine,
+};
 use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap, redirect, retry};
 use url::Url;
-
-use crate::{
-    http_log, this_machine,
-    wire::capped::{TooLong, size},
-};
 
 /// What a service answered.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Who is who in a workspace, as Slack's Web API tells it.
 
+use countersign_core::ids::{TeamId, UserId};
 use serde_json::Value;
 
 use super::{Identity, client::SlackClient, client_error::Error, field};
-use crate::ids::{TeamId, UserId};
 
 /// Where a token leads, from `auth.test`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! What Slack shows around a thread: a line that says what is being done, sessions of agents, what can be asked first.
 
+use countersign_core::ids::{ChannelId, MessageTs};
 use serde::Serialize;
 use serde_json::json;
 
 use super::client::{Error, SlackClient};
-use crate::ids::{ChannelId, MessageTs};
 
 /// How an agent session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -16,6 +16,10 @@ use std::{
     time::Duration,
 };
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ChannelId, MessageTs, Nonce, TeamId, UserId},
+};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -35,10 +39,6 @@ use super::{
     hosts::Hosts,
     missing_scopes::MissingScopes,
     post::Post,
-};
-use crate::{
-    clock::Timestamp,
-    ids::{ChannelId, MessageTs, Nonce, TeamId, UserId},
 };
 
 /// The type of our messages' metadata.

@@ -1,5 +1,6 @@
 //! Slash commands.
 
+use countersign_core::ids::{ChannelId, DedupKey, TeamId, UserId};
 use serde_json::Value;
 
 use super::{
@@ -7,7 +8,6 @@ use super::{
     field::{required, text},
     plain,
 };
-use crate::ids::{ChannelId, DedupKey, TeamId, UserId};
 
 /// A slash command, as a person sent it. It is never in a thread: Slack allows none there.
 #[derive(Clone, Debug, PartialEq, Eq)]

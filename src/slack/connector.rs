@@ -1,19 +1,18 @@
 //! How connections to Slack are made: over TLS, or over plain HTTP to a stand-in.
 //!
 //! The library reads an answer to its end, however long it is. So the connections it is given end before: each answer
-//! has a cap ([`crate::wire::capped`]), which holds for all that the library asks, with Socket Mode's own call. They
+//! has a cap ([`countersign_wire::capped`]), which holds for all that the library asks, with Socket Mode's own call. They
 //! speak HTTP/1.1, where it can be told which bytes are of one answer.
 
 use std::{io, time::Duration};
 
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
-use slack_morphism::{errors::SlackClientError, hyper_tokio::SlackClientHyperConnector};
-
-use crate::wire::{
+use countersign_wire::{
     capped::{Capping, TooLong},
     tls,
 };
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use slack_morphism::{errors::SlackClientError, hyper_tokio::SlackClientHyperConnector};
 
 /// The library's connector over TLS, or over plain HTTP to a stand-in.
 pub(super) type Connector = SlackClientHyperConnector<Capping<HttpsConnector<HttpConnector>>>;

@@ -1,5 +1,6 @@
 //! Events: messages, mentions, the Home tab.
 
+use countersign_core::ids::{ChannelId, DedupKey, MessageTs, TeamId, ThreadId, UserId};
 use serde_json::Value;
 
 use super::{
@@ -7,7 +8,6 @@ use super::{
     field::{present, required, text},
     plain,
 };
-use crate::ids::{ChannelId, DedupKey, MessageTs, TeamId, ThreadId, UserId};
 
 /// Something a person wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]

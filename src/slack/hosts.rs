@@ -4,10 +4,10 @@
 //! put an address there would have our messages sent wherever they like, to machines of this network too. So they lead
 //! to `slack.com` or a name below it, over TLS, or to where the Web API is.
 
+use countersign_wire::this_machine;
 use url::Url;
 
 use super::client_error::Error;
-use crate::this_machine;
 
 /// Where all of Slack is.
 const SLACK: &str = "slack.com";

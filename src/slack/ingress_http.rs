@@ -139,10 +139,8 @@ mod tests {
     use hmac::{Hmac, KeyInit as _, Mac as _};
 
     use super::*;
-    use crate::{
-        clock::{Clock, SystemClock},
-        slack::sink::{Received, SinkAnswer, SinkError},
-    };
+    use crate::sink::{Received, SinkAnswer, SinkError};
+    use countersign_core::clock::{Clock, SystemClock};
 
     /// A sink that remembers, and answers as it is told.
     #[derive(Default)]

@@ -23,6 +23,7 @@
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
+use countersign_core::clock::Clock;
 use rand::RngExt;
 use secrecy::SecretString;
 use slack_morphism::{
@@ -48,7 +49,6 @@ use super::{
     socket_health::Gauge,
     socket_intake::{Intake, Listener, Notice},
 };
-use crate::clock::Clock;
 
 /// How long an old connection is still read after its successor was asked for.
 const LINGER: Duration = Duration::from_secs(15);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::ids::{ChannelId, DedupKey, MessageTs, TeamId, UserId};
 use serde_json::Value;
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     origin::ANOTHER_APP,
     plain,
 };
-use crate::ids::{ChannelId, DedupKey, MessageTs, TeamId, UserId};
 
 /// Something a person did to what we showed.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,12 +7,11 @@
 //! Escaping `&`, `<` and `>` stops mentions, broadcasts and forged links. `*`, `_`, `~` and backticks would also
 //! disappear from what a person countersigns, so where they would begin a format they are replaced by a look-alike.
 
-use url::Url;
-
-use crate::{
+use countersign_core::{
     clock::Timestamp,
     ids::{ChannelId, UserId},
 };
+use url::Url;
 
 /// What stands where something was cut.
 const CUT: char = '…';

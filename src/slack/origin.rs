@@ -7,10 +7,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use countersign_core::ids::{TeamId, UserId};
 use serde_json::Value;
 
 use super::field::{first, text};
-use crate::ids::{TeamId, UserId};
 
 /// Why a payload is not taken: it is another app's.
 pub const ANOTHER_APP: &str = "another_app";

@@ -3,7 +3,7 @@
 //! Slack sends `&`, `<` and `>` escaped, and wraps links and mentions in `<…>`. Nothing of that belongs into a model's
 //! prompt or into a name.
 
-use crate::ids::UserId;
+use countersign_core::ids::UserId;
 
 /// The text as the person saw it: links as their address, people as `@` and their id (or name, where Slack sends it).
 pub fn plain(text: &str) -> String {

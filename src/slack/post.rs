@@ -1,10 +1,10 @@
 //! The body of every call that posts, written from borrowed fields.
 
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::blocks::Message;
-use crate::ids::{ChannelId, MessageTs, UserId};
 
 /// The fields of every call that posts.
 #[derive(Serialize)]

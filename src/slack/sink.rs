@@ -130,7 +130,7 @@ pub(super) async fn deliver(
     }
     let failure = match tokio::time::timeout(PATIENCE, sink.receive(Received { inbound, transport, retry })).await {
         Ok(Ok(answer)) => return Verdict::Acknowledge(answer.payload),
-        Ok(Err(error)) => crate::cause::chain(&error),
+        Ok(Err(error)) => countersign_core::cause::chain(&error),
         Err(_) => format!("no answer from the store within {} s", PATIENCE.as_secs()),
     };
     metrics::counter!("countersign_slack_refused_total", "transport" => by, "kind" => kind).increment(1);

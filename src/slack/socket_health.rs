@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use countersign_core::clock::Timestamp;
 use tokio::sync::watch;
 
 use super::refusal::Refusal;
-use crate::clock::Timestamp;
 
 /// How Socket Mode stands, over all connections.
 #[derive(Clone, Debug, PartialEq, Eq)]

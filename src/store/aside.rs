@@ -2,10 +2,8 @@
 
 use std::{collections::HashSet, fmt, str::FromStr, sync::Mutex};
 
-use crate::{
-    graph::store::{Error, Outbound, Seq, ThreadMessage, why_unreadable},
-    ids::{Partition, ThreadId},
-};
+use countersign_core::ids::{Partition, ThreadId};
+use countersign_graph::store::{Error, Outbound, Seq, ThreadMessage, why_unreadable};
 
 /// Something that can be unreadable, by its place. As text it is what operators see, and what stores keep it under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -11,21 +11,20 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
-
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    graph::{
-        action::{ActionRecord, Label, Status},
-        keyring::{Keyring, Proof, RowSeal},
-        store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Destination, Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
-            StepRecord, Store, Then, ThreadMessage, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
-        },
-    },
     ids::{ActionId, ApprovalId, CommitId, Partition, Slot, ThreadId, WorkerId},
 };
+use countersign_graph::{
+    action::{ActionRecord, Label, Status},
+    keyring::{Keyring, Proof, RowSeal},
+    store::{
+        Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
+        Destination, Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
+        StepRecord, Store, Then, ThreadMessage, ThreadSummary, TimerChange, Unreadable, Version, Waiting,
+    },
+};
+use serde_json::{Value, json};
 
 /// How many open records of an earlier version are taken over.
 const ADOPTED: usize = 10_000;
@@ -73,7 +72,9 @@ impl SealedStore {
             let Ok(mut sealed) = record.moved(record.status) else { continue };
             sealed.proof = Proof::Ours;
             let mut changes = Changes::new(CommitId::fresh(), record.thread.clone());
-            changes.actions.push(crate::graph::store::ActionChange { expected: Some(record.revision), record: sealed });
+            changes
+                .actions
+                .push(countersign_graph::store::ActionChange { expected: Some(record.revision), record: sealed });
             match self.apply(&changes).await {
                 Ok(()) => adopted += 1,
                 Err(Error::ActionMoved { .. }) => {} // decided meanwhile

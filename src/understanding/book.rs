@@ -123,7 +123,7 @@ impl Book {
     }
 
     /// What a message is understood to be.
-    pub(crate) fn understand(&self, situation: &Situation) -> Understood {
+    pub fn understand(&self, situation: &Situation) -> Understood {
         let typed = self.words(&situation.said, None);
         let plain = polite(&typed);
         if plain.is_empty() || plain.len() > MOST_WORDS {

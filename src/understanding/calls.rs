@@ -1,5 +1,6 @@
 //! A wish in the form a model answers: the same tool calls, the same words.
 
+use countersign_model::{Block, KnownBlock, Purpose, Request, Response, Usage};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -8,7 +9,6 @@ use super::{
     steps, talk,
     wish::{Understood, Wish},
 };
-use crate::model::{Block, KnownBlock, Purpose, Request, Response, Usage};
 
 /// From here on the grammar is sure.
 const SURE: f64 = 0.7;

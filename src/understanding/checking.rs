@@ -24,8 +24,9 @@ fn line(understood: &Understood) -> String {
     }
 }
 
+/// Fails with every row, of what is said and what should be understood, that is understood otherwise.
 #[track_caller]
-pub(crate) fn check(book: &Book, situation: &Situation, table: &[(&str, &str)]) {
+pub fn check(book: &Book, situation: &Situation, table: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for (said, expected) in table {
         let found = line(&book.understand(&Situation { said: (*said).to_owned(), ..situation.clone() }));

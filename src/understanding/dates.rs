@@ -3,8 +3,9 @@
 //! A day with a month becomes `2026-12-03`, the next one that comes; the rest stays in words, for the capability to read by
 //! its clock. What is more than a day and a time (“evening”, another zone) is left over, and so never dropped.
 
+use countersign_core::clock::MONTHS;
+
 use super::words::{Word, after, skip};
-use crate::clock::MONTHS;
 
 const DAYS: &[&str] = &[
     "yesterday",

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::clock::{MONTHS, WEEKDAYS};
+use countersign_core::clock::{MONTHS, WEEKDAYS};
 
 /// How many pieces are named at most.
 const MOST: usize = 4;

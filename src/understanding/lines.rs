@@ -32,7 +32,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
-pub(crate) use self::things::{Named, longest_name, points_back, thing};
+pub use self::things::{Named, longest_name, points_back, thing};
 pub use self::written::{Asks, Call};
 pub(super) use self::written::{Part, parts};
 use self::{

@@ -322,7 +322,7 @@ fn without_thanks(words: &[Word]) -> Option<&[Word]> {
 }
 
 /// The words without “no”, “wait” and the like in front.
-pub(crate) fn plainly(mut words: &[Word]) -> &[Word] {
+pub fn plainly(mut words: &[Word]) -> &[Word] {
     while let Some(rest) = after(words, "no|wait|actually|sorry|oh|hm|,") {
         words = rest;
     }

@@ -13,6 +13,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use countersign_core::permit::Permit;
 use hyper::Uri;
 use hyper_util::{
     client::legacy::connect::{Connected, Connection},
@@ -22,7 +23,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tower_service::Service;
 
 use super::{BoxError, Connecting};
-use crate::permit::Permit;
 
 /// A permit, and what left under it on one connection.
 #[derive(Debug)]
@@ -151,7 +151,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
     use super::*;
-    use crate::{clock::ManualClock, permit::RunOut};
+    use countersign_core::{clock::ManualClock, permit::RunOut};
 
     #[tokio::test]
     async fn a_permit_that_ran_out_stops_the_next_write() {

@@ -1,8 +1,7 @@
 //! How many descriptors connections may take, so that enough are left for everything else.
 
+use countersign_config as config;
 use rustix::process::{Resource, getrlimit};
-
-use crate::config;
 
 /// The most connections, however many descriptors there are: more are no sign of more work, only of a fault.
 const MOST: usize = 4096;
@@ -28,7 +27,7 @@ pub(super) fn for_connections(limit: usize, workers: &config::Workers) -> usize 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use countersign_config::Config;
 
     #[test]
     fn enough_is_left_for_everything_else() {

@@ -16,6 +16,7 @@ mod watched;
 use std::{io, time::Duration};
 
 use axum::Router;
+use countersign_config as config;
 use tokio::{
     net::TcpListener,
     task::JoinSet,
@@ -24,7 +25,6 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::connections::Connections;
-use crate::config;
 
 /// How long nothing is accepted after the system refused a connection, such as for want of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);

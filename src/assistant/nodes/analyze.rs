@@ -2,6 +2,15 @@
 //! worked on at once, anything else is said to be what it is.
 
 use async_trait::async_trait;
+use countersign_capabilities::Registry;
+use countersign_graph::node::{Context, Node, NodeError, Step};
+use countersign_model::{Purpose, Response, ToolChoice};
+use countersign_understanding::{
+    Hint,
+    book::Book,
+    lexicon::Mention,
+    situation::{Analysis, IntentType, Situation},
+};
 
 use super::{
     super::{
@@ -14,17 +23,6 @@ use super::{
     gather::Gather,
     respond::Respond,
     round::{Round, Rounds},
-};
-use crate::{
-    capabilities::Registry,
-    graph::node::{Context, Node, NodeError, Step},
-    model::{Purpose, Response, ToolChoice},
-    understanding::{
-        Hint,
-        book::Book,
-        lexicon::Mention,
-        situation::{Analysis, IntentType, Situation},
-    },
 };
 
 /// How often a model may try to say it in a way that can be read.

@@ -1,6 +1,8 @@
 //! One question, with what may be meant as buttons. Never a guess, and never an error message.
 
 use async_trait::async_trait;
+use countersign_capabilities::Registry;
+use countersign_graph::node::{Context, Node, NodeError, Step};
 
 use super::{
     super::{
@@ -9,10 +11,6 @@ use super::{
         state::{AgentState, Phase},
     },
     close::close,
-};
-use crate::{
-    capabilities::Registry,
-    graph::node::{Context, Node, NodeError, Step},
 };
 
 /// Asks what is meant.

@@ -3,11 +3,13 @@
 //! A message may have held several requests. Then what was answered or done leads to the next one, what has to be asked
 //! waits for its answer, and anything else is the end of them, which is said.
 
+use countersign_core::{clock::Timestamp, reply::Reply};
+use countersign_graph::node::Step;
+
 use super::{
     super::{model_with_fallback::StepUsage, plan::WaitsFor, replies, state::AgentState},
     analyze::Analyze,
 };
-use crate::{clock::Timestamp, graph::node::Step, reply::Reply};
 
 /// Says `reply` and ends the run. What was to come after it is not done.
 pub(super) fn close(mut state: AgentState, reply: Reply, usage: StepUsage) -> Step<AgentState> {

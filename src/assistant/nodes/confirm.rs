@@ -4,6 +4,15 @@
 //! grammar took a language model's place the card says so: whoever approves should read it with more care.
 
 use async_trait::async_trait;
+use countersign_core::{
+    ids::UserId,
+    reply::{Reply, Text},
+};
+use countersign_graph::{
+    action::{ActionRecord, Proposal},
+    node::{Ask, Context, Node, NodeError, Step},
+};
+use countersign_understanding::{self as understanding, situation::Draft};
 
 use super::{
     super::{
@@ -16,15 +25,6 @@ use super::{
     },
     close::close,
     respond::Respond,
-};
-use crate::{
-    graph::{
-        action::{ActionRecord, Proposal},
-        node::{Ask, Context, Node, NodeError, Step},
-    },
-    ids::UserId,
-    reply::{Reply, Text},
-    understanding::{self, situation::Draft},
 };
 
 /// Asks for approval.

@@ -6,6 +6,11 @@
 //! without a model.
 
 use async_trait::async_trait;
+use countersign_graph::{
+    action::Reader,
+    node::{Context, Node, NodeError, Step},
+};
+use countersign_model::{Purpose, ToolChoice};
 
 use super::{
     super::{
@@ -18,13 +23,6 @@ use super::{
     confirm::Confirm,
     respond::Respond,
     round::{self, Round, Rounds},
-};
-use crate::{
-    graph::{
-        action::Reader,
-        node::{Context, Node, NodeError, Step},
-    },
-    model::{Purpose, ToolChoice},
 };
 
 /// Works out what is needed.

@@ -2,6 +2,11 @@
 
 use std::sync::Arc;
 
+use countersign_capabilities::{Registry, Tool, ToolError};
+use countersign_core::clock::Timestamp;
+use countersign_graph::action::Reader;
+use countersign_model::Block;
+use countersign_understanding::situation::{Draft, Situation};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -12,13 +17,6 @@ use super::super::{
     numbers, outcomes, replies,
     state::{AgentState, Read},
     tools::{self, Kit},
-};
-use crate::{
-    capabilities::{Registry, Tool, ToolError},
-    clock::Timestamp,
-    graph::action::Reader,
-    model::Block,
-    understanding::situation::{Draft, Situation},
 };
 
 /// How many things are read in one turn.

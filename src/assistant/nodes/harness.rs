@@ -6,31 +6,29 @@ use std::{
 };
 
 use async_trait::async_trait;
+use countersign_capabilities::{Capability, Registry, Tool, ToolError};
+use countersign_config::{Additions, Config};
+use countersign_core::{
+    clock::{SystemClock, Timestamp},
+    ids::{ApprovalId, ThreadId},
+    reply::{Card, Choice, Fact, Reply, Text},
+};
+use countersign_experiments::{
+    Experiments,
+    settings::{SECTION, Upgrade},
+};
+use countersign_graph::{
+    action::*,
+    definition::Graph,
+    keyring::Proof,
+    node::{Ask, Context, Next, Said, State},
+    store,
+};
+use countersign_model::{Block, Error, KnownBlock, Model, Request, Response, Usage};
+use countersign_understanding::RulesModel;
 use serde_json::{Value, json};
 
-use crate::{
-    assistant::{blob_cache::BlobCache, graph::chat_graph, state::AgentState},
-    capabilities::{
-        Capability, Registry, Tool, ToolError,
-        experiments::{
-            Experiments,
-            settings::{SECTION, Upgrade},
-        },
-    },
-    clock::{SystemClock, Timestamp},
-    config::{Additions, Config},
-    graph::{
-        action::*,
-        definition::Graph,
-        keyring::Proof,
-        node::{Ask, Context, Next, Said, State},
-        store,
-    },
-    ids::{ApprovalId, ThreadId},
-    model::{Block, Error, KnownBlock, Model, Request, Response, Usage},
-    reply::{Card, Choice, Fact, Reply, Text},
-    understanding::RulesModel,
-};
+use crate::{blob_cache::BlobCache, graph::chat_graph, state::AgentState};
 
 /// A model that answers what it was told to, and remembers what it was asked.
 #[derive(Debug, Default)]

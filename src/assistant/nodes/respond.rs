@@ -3,6 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_capabilities::Registry;
+use countersign_core::reply::{Choice, Reply};
+use countersign_graph::{
+    action::{ActionRecord, Status},
+    node::{Context, Node, NodeError, Step},
+};
+use countersign_model::{Purpose, ToolChoice, ToolSpec};
+use countersign_understanding::{book::Book, situation::Situation};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -19,16 +27,6 @@ use super::{
     analyze::Analyze,
     close::{close, go_on},
     gather_tools::kind_of,
-};
-use crate::{
-    capabilities::Registry,
-    graph::{
-        action::{ActionRecord, Status},
-        node::{Context, Node, NodeError, Step},
-    },
-    model::{Purpose, ToolChoice, ToolSpec},
-    reply::{Choice, Reply},
-    understanding::{book::Book, situation::Situation},
 };
 
 /// How many times the model is asked in one turn.

@@ -5,6 +5,17 @@
 
 use std::sync::Arc;
 
+use countersign_capabilities::Registry;
+use countersign_core::reply::{Reply, Text};
+use countersign_graph::{
+    action::{ErrorKind, PrepareError, Proposal, Reader, Refusal},
+    node::{Context, Step},
+};
+use countersign_model::{Message, Response, Role, ToolSpec, Usage};
+use countersign_understanding::{
+    self as understanding, Hint,
+    situation::{Analysis, Draft, IntentType, Situation},
+};
 use futures_util::future::join_all;
 use serde_json::Value;
 
@@ -25,19 +36,6 @@ use super::{
     gather::Gather,
     gather_tools::{self, Heard},
     respond::{self, Respond},
-};
-use crate::{
-    capabilities::Registry,
-    graph::{
-        action::{ErrorKind, PrepareError, Proposal, Reader, Refusal},
-        node::{Context, Step},
-    },
-    model::{Message, Response, Role, ToolSpec, Usage},
-    reply::{Reply, Text},
-    understanding::{
-        self, Hint,
-        situation::{Analysis, Draft, IntentType, Situation},
-    },
 };
 
 /// How many times the model is asked in one turn.

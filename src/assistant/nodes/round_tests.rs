@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use countersign_capabilities::Registry;
+use countersign_core::reply::Text;
+use countersign_graph::action::Status;
+use countersign_model::{Block, KnownBlock, Message, Request, Role, ToolChoice};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -9,13 +13,7 @@ use super::{
     super::tools::{self, Kit, LARGEST_OFFER},
     harness::{Fakes, Harness, Script, calls, experiments, finds, says},
 };
-use crate::{
-    assistant::state::AgentState,
-    capabilities::Registry,
-    graph::action::Status,
-    model::{Block, KnownBlock, Message, Request, Role, ToolChoice},
-    reply::Text,
-};
+use crate::state::AgentState;
 
 /// What is called in a request, by name.
 fn offered(script: &Script, request: usize) -> Vec<String> {
@@ -195,7 +193,7 @@ async fn what_a_model_leaves_out_stands_on_the_card() {
 fn a_number_is_not_found_in_an_id() {
     let id = "0f805b20-43d1-4e0e-9d0a-5b12c80a2000";
     let told = format!(r#"{{"id":"{id}","status":"enrolling"}} Start “Math Hints”?"#);
-    let left = |said: &str| crate::understanding::left_out(said, &super::round::without_ids(&told, said));
+    let left = |said: &str| countersign_understanding::left_out(said, &super::round::without_ids(&told, said));
     assert_eq!(left("get math hints going to 80%"), ["to 80%"]);
     assert_eq!(left("get math hints going only for class 5B"), ["only for class 5B"]);
     assert_eq!(left(&format!("get {id} going")), Vec::<String>::new());
@@ -257,7 +255,7 @@ async fn an_exchange_of_an_older_version_is_gone_on_with() {
 fn what_any_single_request_needs_fits() {
     let registry = experiments();
     let kit = Kit::new(registry.clone());
-    let size = |tools: &[crate::model::ToolSpec]| tools.iter().map(tools::size).sum::<usize>();
+    let size = |tools: &[countersign_model::ToolSpec]| tools.iter().map(tools::size).sum::<usize>();
     for family in &registry.families {
         for in_hand in [false, true] {
             let tools = kit.offered([family.name], &[], in_hand);

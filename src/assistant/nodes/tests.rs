@@ -2,25 +2,26 @@
 
 use std::{sync::Arc, time::Duration};
 
+use countersign_capabilities::Registry;
+use countersign_core::{
+    clock::{SystemClock, Timestamp},
+    reply::Text,
+};
+use countersign_experiments::{
+    Experiments,
+    listing::Which,
+    upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
+};
+use countersign_graph::{
+    action::{Decision, ErrorKind, Outcome, Status, Verdict},
+    node::State,
+};
+use countersign_model::{Block, KnownBlock, Model, Purpose, Request, ToolChoice};
+use countersign_understanding::{RulesModel, situation::Situation};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::harness::{Harness, Script, Told, calls, finds, is_away, says};
-use crate::{
-    capabilities::experiments::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
-    capabilities::{
-        Registry,
-        experiments::{Experiments, listing::Which},
-    },
-    clock::{SystemClock, Timestamp},
-    graph::{
-        action::{Decision, ErrorKind, Outcome, Status, Verdict},
-        node::State,
-    },
-    model::{Block, KnownBlock, Model, Purpose, Request, ToolChoice},
-    reply::Text,
-    understanding::{RulesModel, situation::Situation},
-};
 
 fn by_bo(verdict: Verdict) -> Vec<Decision> {
     vec![Decision { by: Some("bo".into()), at: Timestamp(0), verdict }]
@@ -360,13 +361,13 @@ async fn a_careless_model_is_corrected_and_never_breaks_the_turn() {
             ("update_action_params", json!({ "key": "name", "value": "Foo" })),
             ("propose_format_disk", json!({})),
         ]),
-        Ok(crate::model::Response {
+        Ok(countersign_model::Response {
             content: Vec::new(),
             stop_reason: "end_turn".into(),
-            usage: crate::model::Usage::default(),
+            usage: countersign_model::Usage::default(),
         }),
         calls([("get_errors", json!({})), ("get_all_gathered_info", json!({})), ("no_such_tool", json!({}))]),
-        Ok(crate::model::Response {
+        Ok(countersign_model::Response {
             content: vec![
                 KnownBlock::Text { text: "There are 7 things.".into() }.into(),
                 KnownBlock::ToolUse {
@@ -377,7 +378,7 @@ async fn a_careless_model_is_corrected_and_never_breaks_the_turn() {
                 .into(),
             ],
             stop_reason: "tool_use".into(),
-            usage: crate::model::Usage::default(),
+            usage: countersign_model::Usage::default(),
         }),
     ]);
     let mut harness = Harness::with(script.clone());

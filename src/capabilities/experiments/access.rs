@@ -1,21 +1,20 @@
 //! Reading from the platform on behalf of tools and actions: by name, with every error in the form its caller needs.
 
+use countersign_capabilities::ToolError;
+pub use countersign_capabilities::parameters::{parameters, refused, schema};
+use countersign_core::reply::Reply;
+use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError};
+use countersign_services::google;
+
 use super::{
     lookup::{self, Found},
     replies::refusals,
 };
-pub use crate::capabilities::parameters::{parameters, refused, schema};
-use crate::{
-    capabilities::ToolError,
-    capabilities::experiments::upgrade::{
-        client::UpgradeClient,
-        context::{ContextMetadata, Contexts},
-        error::Error,
-        experiment::{Experiment, Named},
-    },
-    graph::action::{ErrorKind, MissingParameter, PrepareError},
-    reply::Reply,
-    services::google,
+use crate::upgrade::{
+    client::UpgradeClient,
+    context::{ContextMetadata, Contexts},
+    error::Error,
+    experiment::{Experiment, Named},
 };
 
 /// How many experiments are offered where none was named.

@@ -1,16 +1,14 @@
 //! What standing approvals can allow: simulated users, and starts and stops.
 
+use countersign_capabilities::{Allowance, Counts, Place};
+use countersign_core::reply::{Fact, Text};
+use countersign_graph::action::PrepareError;
 use serde_json::Value;
 
 use super::{access, actions, lookup, scope, testing, upgrade::client::UpgradeClient};
-use crate::{
-    capabilities::{Allowance, Counts, Place},
-    graph::action::PrepareError,
-    reply::{Fact, Text},
-};
 
 /// All of it.
-pub(in crate::capabilities) const ALL: &[Allowance] = &[
+pub const ALL: &[Allowance] = &[
     Allowance {
         name: "simulate",
         synonyms: &["simulation", "simulations", "simulated_users", "simulate_users"],

@@ -1,10 +1,11 @@
 //! How the platform is, for an operator; and what the settings can name of it.
 
+use countersign_capabilities::Nameable;
+
 use super::{
     settings::Upgrade,
     upgrade::{client::UpgradeClient, error::Error, sign_in::SignIn},
 };
-use crate::capabilities::Nameable;
 
 /// Whether it answers, and whether it lets us in.
 pub(super) async fn platform(client: &UpgradeClient, settings: &Upgrade) -> Result<String, String> {

@@ -1,5 +1,10 @@
 //! `/upgrade`: quick answers about experiments, without any model.
 
+use countersign_capabilities::{
+    Command, Takes, Word,
+    facts::{Facts, deadline},
+};
+use countersign_core::reply::{Part, Reply, Text};
 use serde_json::json;
 
 use super::{
@@ -7,13 +12,6 @@ use super::{
     listing::{Form, Which},
     replies::{answers, contexts, details, lists},
     rules,
-};
-use crate::{
-    capabilities::{
-        Command, Takes, Word,
-        facts::{Facts, deadline},
-    },
-    reply::{Part, Reply, Text},
 };
 
 /// The command.

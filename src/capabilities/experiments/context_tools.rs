@@ -3,6 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
+use countersign_capabilities::{Tool, ToolError};
+use countersign_core::reply::Reply;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,11 +14,7 @@ use super::{
     replies::contexts,
     tools::{arguments_as, as_tool_error},
 };
-use crate::{
-    capabilities::experiments::upgrade::{client::UpgradeClient, context::ContextMetadata},
-    capabilities::{Tool, ToolError},
-    reply::Reply,
-};
+use crate::upgrade::{client::UpgradeClient, context::ContextMetadata};
 
 /// Nothing to say.
 #[derive(Deserialize, JsonSchema)]

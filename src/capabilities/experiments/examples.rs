@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{glossary::Example, replies::answers, rules, summary};
-use crate::capabilities::experiments::upgrade::{client::UpgradeClient, experiment::View, status::Status};
+use crate::upgrade::{client::UpgradeClient, experiment::View, status::Status};
 
 /// How many things are named.
 const NAMED: usize = 5;

@@ -3,7 +3,7 @@
 //! Their wider names are the kinds of request that the assistant has always told apart. A family is a part of one where
 //! all of it would be too much to send with each request.
 
-use crate::capabilities::Family;
+use countersign_capabilities::Family;
 
 /// Starting, stopping, designing and deleting experiments.
 const MANAGEMENT: &str = "experiment_management";

@@ -2,13 +2,11 @@
 //!
 //! A field is offered where its value can be shown as text; everything else stays as it is ([`Form::fill`]).
 
+use countersign_graph::action::{Field, Form, Input, Pick};
 use serde_json::Value;
 
 use super::actions::choices;
-use crate::{
-    capabilities::experiments::upgrade::{client::UpgradeClient, context::Contexts, status::Status},
-    graph::action::{Field, Form, Input, Pick},
-};
+use crate::upgrade::{client::UpgradeClient, context::Contexts, status::Status};
 
 /// The form of a new experiment.
 pub(super) async fn creation(client: &UpgradeClient, given: &Value) -> Form {

@@ -3,6 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use countersign_capabilities::{Tool, ToolError};
+use countersign_core::reply::Reply;
+use countersign_graph::action::{ActionKind, ErrorKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,12 +17,7 @@ use super::{
     replies::{knowledge as words, refusals},
     tools::arguments_as,
 };
-use crate::{
-    capabilities::experiments::upgrade::client::UpgradeClient,
-    capabilities::{Tool, ToolError},
-    graph::action::{ActionKind, ErrorKind},
-    reply::Reply,
-};
+use crate::upgrade::client::UpgradeClient;
 
 /// How long an explanation waits for its example.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 
+use countersign_core::reply::Reply;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,10 +14,7 @@ use super::{
     replies::refusals,
     rules,
 };
-use crate::{
-    capabilities::experiments::upgrade::{experiment::View, status::Status},
-    reply::Reply,
-};
+use crate::upgrade::{experiment::View, status::Status};
 
 /// How many experiments one page shows.
 pub const PAGE: usize = 10;

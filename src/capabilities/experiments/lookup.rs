@@ -4,8 +4,9 @@
 //! accents and its punctuation.
 //! Anything less is asked back: near names are suggested, never chosen.
 
+use countersign_understanding::lexicon::fold;
+
 use super::upgrade::experiment::{ExperimentId, Named};
-use crate::understanding::lexicon::fold;
 
 /// What a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]

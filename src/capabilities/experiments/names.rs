@@ -12,13 +12,11 @@ use std::{
     time::Duration,
 };
 
+use countersign_core::clock::{Clock, Timestamp};
+use countersign_understanding::lexicon::{Name, Names};
 use tracing::debug;
 
 use super::upgrade::{client::UpgradeClient, context::Contexts};
-use crate::{
-    clock::{Clock, Timestamp},
-    understanding::lexicon::{Name, Names},
-};
 
 /// How long the names of experiments are taken as they were read.
 const KEPT: Duration = Duration::from_secs(30);
@@ -128,7 +126,7 @@ impl KnownNames {
                 (kept.read, kept.failed) = (Some((now, changes)), None);
             }
             Err(error) => {
-                debug!("The names were not read: {}", crate::cause::chain(&error));
+                debug!("The names were not read: {}", countersign_core::cause::chain(&error));
                 kept.failed = Some(now);
             }
         }
@@ -162,7 +160,7 @@ fn is_no_word(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capabilities::experiments::upgrade::context::ContextMetadata;
+    use crate::upgrade::context::ContextMetadata;
 
     #[test]
     fn sites_and_targets_are_values_and_words_are_words() {

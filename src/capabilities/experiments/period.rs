@@ -1,11 +1,10 @@
 //! When something happened, as people say it: “today”, “this week”, “since 2026-11-01”.
 
+use countersign_core::clock::{MONTHS, WEEKDAYS};
 use jiff::{
     ToSpan,
     civil::{Date, Weekday},
 };
-
-use crate::clock::{MONTHS, WEEKDAYS};
 
 /// From one day to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,18 +1,17 @@
 //! Which decision point is meant, and whose it is.
 
+use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
+
 use super::{
     access,
     actions::missing,
     lookup,
     replies::{outcomes, refusals},
 };
-use crate::{
-    capabilities::experiments::upgrade::{
-        client::UpgradeClient,
-        experiment::{DecisionPoint, View},
-        status::Status,
-    },
-    graph::action::{ErrorKind, PrepareError, Refusal},
+use crate::upgrade::{
+    client::UpgradeClient,
+    experiment::{DecisionPoint, View},
+    status::Status,
 };
 
 /// The one experiment that owns the point, in this context if one is given; nothing if none does. `says` makes a

@@ -4,7 +4,7 @@
 //! running one may be stopped and resumed, a stopped one set back, anything may be cancelled, and what is cancelled may be
 //! archived. Pure; it asks nobody.
 
-use crate::capabilities::experiments::upgrade::{
+use crate::upgrade::{
     experiment::{Condition, View},
     status::Status,
 };
@@ -157,7 +157,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::capabilities::experiments::upgrade::experiment::Experiment;
+    use crate::upgrade::experiment::Experiment;
 
     #[test]
     fn a_weight_is_shown_as_it_was_written_and_never_as_nothing_or_all_if_it_is_not() {

@@ -7,7 +7,9 @@
 //! | `start`, `end` | when it is to start or end by itself, RFC 3339 |
 //! | `users` | how many simulated users there will be |
 
-use crate::{capabilities::experiments::upgrade::experiment::View, graph::action::Scope};
+use countersign_graph::action::Scope;
+
+use crate::upgrade::experiment::View;
 
 /// The status that it is to have.
 pub(super) const STATUS: &str = "status";

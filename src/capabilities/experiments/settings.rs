@@ -3,17 +3,15 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use countersign_config::{Kind, Measure, Problem, Section, SectionSpec, between, wrong_address};
+use countersign_core::clock::Clock;
+use countersign_services::google::ServiceAccount;
 use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::{
     scope,
     upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
-};
-use crate::{
-    clock::Clock,
-    config::{Kind, Measure, Problem, Section, SectionSpec, between, wrong_address},
-    services::google::ServiceAccount,
 };
 
 /// `[upgrade]`: the experiment platform.
@@ -168,7 +166,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::config::Envelope;
+    use countersign_config::Envelope;
 
     fn problems(envelope: Value) -> Vec<String> {
         let envelope: Envelope = serde_json::from_value(envelope).unwrap();

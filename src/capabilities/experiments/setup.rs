@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::capabilities::experiments::upgrade::{
+use crate::upgrade::{
     experiment::{Condition, DecisionPoint, Ending, Factor, Level, Payload, PayloadContent, StatusChange, View},
     lists::{MemberList, Side},
     participants::EnrollmentDetail,
@@ -171,10 +171,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::capabilities::experiments::upgrade::experiment::Experiment;
+    use crate::upgrade::experiment::Experiment;
 
     fn recorded(name: &str) -> View {
-        let path = format!("{}/tests/fixtures/upgrade/6.5/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../../tests/fixtures/upgrade/6.5/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let recorded: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         Experiment::from_value(recorded["response"]["body"].clone()).unwrap().view
     }
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn enrolment_is_told_by_code_and_point() {
         let recorded = std::fs::read(format!(
-            "{}/tests/fixtures/upgrade/6.5/454-stats-enrollment-detail.json",
+            "{}/../../../tests/fixtures/upgrade/6.5/454-stats-enrollment-detail.json",
             env!("CARGO_MANIFEST_DIR")
         ));
         let recorded: Value = serde_json::from_slice(&recorded.unwrap()).unwrap();

@@ -1,11 +1,8 @@
 //! Which experiment a question or a change is about: what “it” means, and what can be asked next about it.
 
+use countersign_core::reply::Choice;
+use countersign_graph::action::{ActionRecord, ErrorKind, Outcome, Status};
 use serde_json::Value;
-
-use crate::{
-    graph::action::{ActionRecord, ErrorKind, Outcome, Status},
-    reply::Choice,
-};
 
 /// The list of everything, as a button.
 pub(super) const LIST: (&str, &str) = ("List experiments", "list experiments");

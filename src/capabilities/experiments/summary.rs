@@ -8,7 +8,7 @@ use super::{
     rules,
     setup::{self, AtPoint, Content, People, Turn, Varied},
 };
-use crate::capabilities::experiments::upgrade::{
+use crate::upgrade::{
     experiment::{ExperimentId, View},
     lists::Side,
     participants::EnrollmentDetail,
@@ -128,7 +128,7 @@ pub struct Details {
 impl Summary {
     /// The summary of an experiment.
     pub fn of(view: &View) -> Self {
-        let share = |c: &crate::capabilities::experiments::upgrade::experiment::Condition| Share {
+        let share = |c: &crate::upgrade::experiment::Condition| Share {
             code: c.condition_code.clone(),
             weight: as_shown(c.assignment_weight),
             enrolled: None,

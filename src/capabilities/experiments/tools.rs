@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_capabilities::{Tool, ToolError};
+use countersign_core::{clock::Clock, reply::Reply};
+use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,13 +17,7 @@ use super::{
     subject,
     summary::{Details, Summary},
 };
-use crate::{
-    capabilities::experiments::upgrade::client::UpgradeClient,
-    capabilities::{Tool, ToolError},
-    clock::Clock,
-    graph::action::{ErrorKind, PrepareError, Refusal},
-    reply::Reply,
-};
+use crate::upgrade::client::UpgradeClient;
 
 /// How many experiments one answer holds.
 const MOST: usize = 200;
@@ -152,11 +149,9 @@ impl Tool for AllExperiments {
 
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError> {
         let which: Which = arguments_as(arguments)?;
-        let filter = which.understood(crate::capabilities::moment::day(self.1.now())).map_err(|reply| ToolError {
-            kind: ErrorKind::Validation,
-            reply,
-            transient: false,
-        })?;
+        let filter = which
+            .understood(countersign_capabilities::moment::day(self.1.now()))
+            .map_err(|reply| ToolError { kind: ErrorKind::Validation, reply, transient: false })?;
         let all = self.0.all().await.map_err(|error| tool_error(&error))?;
         let found = filter.of(&all);
         if let (Some(context), true) = (&which.context, found.is_empty()) {
@@ -251,7 +246,7 @@ pub(super) fn as_tool_error(error: PrepareError) -> ToolError {
             kind: ErrorKind::UserInput,
             reply: match missing.first() {
                 Some(missing) => Reply::text(missing.question.as_str()),
-                None => crate::capabilities::parameters::unreadable("something is missing"),
+                None => countersign_capabilities::parameters::unreadable("something is missing"),
             },
             transient: false,
         },

@@ -3,6 +3,17 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use countersign_capabilities::{
+    Allowance, Capability, Place, moment,
+    parameters::{self, given, missing, refused},
+};
+use countersign_core::{
+    clock::{Clock, Timestamp},
+    reply::Text,
+};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal, Scope, Undo,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,17 +23,6 @@ use super::{
     book::{Book, BookError},
     grant::{Bounds, Grant, Within},
     replies, revoke,
-};
-use crate::{
-    capabilities::{
-        Allowance, Capability, Place, moment,
-        parameters::{self, given, missing, refused},
-    },
-    clock::{Clock, Timestamp},
-    graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal, Scope, Undo,
-    },
-    reply::Text,
 };
 
 /// Its name.

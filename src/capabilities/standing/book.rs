@@ -6,21 +6,21 @@
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
+use countersign_capabilities::Allowances;
+use countersign_core::{
+    clock::{Clock, Timestamp},
+    ids::UserId,
+};
+use countersign_graph::{
+    action::ActionRecord,
+    standing::{Entitled, Spent, StandingApprovals},
+    store::{Error, Register, Store},
+};
 use serde_json::json;
 
 use super::{
     grant::{Grant, Revoked, Standing},
     replies,
-};
-use crate::{
-    capabilities::Allowances,
-    clock::{Clock, Timestamp},
-    graph::{
-        action::ActionRecord,
-        standing::{Entitled, Spent, StandingApprovals},
-        store::{Error, Register, Store},
-    },
-    ids::UserId,
 };
 
 /// The register.
@@ -166,7 +166,7 @@ impl StandingApprovals for Book {
     async fn spend(&self, record: &ActionRecord) -> Spent {
         // Then a person decides, as if there were none.
         self.try_to_spend(record).await.unwrap_or_else(|error| {
-            tracing::warn!(action.name = %record.name, error = crate::cause::chain(&error), "Standing approvals cannot be asked");
+            tracing::warn!(action.name = %record.name, error = countersign_core::cause::chain(&error), "Standing approvals cannot be asked");
             Spent::Nothing { why: None }
         })
     }

@@ -1,16 +1,15 @@
 //! A standing approval: what it allows, how much of it is used, and what it covers. Pure.
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    capabilities::Allowances,
+use countersign_capabilities::Allowances;
+use countersign_core::{
     clock::Timestamp,
-    graph::{
-        action::{ActionRecord, Reader},
-        standing::Under,
-    },
     ids::{ActionId, ChannelId, TeamId, UserId},
 };
+use countersign_graph::{
+    action::{ActionRecord, Reader},
+    standing::Under,
+};
+use serde::{Deserialize, Serialize};
 
 /// How many uses are kept in detail.
 const USES: usize = 50;
@@ -45,7 +44,7 @@ impl Within {
 pub struct Bounds {
     /// Its name.
     pub id: String,
-    /// What may be done: the name of an [`crate::capabilities::Allowance`].
+    /// What may be done: the name of an [`countersign_capabilities::Allowance`].
     pub what: String,
     /// In what.
     pub within: Within,
@@ -269,11 +268,11 @@ pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::graph::action::{Approver, Policy, Scope, Undo};
+    use countersign_graph::action::{Approver, Policy, Scope, Undo};
 
     /// What a test allows.
     pub(crate) fn allowances() -> Allowances {
-        Allowances::new(crate::capabilities::experiments::allowances::ALL)
+        Allowances::new(countersign_experiments::allowances::ALL)
     }
 
     pub(crate) const NOW: Timestamp = Timestamp(1_700_000_000_000);

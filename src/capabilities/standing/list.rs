@@ -3,18 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_capabilities::{Allowances, Tool, ToolError};
+use countersign_core::{clock::Timestamp, reply::Reply};
+use countersign_graph::action::{ErrorKind, Reader};
 use serde_json::{Value, json};
 
 use super::{
     book::Book,
     grant::{Grant, Standing},
     replies,
-};
-use crate::{
-    capabilities::{Allowances, Tool, ToolError},
-    clock::Timestamp,
-    graph::action::{ErrorKind, Reader},
-    reply::Reply,
 };
 
 /// Its name.
@@ -48,7 +45,7 @@ impl Tool for ListStandingApprovals {
 
     async fn call_for(&self, _: &Value, reader: &Reader) -> Result<Value, ToolError> {
         let all = self.0.all().await.map_err(|error| {
-            tracing::warn!(error = crate::cause::chain(&error), "The standing approvals cannot be read");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "The standing approvals cannot be read");
             ToolError { kind: ErrorKind::Network, reply: replies::not_now(), transient: true }
         })?;
         Ok(told(self.0.allowances(), &all, reader, self.0.now()))

@@ -1,7 +1,7 @@
 //! What people say about standing approvals: `allow up to 200 simulated users in Math Hints until Friday`,
 //! `list standing approvals`, `revoke standing approval sa-1a2b3c`.
 
-use crate::understanding::{
+use countersign_understanding::{
     lines::Candidate,
     phrases::{Heard, Phrases},
 };
@@ -36,7 +36,7 @@ impl Phrases for OfStandingApprovals {
 #[cfg(test)]
 mod tests {
     use super::OfStandingApprovals;
-    use crate::understanding::{book::Book, checking::check, situation::Situation};
+    use countersign_understanding::{book::Book, checking::check, situation::Situation};
 
     #[test]
     fn standing_approvals_are_asked_for_listed_and_ended() {

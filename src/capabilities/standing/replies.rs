@@ -1,14 +1,14 @@
 //! What is said about standing approvals.
 
+use countersign_capabilities::{Allowance, Allowances, Place};
+use countersign_core::{
+    clock::Timestamp,
+    reply::{Card, Fact, Part, Reply, Text},
+};
+use countersign_graph::action::ActionRecord;
 use serde_json::Value;
 
 use super::grant::{self, Bounds, Grant, Standing, WhyNot};
-use crate::{
-    capabilities::{Allowance, Allowances, Place},
-    clock::Timestamp,
-    graph::action::ActionRecord,
-    reply::{Card, Fact, Part, Reply, Text},
-};
 
 fn fact(label: &str, after: impl Into<Text>) -> Fact {
     Fact { label: label.to_owned(), before: None, after: after.into() }

@@ -3,6 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_capabilities::parameters::{self, missing, refused};
+use countersign_core::reply::Text;
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal, Scope,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -11,14 +16,6 @@ use super::{
     book::{Book, BookError},
     grant::{Grant, Standing},
     replies,
-};
-use crate::{
-    capabilities::parameters::{self, missing, refused},
-    graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Proposal, Reader, Recovery, Refusal,
-        Scope,
-    },
-    reply::Text,
 };
 
 /// Its name.

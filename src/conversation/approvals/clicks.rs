@@ -1,10 +1,10 @@
 //! What people press on a card, and what they type about one, as it waits in the inbox. Stored, so each shape must stay
 //! readable.
 
+use countersign_core::ids::{ApprovalId, ChannelId, MessageTs, ThreadId, UserId};
 use serde::{Deserialize, Serialize};
 
 use super::people::Right;
-use crate::ids::{ApprovalId, ChannelId, MessageTs, ThreadId, UserId};
 
 /// A press on a button of a card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,12 +3,11 @@
 //! The lists of yes and no are short on purpose: “sounds good to me I guess” is a message for the assistant, not a
 //! decision. What lets go of a request may be said in more ways ([`lets_go`]): nothing happens by it.
 
+use countersign_assistant::{lets_go, spared};
+use countersign_core::ids::MessageTs;
+use countersign_graph::{action::ActionRecord, store::Posted};
+
 use super::clicks::Pressed;
-use crate::{
-    assistant::{lets_go, spared},
-    graph::{action::ActionRecord, store::Posted},
-    ids::MessageTs,
-};
 
 const YES: &[&str] =
     &["yes", "y", "yes please", "yep", "approve", "approved", "confirm", "confirmed", "go ahead", "do it", "proceed"];

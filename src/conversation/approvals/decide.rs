@@ -1,14 +1,11 @@
 //! What a decision changes. Pure: a record and a decision in, a write out.
 
-use serde_json::json;
-
-use crate::{
-    graph::{
-        action::{ActionRecord, Decision, IllegalMove, Status, Verdict},
-        store::{ActionChange, AuditDraft, AuditKind, Changes, Seq, ThreadMessage, TimerChange},
-    },
-    ids::CommitId,
+use countersign_core::ids::CommitId;
+use countersign_graph::{
+    action::{ActionRecord, Decision, IllegalMove, Status, Verdict},
+    store::{ActionChange, AuditDraft, AuditKind, Changes, Seq, ThreadMessage, TimerChange},
 };
+use serde_json::json;
 
 /// How somebody gave a decision.
 #[derive(Clone, Copy, Debug)]
@@ -70,12 +67,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        clock::Timestamp,
-        conversation::approvals::policy::{Denied, Person, may_approve, may_reject},
-        graph::action::{Approver, Edit},
-        ids::UserId,
-    };
+    use crate::approvals::policy::{Denied, Person, may_approve, may_reject};
+    use countersign_core::{clock::Timestamp, ids::UserId};
+    use countersign_graph::action::{Approver, Edit};
 
     /// An open card, asked for by `ana`.
     fn open(needed: u32, own_request: bool) -> ActionRecord {

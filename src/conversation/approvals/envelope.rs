@@ -5,10 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    config::{Envelope, Measure},
-    graph::action::{Policy, Scope},
-};
+use countersign_config::{Envelope, Measure};
+use countersign_graph::action::{Policy, Scope};
 
 /// How many have to approve what is outside.
 const NEEDED: u32 = 2;
@@ -68,7 +66,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::graph::action::Approver;
+    use countersign_graph::action::Approver;
 
     fn pilot(limits: Envelope) -> BTreeMap<String, Envelope> {
         let envelope = Envelope { subjects: vec!["Math Hints".to_owned()], ..limits };
@@ -80,7 +78,7 @@ mod tests {
     }
 
     /// What there is to limit in a test.
-    const MEASURES: &[&[Measure]] = &[crate::capabilities::experiments::settings::MEASURES];
+    const MEASURES: &[&[Measure]] = &[countersign_experiments::settings::MEASURES];
 
     fn about(experiment: &str) -> Scope {
         Scope::of("experiment:1").of_subject(experiment).in_context("assign-prog")

@@ -1,5 +1,13 @@
 //! What is done about a card that is closed: put it back, ask again, look again, settle it.
 
+use countersign_core::{
+    ids::{CommitId, UserId},
+    reply::{FollowUp, Reply, Text},
+};
+use countersign_graph::{
+    action::{ActionRecord, ActionRequest, ErrorKind, Outcome, Settlement, Status, Verdict},
+    store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Seq, ThreadMessage},
+};
 use serde_json::json;
 
 use super::{
@@ -7,14 +15,6 @@ use super::{
     inbox::{Approvals, InboxAnswer},
     people::Right,
     policy, replies,
-};
-use crate::{
-    graph::{
-        action::{ActionRecord, ActionRequest, ErrorKind, Outcome, Settlement, Status, Verdict},
-        store::{ActionChange, ActionFollowUp, AuditKind, Changes, Error, Seq, ThreadMessage},
-    },
-    ids::{CommitId, UserId},
-    reply::{FollowUp, Reply, Text},
 };
 
 impl Approvals {

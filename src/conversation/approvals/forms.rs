@@ -2,6 +2,17 @@
 
 use std::time::Duration;
 
+use countersign_core::{
+    ids::{ApprovalId, CommitId, Slot, UserId},
+    reply::{Card, Fact, Reply},
+};
+use countersign_graph::{
+    action::{ActionKind, ActionRecord, ActionRequest, Approver, Edit, Policy, Proposal, Replacement, Status},
+    engine::Matter,
+    request::Request,
+    store::{Changes, Delivery, Destination, Error},
+};
+use countersign_slack::interaction::View;
 use serde_json::Value;
 
 use super::{
@@ -12,22 +23,11 @@ use super::{
     policy::{self, Denied},
     replies,
 };
-use crate::{
-    conversation::presentation::modals::{
-        self,
-        check::{self, Checked, Deadline},
-        form::{self, Frame},
-        reason, show_all,
-    },
-    graph::{
-        action::{ActionKind, ActionRecord, ActionRequest, Approver, Edit, Policy, Proposal, Replacement, Status},
-        engine::Matter,
-        request::Request,
-        store::{Changes, Delivery, Destination, Error},
-    },
-    ids::{ApprovalId, CommitId, Slot, UserId},
-    reply::{Card, Fact, Reply},
-    slack::interaction::View,
+use crate::presentation::modals::{
+    self,
+    check::{self, Checked, Deadline},
+    form::{self, Frame},
+    reason, show_all,
 };
 
 /// How long reading what a form shows may take.
@@ -64,7 +64,7 @@ impl Approvals {
         Ok(match self.slack.open_view(trigger, &show_all::draw(record, &called)).await {
             Ok(_) => InboxAnswer::Nothing,
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
+                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
                 InboxAnswer::Refused(replies::not_opened())
             }
         })
@@ -76,7 +76,10 @@ impl Approvals {
         let (slack, view) = (self.slack.clone(), reason::draw(record, &record.approval));
         self.tasks.spawn(async move {
             if let Err(error) = slack.open_view(&trigger, &view).await {
-                tracing::debug!(error = crate::cause::chain(&error), "The reason of a rejection was not asked for");
+                tracing::debug!(
+                    error = countersign_core::cause::chain(&error),
+                    "The reason of a rejection was not asked for"
+                );
             }
         });
     }
@@ -113,7 +116,7 @@ impl Approvals {
         let opened = match self.slack.open_view(trigger, &modals::loading(title)).await {
             Ok(opened) => opened,
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
+                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
                 return Ok(InboxAnswer::Refused(replies::not_opened()));
             }
         };
@@ -128,7 +131,7 @@ impl Approvals {
             _ => modals::saying(title, &replies::no_form()),
         };
         if let Err(error) = self.slack.update_view(&opened, None, &view).await {
-            tracing::warn!(error = crate::cause::chain(&error), "A window was not filled");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not filled");
         }
         Ok(InboxAnswer::Nothing)
     }

@@ -10,21 +10,21 @@ use std::{
 };
 
 use async_trait::async_trait;
+use countersign_core::{
+    clock::{Clock, Timestamp},
+    ids::UserId,
+};
+use countersign_graph::{
+    action::{ActionRecord, Approver},
+    standing::Entitled,
+};
+use countersign_slack::client::{Error, SlackClient};
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::{
     people::{People, Right},
     policy::{self, Person},
-};
-use crate::{
-    clock::{Clock, Timestamp},
-    graph::{
-        action::{ActionRecord, Approver},
-        standing::Entitled,
-    },
-    ids::UserId,
-    slack::client::{Error, SlackClient},
 };
 
 /// How old an answer may be on which a decision rests: long enough for a burst of presses, short enough that a change of
@@ -137,7 +137,7 @@ impl Groups {
         }
         let members = timeout(PATIENCE, self.members_now(group)).await.unwrap_or(Err(Error::NoAnswer("too slow")));
         members.inspect_err(|error| {
-            tracing::warn!(error = crate::cause::chain(&error), group, "Cannot look up a user group")
+            tracing::warn!(error = countersign_core::cause::chain(&error), group, "Cannot look up a user group")
         })
     }
 

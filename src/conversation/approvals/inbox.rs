@@ -2,6 +2,20 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use countersign_core::{
+    clock::Clock,
+    ids::{ApprovalId, CommitId, ThreadId, UserId},
+    reply::Reply,
+};
+use countersign_graph::{
+    action::{ActionKind, ActionRecord, Decision, Status, Verdict},
+    conversing::Memories,
+    engine::PolicyFor,
+    keyring::{Keyring, Proof},
+    request::Times,
+    store::{ActionChange, AuditKind, Changes, Error, Seq, Store, ThreadMessage},
+};
+use countersign_slack::client::SlackClient;
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 
@@ -14,21 +28,7 @@ use super::{
     policy::{self, Denied, Person},
     replies,
 };
-use crate::{
-    clock::Clock,
-    conversation::presentation::{links::Links, modals, names::Names},
-    graph::{
-        action::{ActionKind, ActionRecord, Decision, Status, Verdict},
-        conversing::Memories,
-        engine::PolicyFor,
-        keyring::{Keyring, Proof},
-        request::Times,
-        store::{ActionChange, AuditKind, Changes, Error, Seq, Store, ThreadMessage},
-    },
-    ids::{ApprovalId, CommitId, ThreadId, UserId},
-    reply::Reply,
-    slack::client::SlackClient,
-};
+use crate::presentation::{links::Links, modals, names::Names};
 
 /// How long after a decision its card is taken to be drawn.
 const SETTLED: Duration = Duration::from_secs(10);
@@ -154,7 +154,7 @@ impl Approvals {
             Ok(None) => return Ok(InboxAnswer::Refused(replies::not_known())),
             Err(error @ (Error::Corrupt { .. } | Error::Newer { .. })) => {
                 tracing::error!(
-                    error = crate::cause::chain(&error),
+                    error = countersign_core::cause::chain(&error),
                     "The record of a card cannot be read, so a press on it does nothing"
                 );
                 return Ok(InboxAnswer::Refused(replies::not_readable()));

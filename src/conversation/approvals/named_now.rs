@@ -5,15 +5,14 @@
 
 use std::cmp::Reverse;
 
-use super::policy::{self, Person};
-use crate::{
-    graph::{
-        action::{ActionRecord, Status},
-        engine::PolicyFor,
-        store::{ActionFilter, Error, Store},
-    },
-    ids::UserId,
+use countersign_core::ids::UserId;
+use countersign_graph::{
+    action::{ActionRecord, Status},
+    engine::PolicyFor,
+    store::{ActionFilter, Error, Store},
 };
+
+use super::policy::{self, Person};
 
 /// How many open cards are looked through.
 const LOOKED_AT: usize = 200;

@@ -12,17 +12,17 @@ use std::{
 };
 
 use async_trait::async_trait;
-use tokio::time::timeout;
-
-use crate::{
+use countersign_config as config;
+use countersign_core::{
     clock::{Clock, Timestamp},
-    config,
-    conversation::presentation::render,
-    graph::admission::{Admission, Admits},
     ids::{MessageTs, ThreadId, UserId},
     reply::Reply,
-    slack::{Identity, account, client::SlackClient, client_error::Error},
 };
+use countersign_graph::admission::{Admission, Admits};
+use countersign_slack::{Identity, account, client::SlackClient, client_error::Error};
+use tokio::time::timeout;
+
+use crate::presentation::render;
 
 /// How old an answer may be on which a decision rests.
 const FOR_A_DECISION: Duration = Duration::from_secs(10);
@@ -210,7 +210,10 @@ impl People {
                 Some(Outside::External)
             }
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "Cannot look up what kind of account somebody has");
+                tracing::warn!(
+                    error = countersign_core::cause::chain(&error),
+                    "Cannot look up what kind of account somebody has"
+                );
                 return Some(if error.is_final() { Outside::NotLookedUp } else { Outside::Unanswered });
             }
         };
@@ -254,7 +257,7 @@ impl Admission for People {
         match self.0.slack.post_ephemeral(&thread.channel, Some(&thread.root), by, &told).await {
             Err(error) if !error.is_final() && waited < AT_MOST => Admits::Later,
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "A private answer was not delivered");
+                tracing::warn!(error = countersign_core::cause::chain(&error), "A private answer was not delivered");
                 Admits::No(outside.word())
             }
             Ok(()) => Admits::No(outside.word()),

@@ -2,19 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use countersign_config::{self as config, ContextRule, Rule};
+use countersign_core::{clock::Timestamp, ids::UserId};
+use countersign_graph::{
+    action::{ActionRecord, Approver, Escalation, Policy},
+    engine::{Matter, PolicyFor},
+    store::{AuditDraft, AuditKind},
+};
 use serde_json::json;
 
 use super::{envelope, people::Outside};
-use crate::{
-    clock::Timestamp,
-    config::{self, ContextRule, Rule},
-    graph::{
-        action::{ActionRecord, Approver, Escalation, Policy},
-        engine::{Matter, PolicyFor},
-        store::{AuditDraft, AuditKind},
-    },
-    ids::UserId,
-};
 
 /// The measure of a standing approval that names the changes it covers.
 const COVERS: &str = "covers";
@@ -290,11 +287,9 @@ fn is_approver(record: &ActionRecord, by: &UserId, person: &Person) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        capabilities::experiments::settings::SECTION,
-        config::{Additions, Approvals, Config},
-        graph::action::Scope,
-    };
+    use countersign_config::{Additions, Approvals, Config};
+    use countersign_experiments::settings::SECTION;
+    use countersign_graph::action::Scope;
 
     fn settings() -> Approvals {
         let additions = Additions { sections: &[SECTION], measures: &[] };

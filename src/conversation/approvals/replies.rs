@@ -1,16 +1,17 @@
 //! What a person is told whose click did not count.
 
-use super::{consent::Unseen, policy::Denied};
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    graph::{
-        action::{ActionRecord, Approver, Policy, Status, Verdict},
-        keyring::Proof,
-    },
     ids::UserId,
     reply::{Part, Reply, Text},
-    slack::mrkdwn::Mrkdwn,
 };
+use countersign_graph::{
+    action::{ActionRecord, Approver, Policy, Status, Verdict},
+    keyring::Proof,
+};
+use countersign_slack::mrkdwn::Mrkdwn;
+
+use super::{consent::Unseen, policy::Denied};
 
 /// The key in the button is not, or no longer, known.
 pub fn not_known() -> Reply {

@@ -5,20 +5,21 @@
 //! remembers who was told. All of that is one write, so a crash neither loses nor repeats a message. When the card is
 //! decided, the same slots are filled anew, which edits the messages.
 //!
-//! [`Interaction::Tell`]: crate::conversation::runtime::interaction::Interaction::Tell
+//! [`Interaction::Tell`]: crate::runtime::interaction::Interaction::Tell
 
 use std::sync::Arc;
 
-use super::{RACES, groups::Groups, inbox::InboxAnswer};
-use crate::{
+use countersign_core::{
     clock::{Clock, Timestamp},
-    graph::{
-        action::{ActionRecord, Approver, Status},
-        store::{ActionChange, Changes, Error, Seq, Store},
-    },
     ids::{ApprovalId, CommitId, UserId},
-    slack::client_error,
 };
+use countersign_graph::{
+    action::{ActionRecord, Approver, Status},
+    store::{ActionChange, Changes, Error, Seq, Store},
+};
+use countersign_slack::client_error;
+
+use super::{RACES, groups::Groups, inbox::InboxAnswer};
 
 /// How many people are told at most: those named themselves come before members of groups.
 pub const MOST: usize = 10;
@@ -101,7 +102,7 @@ impl Telling {
             Err(error @ (NoAnswer(_) | NotSent | RateLimited { .. })) => Err(Error::Unavailable(Box::new(error))),
             Err(error) => {
                 tracing::error!(
-                    error = crate::cause::chain(&error),
+                    error = countersign_core::cause::chain(&error),
                     group,
                     "A user group cannot be looked up, so nobody in it is told"
                 );

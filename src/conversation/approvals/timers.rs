@@ -1,19 +1,17 @@
 //! What time does to an open card: it reminds, it brings more people in, and in the end it closes it.
 
+use countersign_core::ids::{ApprovalId, CommitId};
+use countersign_graph::{
+    action::{Decision, Status, Verdict},
+    request::in_thread,
+    store::{ActionChange, AuditKind, Changes, Error, Seq, TimerChange},
+};
 use serde_json::json;
 
 use super::{
     RACES,
     inbox::{Approvals, InboxAnswer, moved},
     policy, replies,
-};
-use crate::{
-    graph::{
-        action::{Decision, Status, Verdict},
-        request::in_thread,
-        store::{ActionChange, AuditKind, Changes, Error, Seq, TimerChange},
-    },
-    ids::{ApprovalId, CommitId},
 };
 
 impl Approvals {

@@ -1,5 +1,13 @@
 //! Typed consent: which words count for which card, and what people are told whose words do not.
 
+use countersign_core::ids::CommitId;
+use countersign_graph::{
+    action::{ActionRecord, Status},
+    checkpoint::ReplySlots,
+    conversing::Memory,
+    store::{ActionFilter, AuditKind, Changes, Error, Seq, ThreadMessage},
+};
+
 use super::{
     RACES,
     clicks::{Pressed, Typed},
@@ -9,16 +17,7 @@ use super::{
     people::Right,
     replies,
 };
-use crate::{
-    conversation::record::undelivered::slot_of_notice,
-    graph::{
-        action::{ActionRecord, Status},
-        checkpoint::ReplySlots,
-        conversing::Memory,
-        store::{ActionFilter, AuditKind, Changes, Error, Seq, ThreadMessage},
-    },
-    ids::CommitId,
-};
+use crate::record::undelivered::slot_of_notice;
 
 impl Approvals {
     /// Somebody typed a plain yes, no or never mind. A no while a question is open is the answer to that, since it was

@@ -1,14 +1,12 @@
 //! Letting go of an open request: “stop” and “cancel” in a thread do it for each of its cards.
 
-use super::decide::decide;
-use crate::{
-    clock::Timestamp,
-    graph::{
-        action::{ActionRecord, Decision, Verdict},
-        store::{Error, Store},
-    },
-    ids::UserId,
+use countersign_core::{clock::Timestamp, ids::UserId};
+use countersign_graph::{
+    action::{ActionRecord, Decision, Verdict},
+    store::{Error, Store},
 };
+
+use super::decide::decide;
 
 /// Withdraws an open request. Whether it still could be: somebody may have been faster, and the card says who.
 ///

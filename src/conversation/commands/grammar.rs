@@ -1,6 +1,6 @@
 //! What can be asked with a command, and what somebody may have meant.
 
-use crate::capabilities::{Command, OWN_COMMAND, Registry, Takes, Word};
+use countersign_capabilities::{Command, OWN_COMMAND, Registry, Takes, Word};
 
 /// How alike two words must be for one to be suggested in place of the other.
 const ALIKE: f64 = 0.72;
@@ -152,10 +152,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{
-        capabilities::{Capability, Tool},
-        graph::action::ActionKind,
-    };
+    use countersign_capabilities::{Capability, Tool};
+    use countersign_graph::action::ActionKind;
 
     /// Has a command, and nothing else.
     struct Lists;

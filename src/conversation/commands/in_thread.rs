@@ -3,23 +3,23 @@
 //! A single word to the bot, so that no sentence is taken for it. While the assistant waits for an answer, “cancel” is
 //! about that, and so is “status” where the bot was not mentioned: both are for the assistant then.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{CommitId, MessageTs, ThreadId, UserId},
+    reply::{Reply, Text},
+};
+use countersign_graph::{
+    action::Status,
+    conversing::Memories,
+    store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
     records::{LOOKED_THROUGH, sight_of},
     replies,
 };
-use crate::{
-    clock::Timestamp,
-    conversation::approvals::withdraw::withdraw,
-    graph::{
-        action::Status,
-        conversing::Memories,
-        store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
-    },
-    ids::{CommitId, MessageTs, ThreadId, UserId},
-    reply::{Reply, Text},
-};
+use crate::approvals::withdraw::withdraw;
 
 /// How many actions of a thread are looked at.
 const LOOKED_AT: usize = 20;

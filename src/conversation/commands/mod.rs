@@ -21,28 +21,29 @@ pub mod settings;
 
 use std::sync::Arc;
 
+use countersign_capabilities::facts::Facts;
+use countersign_core::{
+    clock::Clock,
+    ids::{ChannelId, TeamId, ThreadId, UserId},
+    reply::Reply,
+};
+use countersign_graph::{
+    action::{Label, Reader},
+    engine::PolicyFor,
+    store::{ActionFilter, Error, Store},
+};
+use countersign_standing as standing;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use self::{grammar::Asked, records::Records, settings::Settings};
 use crate::{
-    capabilities::{facts::Facts, standing},
-    clock::Clock,
-    conversation::{
-        approvals::groups::Groups,
-        presentation::links::{self, Links},
-        record::{
-            notebook::{self, Notebook},
-            sight::Asker,
-        },
+    approvals::groups::Groups,
+    presentation::links::{self, Links},
+    record::{
+        notebook::{self, Notebook},
+        sight::Asker,
     },
-    graph::{
-        action::{Label, Reader},
-        engine::PolicyFor,
-        store::{ActionFilter, Error, Store},
-    },
-    ids::{ChannelId, TeamId, ThreadId, UserId},
-    reply::Reply,
 };
 
 /// A slash command.
@@ -148,7 +149,7 @@ impl Commands {
             }
             Err(notebook::Error::Store(error)) => Err(error),
             Err(error) => {
-                tracing::warn!(thread.id = %thread, error = crate::cause::chain(&error), "A thread was not exported");
+                tracing::warn!(thread.id = %thread, error = countersign_core::cause::chain(&error), "A thread was not exported");
                 Ok(notebook::cannot(&error))
             }
         }

@@ -2,21 +2,22 @@
 
 use std::time::Duration;
 
-use super::replies::{self, Sight};
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    conversation::{
-        approvals::named_now::Named,
-        presentation::links::{Links, linked},
-        record::{sight::Asker, undelivered},
-    },
-    graph::{
-        action::{ActionRecord, Label, Status},
-        engine::PolicyFor,
-        store::{DeadLetter, Error, Store},
-    },
     ids::UserId,
     reply::{Reply, Text},
+};
+use countersign_graph::{
+    action::{ActionRecord, Label, Status},
+    engine::PolicyFor,
+    store::{DeadLetter, Error, Store},
+};
+
+use super::replies::{self, Sight};
+use crate::{
+    approvals::named_now::Named,
+    presentation::links::{Links, linked},
+    record::{sight::Asker, undelivered},
 };
 
 /// How many actions are listed; one more is asked for, to know whether that was all.

@@ -1,21 +1,22 @@
 //! What commands say.
 
+use countersign_capabilities::{Registry, Takes, facts::Health};
+use countersign_config::{Envelope, Measure};
+use countersign_core::{
+    clock::{Timestamp, ago},
+    ids::ChannelId,
+    reply::{Part, Reply, Text},
+};
+use countersign_graph::{
+    action::{ActionRecord, Policy},
+    store::Error,
+};
+
 use super::{
     grammar::{self, Known, Wrong},
     settings::{Settings, Told, by_policy},
 };
-use crate::{
-    capabilities::{Registry, Takes, facts::Health},
-    clock::{Timestamp, ago},
-    config::{Envelope, Measure},
-    conversation::{presentation::links::linked, record::status::words},
-    graph::{
-        action::{ActionRecord, Policy},
-        store::Error,
-    },
-    ids::ChannelId,
-    reply::{Part, Reply, Text},
-};
+use crate::{presentation::links::linked, record::status::words};
 
 /// Whether the card of a change that waits can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,7 +284,7 @@ pub fn not_your_thread() -> Reply {
 
 /// The store does not answer.
 pub fn unavailable(error: &Error) -> Reply {
-    tracing::warn!(error = crate::cause::chain(&error), "A command could not be answered");
+    tracing::warn!(error = countersign_core::cause::chain(&error), "A command could not be answered");
     Reply::text("I can't reach my own memory at the moment.").hint("Try again in a minute, or tell whoever runs me.")
 }
 

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crate::{
-    config::{Envelope, Measure},
-    graph::action::Policy,
-};
+use countersign_config::{Envelope, Measure};
+use countersign_graph::action::Policy;
 
 /// Who may decide about one kind of change.
 #[derive(Clone, Debug)]

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use crate::{
-    graph::{
-        action::ActionRecord,
-        store::{Error, Store},
-    },
+use countersign_core::{
     ids::{ChannelId, MessageTs, Slot, ThreadId},
     reply::Text,
+};
+use countersign_graph::{
+    action::ActionRecord,
+    store::{Error, Store},
 };
 
 /// Makes links to cards.

@@ -11,16 +11,15 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::join_all;
-use tokio::time::timeout;
-
-use crate::{
+use countersign_core::{
     clock::{Clock, Timestamp},
-    graph::action::{ActionRecord, Approver},
     ids::UserId,
     reply::{CardState, Part, Reply, Span, Text},
-    slack::{client::SlackClient, client_error::Error},
 };
+use countersign_graph::action::{ActionRecord, Approver};
+use countersign_slack::{client::SlackClient, client_error::Error};
+use futures_util::future::join_all;
+use tokio::time::timeout;
 
 /// How old a name may be.
 const GOOD_FOR: Duration = Duration::from_secs(600);
@@ -137,7 +136,10 @@ impl Names {
                 Known { what: Arc::new(handles.collect()), until: now + GOOD_FOR }
             }
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "Cannot look up what user groups are called");
+                tracing::warn!(
+                    error = countersign_core::cause::chain(&error),
+                    "Cannot look up what user groups are called"
+                );
                 Known { what: known.map(|known| known.what).unwrap_or_default(), until: now + NOT_AGAIN_FOR }
             }
         };
@@ -160,7 +162,10 @@ impl Names {
         let known = match asked {
             Ok(person) => Known { what: Some(person.name), until: now + GOOD_FOR },
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "Cannot look up what somebody is called");
+                tracing::warn!(
+                    error = countersign_core::cause::chain(&error),
+                    "Cannot look up what somebody is called"
+                );
                 Known { what: known.and_then(|known| known.what), until: now + NOT_AGAIN_FOR }
             }
         };
@@ -234,7 +239,7 @@ fn texts_mut(reply: &mut Reply) -> Vec<&mut Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::presentation::render;
+    use crate::presentation::render;
 
     #[test]
     fn who_is_named_is_not_notified_whatever_they_are_called() {

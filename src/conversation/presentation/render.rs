@@ -1,6 +1,6 @@
 //! Draws what the bot says as Block Kit, at the last moment.
 //!
-//! [`reply()`], [`card()`] and [`status()`] turn the plain data of [`crate::reply`] into a [`Message`] that Slack accepts,
+//! [`reply()`], [`card()`] and [`status()`] turn the plain data of [`countersign_core::reply`] into a [`Message`] that Slack accepts,
 //! whatever the data holds: everything is escaped ([`spans`]), and every limit is kept ([`canvas`]). What does not fit is
 //! left out at the end, and the message says so; [`chunks()`] divides a long answer before that.
 //!
@@ -17,12 +17,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    reply::{Card, CardState, Meter, Reply, Text},
-    slack::{
-        blocks::{self, FALLBACK, Message, TEXT},
-        mrkdwn::Mrkdwn,
-    },
+use countersign_core::reply::{Card, CardState, Meter, Reply, Text};
+use countersign_slack::{
+    blocks::{self, FALLBACK, Message, TEXT},
+    mrkdwn::Mrkdwn,
 };
 
 /// The action id of the button that approves; its value is the approval's key.

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-
-use crate::{
+use countersign_core::{
     clock::Clock,
-    graph::store::{AuditDraft, AuditEntry, AuditKind, Changes, Error, Seq, Store},
     ids::{CommitId, RunId, ThreadId, UserId},
     reply::Reply,
 };
+use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind, Changes, Error, Seq, Store};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// Whether an answer helped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

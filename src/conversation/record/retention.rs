@@ -8,19 +8,19 @@
 
 use std::{sync::Arc, time::Duration};
 
+use countersign_config::{Kept, Record};
+use countersign_core::{
+    clock::{Clock, Timestamp},
+    ids::{CommitId, ThreadId},
+};
+use countersign_graph::{
+    action::{Status, Verdict},
+    conversing::Memories,
+    store::{ActionChange, ActionFilter, AuditDraft, AuditEntry, AuditKind, Changes, Error, Forget, Store},
+};
 use serde_json::{Value, json};
 
 use super::notebook::redact::{TYPED, placeholder};
-use crate::{
-    clock::{Clock, Timestamp},
-    config::{Kept, Record},
-    graph::{
-        action::{Status, Verdict},
-        conversing::Memories,
-        store::{ActionChange, ActionFilter, AuditDraft, AuditEntry, AuditKind, Changes, Error, Forget, Store},
-    },
-    ids::{CommitId, ThreadId},
-};
 
 /// How many threads are forgotten in one round.
 const AT_A_TIME: usize = 50;

@@ -9,10 +9,8 @@
 //!
 //! That needs no scope to read members of channels, and nothing that could be out of date.
 
-use crate::{
-    graph::action::Label,
-    ids::{ChannelId, TeamId, UserId},
-};
+use countersign_core::ids::{ChannelId, TeamId, UserId};
+use countersign_graph::action::Label;
 
 /// Somebody who asks, and from where.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! How an action stands, in a few words.
 
-use crate::graph::action::{ActionRecord, Status};
+use countersign_graph::action::{ActionRecord, Status};
 
 /// How it stands, as people say it.
 pub fn words(record: &ActionRecord) -> String {

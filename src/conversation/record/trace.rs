@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
+use countersign_core::ids::ThreadId;
+use countersign_graph::store::{ActionFilter, AuditEntry, AuditKind, Error, StepRecord, Store, Version};
 use serde_json::{Value, json};
-
-use crate::{
-    graph::store::{ActionFilter, AuditEntry, AuditKind, Error, StepRecord, Store, Version},
-    ids::ThreadId,
-};
 
 /// How many steps are told at most: the newest.
 const STEPS: usize = 500;

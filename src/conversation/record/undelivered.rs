@@ -1,16 +1,17 @@
 //! What is said of messages that could not be delivered, and which of them somebody may be shown.
 
-use super::sight::Asker;
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    conversation::presentation::links::{Links, linked},
-    graph::{
-        action::ActionRecord,
-        store::{DeadLetter, Outbound, Outgoing, Undelivered},
-    },
     ids::{Nonce, Slot, ThreadId},
     reply::{Part, Reply, Text},
 };
+use countersign_graph::{
+    action::ActionRecord,
+    store::{DeadLetter, Outbound, Outgoing, Undelivered},
+};
+
+use super::sight::Asker;
+use crate::presentation::links::{Links, linked};
 
 /// How many are listed.
 const LISTED: usize = 10;

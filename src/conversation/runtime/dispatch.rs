@@ -6,6 +6,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_core::{
+    clock::Clock,
+    ids::{ApprovalId, DedupKey, Partition, ThreadId, UserId},
+};
+use countersign_graph::store::{ClaimedInteraction, Delivery, Destination, External, Ingested, Store, ThreadMessage};
+use countersign_slack::{
+    Inbound,
+    command::Command,
+    event::{ChannelKind, HomeOpened, Message, SessionStopped, TalkOpened},
+    interaction::{self, Action, Kind, View},
+    sink::{Received, Sink, SinkAnswer, SinkError},
+};
 
 use super::{
     inbox::{Inbox, Seat},
@@ -15,37 +27,25 @@ use super::{
     workers::Workers,
 };
 use crate::{
-    clock::Clock,
-    conversation::{
-        approvals::{
-            clicks::{Click, Pressed, Reason, Typed},
-            consent,
-        },
-        commands::{
-            self,
-            in_thread::{self, Here},
-        },
-        presentation::{
-            modals::{self, reason},
-            render::{
-                ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SEND_AGAIN, SHOW_ALL, STOP,
-                UNDO, WITHDRAW, rated,
-            },
-        },
-        record::rating::Rated,
-        surfaces::{
-            home::{PAGE, content::Pages},
-            shortcuts,
+    approvals::{
+        clicks::{Click, Pressed, Reason, Typed},
+        consent,
+    },
+    commands::{
+        self,
+        in_thread::{self, Here},
+    },
+    presentation::{
+        modals::{self, reason},
+        render::{
+            ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, RATE, REJECT, SAY, SEND_AGAIN, SHOW_ALL, STOP,
+            UNDO, WITHDRAW, rated,
         },
     },
-    graph::store::{ClaimedInteraction, Delivery, Destination, External, Ingested, Store, ThreadMessage},
-    ids::{ApprovalId, DedupKey, Partition, ThreadId, UserId},
-    slack::{
-        Inbound,
-        command::Command,
-        event::{ChannelKind, HomeOpened, Message, SessionStopped, TalkOpened},
-        interaction::{self, Action, Kind, View},
-        sink::{Received, Sink, SinkAnswer, SinkError},
+    record::rating::Rated,
+    surfaces::{
+        home::{PAGE, content::Pages},
+        shortcuts,
     },
 };
 

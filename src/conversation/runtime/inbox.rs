@@ -18,6 +18,15 @@ use std::{
     time::Duration,
 };
 
+use countersign_core::{
+    clock::Clock,
+    ids::{CommitId, ThreadId, UserId},
+};
+use countersign_graph::{
+    conversing::Memories,
+    store::{Changes, ClaimedInteraction, Error, Seq, Store, ThreadMessage, why_unreadable},
+};
+use countersign_slack::{client::SlackClient, client_error, interaction::View};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
@@ -25,37 +34,28 @@ use tokio_util::task::TaskTracker;
 use self::telling::{Arrived, report};
 use super::{interaction::Interaction, outbox::Sender, stopping::Stopping, workers::Workers};
 use crate::{
-    clock::Clock,
-    conversation::{
-        approvals::{
-            clicks::{Click, Typed},
-            forms::Submitted,
-            inbox::{Approvals, InboxAnswer},
-            people::People,
-            telling::Telling,
-        },
-        commands::{
-            Answered, Commands,
-            in_thread::{self, Here, Outcome},
-        },
-        presentation::{names::Names, render},
-        record::{
-            notebook::{self, Notebook},
-            rating::Ratings,
-            undelivered,
-        },
-        surfaces::{
-            creation::{Creation, Wanted},
-            home::Home,
-            shortcuts::{self, Asked, Shortcut},
-        },
+    approvals::{
+        clicks::{Click, Typed},
+        forms::Submitted,
+        inbox::{Approvals, InboxAnswer},
+        people::People,
+        telling::Telling,
     },
-    graph::{
-        conversing::Memories,
-        store::{Changes, ClaimedInteraction, Error, Seq, Store, ThreadMessage, why_unreadable},
+    commands::{
+        Answered, Commands,
+        in_thread::{self, Here, Outcome},
     },
-    ids::{CommitId, ThreadId, UserId},
-    slack::{client::SlackClient, client_error, interaction::View},
+    presentation::{names::Names, render},
+    record::{
+        notebook::{self, Notebook},
+        rating::Ratings,
+        undelivered,
+    },
+    surfaces::{
+        creation::{Creation, Wanted},
+        home::Home,
+        shortcuts::{self, Asked, Shortcut},
+    },
 };
 
 /// For how many Slack calls' time a claimed entry is left alone before somebody else may handle it.
@@ -197,12 +197,15 @@ impl Inbox {
         }
         tracing::warn!(
             attempts = entry.attempts,
-            error = crate::cause::chain(&error),
+            error = countersign_core::cause::chain(&error),
             "An interaction will be handled again"
         );
         let wait = Duration::from_secs(1).saturating_mul(1 << entry.attempts.min(6)).min(LONGEST_WAIT);
         if let Err(error) = self.0.store.retry_interaction(entry, wait).await {
-            tracing::warn!(error = crate::cause::chain(&error), "An interaction waits until its claim is over");
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "An interaction waits until its claim is over"
+            );
         }
     }
 
@@ -210,7 +213,10 @@ impl Inbox {
     async fn give_up(&self, entry: &ClaimedInteraction, why: &str) {
         tracing::error!(why, "An interaction is given up and kept as unhandled");
         if let Err(error) = self.0.store.fail_interaction(entry, why, self.0.clock.now()).await {
-            tracing::warn!(error = crate::cause::chain(&error), "An interaction that was given up is not kept yet");
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "An interaction that was given up is not kept yet"
+            );
             return;
         }
         metrics::counter!("countersign_unhandled_total").increment(1);
@@ -292,7 +298,7 @@ impl Inbox {
                     Ok(_) => deps.sender.flush(thread.clone()),
                     Err(notebook::Error::Store(error)) => return Err(error),
                     Err(error) => {
-                        tracing::warn!(thread.id = %thread, error = crate::cause::chain(&error), "A thread was not exported");
+                        tracing::warn!(thread.id = %thread, error = countersign_core::cause::chain(&error), "A thread was not exported");
                         let reply = notebook::cannot(&error);
                         self.tell(by, &thread.channel, Some(&thread.root), &reply).await;
                     }
@@ -394,7 +400,7 @@ impl Inbox {
     pub async fn wanted(
         &self,
         view: &View,
-        interaction: &crate::slack::interaction::Interaction,
+        interaction: &countersign_slack::interaction::Interaction,
     ) -> Result<Wanted, Value> {
         self.0.creation.read(view, interaction).await
     }

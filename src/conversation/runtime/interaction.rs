@@ -1,21 +1,21 @@
 //! What waits in the inbox: entries that are handled without leasing a thread. Stored, so each shape must stay readable.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId, ChannelId, MessageTs, ThreadId, UserId},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{outbox::twins::Twins, stopping::Stop};
 use crate::{
-    clock::Timestamp,
-    conversation::{
-        approvals::clicks::{Click, Reason, Typed},
-        commands::{Command, in_thread::Here},
-        record::rating::Rated,
-        surfaces::{
-            creation::Wanted,
-            home::content::Pages,
-            shortcuts::{Asked, Shortcut},
-        },
+    approvals::clicks::{Click, Reason, Typed},
+    commands::{Command, in_thread::Here},
+    record::rating::Rated,
+    surfaces::{
+        creation::Wanted,
+        home::content::Pages,
+        shortcuts::{Asked, Shortcut},
     },
-    ids::{ActionId, ApprovalId, ChannelId, MessageTs, ThreadId, UserId},
 };
 
 /// Whether an interaction decides nothing, whoever wrote it: the timers of a card, which only close it or speak of it.

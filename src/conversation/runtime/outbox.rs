@@ -29,6 +29,16 @@ use std::{
     sync::{Arc, Mutex, atomic::AtomicI64},
 };
 
+use countersign_core::{
+    clock::Clock,
+    ids::{ChannelId, CommitId, ThreadId, UserId, WorkerId},
+};
+use countersign_graph::{
+    action::Status,
+    conversing::Memories,
+    store::{ActionFilter, Changes, Claimed, Outbound, Sent, Store},
+};
+use countersign_slack::client::SlackClient;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
@@ -42,17 +52,7 @@ use super::{
     pacing::{Candidate, Method, Pacing, Turn},
     thread_status::ThreadStatus,
 };
-use crate::{
-    clock::Clock,
-    conversation::presentation::{links::Links, names::Names},
-    graph::{
-        action::Status,
-        conversing::Memories,
-        store::{ActionFilter, Changes, Claimed, Outbound, Sent, Store},
-    },
-    ids::{ChannelId, CommitId, ThreadId, UserId, WorkerId},
-    slack::client::SlackClient,
-};
+use crate::presentation::{links::Links, names::Names};
 
 /// For how many calls' time a claimed message is left alone before somebody else may send it.
 const CLAIM: u32 = 3;
@@ -228,7 +228,7 @@ impl Sender {
         let term = claim::Term::of(ttl, &*self.0.clock); // from before the store's, so that it ends before
         let claimed = self.0.store.claim_outbox(&self.0.name, ttl, self.0.clock.now(), limit, only).await;
         let claimed = claimed.unwrap_or_else(|error| {
-            tracing::warn!(error = crate::cause::chain(&error), "Cannot claim outgoing messages");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot claim outgoing messages");
             Vec::new()
         });
         claimed.into_iter().map(|message| Held { message, term }).collect()
@@ -261,7 +261,7 @@ impl Sender {
             Ok(_) => {}
             Err(error) => {
                 tracing::warn!(
-                    error = crate::cause::chain(&error),
+                    error = countersign_core::cause::chain(&error),
                     "Cannot record that a message was sent; it will be looked for"
                 );
             }
@@ -298,7 +298,7 @@ impl Sender {
             && let Err(error) = self.0.store.apply(&changes).await
         {
             tracing::warn!(
-                error = crate::cause::chain(&error),
+                error = countersign_core::cause::chain(&error),
                 "An older card does not lead to the one that took its place"
             );
         }
@@ -333,11 +333,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A sender to whom Slack does not answer.
-    pub(in crate::conversation) fn alone(
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        channels: Vec<Arc<dyn Channel>>,
-    ) -> Sender {
+    pub(crate) fn alone(store: Arc<dyn Store>, clock: Arc<dyn Clock>, channels: Vec<Arc<dyn Channel>>) -> Sender {
         let (token, timeout) = (SecretString::from("xoxb-1"), Duration::from_secs(10));
         let slack = SlackClient::new("http://127.0.0.1:9/api", &token, timeout).unwrap();
         Sender::new(SenderDeps {

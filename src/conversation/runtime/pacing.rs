@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
+use countersign_core::{
     clock::Timestamp,
     ids::{ChannelId, MessageTs, ThreadId},
 };

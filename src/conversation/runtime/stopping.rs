@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
+use countersign_core::{
     clock::Clock,
-    conversation::approvals::{groups::Groups, policy, withdraw::withdraw},
-    graph::{
-        action::{ActionRecord, Status},
-        store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
-    },
     ids::{CommitId, ThreadId, UserId},
     reply::{Part, Reply, Text},
 };
+use countersign_graph::{
+    action::{ActionRecord, Status},
+    store::{ActionFilter, Changes, Error, Seq, Store, ThreadMessage},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::approvals::{groups::Groups, policy, withdraw::withdraw};
 
 /// How many open cards are looked at.
 const CARDS: usize = 50;

@@ -11,16 +11,14 @@ use std::{
     time::Duration,
 };
 
+use countersign_core::clock::Clock;
+use countersign_graph::store::{Store, Waiting};
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::{inbox::Inbox, outbox::Sender, workers::Workers};
-use crate::{
-    clock::Clock,
-    conversation::{record::retention::Retention, surfaces::home::Home},
-    graph::store::{Store, Waiting},
-};
+use crate::{record::retention::Retention, surfaces::home::Home};
 
 /// How often what is kept for a time only is dropped, in rounds.
 const HOUSEKEEPING_ROUNDS: u32 = 240;
@@ -112,10 +110,10 @@ impl Sweeper {
 
     async fn drop_what_is_out_of_date(&self) {
         if let Err(error) = self.store.sweep(self.clock.now()).await {
-            tracing::warn!(error = crate::cause::chain(&error), "Cannot drop what is out of date");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot drop what is out of date");
         }
         if let Err(error) = self.retention.sweep().await {
-            tracing::warn!(error = crate::cause::chain(&error), "Cannot forget finished threads");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot forget finished threads");
         }
     }
 
@@ -128,7 +126,10 @@ impl Sweeper {
                 metrics::gauge!("countersign_dead_letters", "kind" => "desk_entry").set(entries as f64);
             }
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "Cannot count what could not be delivered")
+                tracing::warn!(
+                    error = countersign_core::cause::chain(&error),
+                    "Cannot count what could not be delivered"
+                )
             }
         }
     }
@@ -136,7 +137,9 @@ impl Sweeper {
     async fn count_what_waits(&self) {
         match self.store.waiting(Waiting::late_before(self.clock.now()), COUNTED).await {
             Ok(waiting) => metrics::gauge!("countersign_messages_late").set(waiting.len() as f64),
-            Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot count what waits to be sent"),
+            Err(error) => {
+                tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot count what waits to be sent")
+            }
         }
     }
 
@@ -154,13 +157,13 @@ impl Sweeper {
 
     async fn fire_timers(&self) {
         if let Err(error) = self.store.fire_timers(self.clock.now()).await {
-            tracing::warn!(error = crate::cause::chain(&error), "Cannot look for due timers");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot look for due timers");
         }
     }
 
     async fn sweep_the_inbox(&self) {
         if let Err(error) = self.inbox.sweep().await {
-            tracing::warn!(error = crate::cause::chain(&error), "Cannot look at the inbox");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot look at the inbox");
         }
     }
 }

@@ -13,12 +13,9 @@ use std::{
     },
 };
 
-use crate::{
-    graph::store::Outbound,
-    ids::ThreadId,
-    reply::CardState,
-    slack::{agent::SessionStatus, client::SlackClient, client_error::Error},
-};
+use countersign_core::{ids::ThreadId, reply::CardState};
+use countersign_graph::store::Outbound;
+use countersign_slack::{agent::SessionStatus, client::SlackClient, client_error::Error};
 
 /// Shows what is being done, where Slack has a place for it.
 #[derive(Clone)]
@@ -89,7 +86,7 @@ impl ThreadStatus {
                 self.shown().remove(thread);
                 if !matches!(error, Error::Gone { .. }) {
                     tracing::info!(
-                        error = crate::cause::chain(&error),
+                        error = countersign_core::cause::chain(&error),
                         "This workspace has no status under threads; a message says it instead"
                     );
                     self.0.native.store(false, Ordering::Relaxed);
@@ -134,7 +131,7 @@ impl ThreadStatus {
         };
         if let Err(error) = self.0.slack.set_thread_status(&thread.channel, &thread.root, "").await {
             tracing::debug!(
-                error = crate::cause::chain(&error),
+                error = countersign_core::cause::chain(&error),
                 "A status under a thread was not taken away; it vanishes by itself"
             );
         }
@@ -149,13 +146,16 @@ impl ThreadStatus {
             Ok(()) => {}
             Err(error @ (Error::MissingScope { .. } | Error::Refused { .. })) => {
                 tracing::warn!(
-                    error = crate::cause::chain(&error),
+                    error = countersign_core::cause::chain(&error),
                     "This workspace has no agent sessions; cards have a Stop button instead"
                 );
                 self.0.agent.store(false, Ordering::Relaxed);
             }
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "The status of an agent session was not set")
+                tracing::warn!(
+                    error = countersign_core::cause::chain(&error),
+                    "The status of an agent session was not set"
+                )
             }
         }
     }

@@ -16,21 +16,21 @@ use std::{
 };
 
 use async_trait::async_trait;
+use countersign_core::{
+    clock::Clock,
+    ids::{GraphName, ThreadId, WorkerId},
+};
+use countersign_graph::{
+    engine::{Engine, leave_to_another},
+    node::State,
+    store::{Acquired, Error, Lease, Store},
+    unwind::caught,
+};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
 use super::outbox::Sender;
-use crate::{
-    clock::Clock,
-    graph::{
-        engine::{Engine, leave_to_another},
-        node::State,
-        store::{Acquired, Error, Lease, Store},
-        unwind::caught,
-    },
-    ids::{GraphName, ThreadId, WorkerId},
-};
 
 /// Something that can go on with a leased thread.
 #[async_trait]
@@ -168,7 +168,7 @@ impl Workers {
                 }
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(error = crate::cause::chain(&error), "Cannot look for ready threads");
+                    tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot look for ready threads");
                     return;
                 }
             }
@@ -190,7 +190,7 @@ impl Workers {
         match self.0.store.acquire(&self.0.name, self.0.lease, self.0.clock.now(), only).await {
             Ok(Some(acquired)) => self.advance(acquired).await,
             Ok(None) => {}
-            Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot lease a thread"),
+            Err(error) => tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot lease a thread"),
         }
     }
 
@@ -213,7 +213,10 @@ impl Workers {
                     tracing::error!(error = %panicked, "Thread cannot go on before its lease ends");
                 }
                 Ok(Err(error)) => {
-                    tracing::error!(error = crate::cause::chain(&error), "Thread cannot go on before its lease ends")
+                    tracing::error!(
+                        error = countersign_core::cause::chain(&error),
+                        "Thread cannot go on before its lease ends"
+                    )
                 }
             }
         };
@@ -250,7 +253,7 @@ impl Workers {
             match self.0.store.renew(lease, self.0.lease).await {
                 Ok(()) => {}
                 Err(Error::Fenced(thread)) => return Error::Fenced(thread),
-                Err(error) => tracing::warn!(error = crate::cause::chain(&error), "Cannot renew a lease"),
+                Err(error) => tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot renew a lease"),
             }
         }
     }
@@ -280,13 +283,13 @@ mod tests {
     use tokio::{sync::Notify, time::timeout};
 
     use super::*;
-    use crate::{
+    use crate::runtime::outbox::tests::alone;
+    use countersign_core::{
         clock::{ManualClock, Timestamp},
-        conversation::runtime::outbox::tests::alone,
-        graph::store::{Changes, Delivery, Destination, Then, ThreadMessage},
         ids::CommitId,
-        store::sqlite::SqliteStore,
     };
+    use countersign_graph::store::{Changes, Delivery, Destination, Then, ThreadMessage};
+    use countersign_store::sqlite::SqliteStore;
 
     const BOUND: Duration = Duration::from_secs(30);
 

@@ -7,32 +7,32 @@
 
 use std::{sync::Arc, time::Duration};
 
+use countersign_capabilities::{Registry, Shortcut};
+use countersign_core::{
+    clock::{Clock, Timestamp},
+    ids::{ChannelId, DedupKey, Nonce, TeamId, ThreadId, UserId},
+    reply::{Reply, Text},
+};
+use countersign_graph::{
+    action::{ActionKind, ActionRequest},
+    store::{Delivery, Destination, Error, Store, ThreadMessage},
+};
+use countersign_slack::{
+    blocks,
+    client::SlackClient,
+    client_error::Error as SlackError,
+    interaction::{Interaction, View},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{
-    capabilities::{Registry, Shortcut},
-    clock::{Clock, Timestamp},
-    conversation::presentation::{
-        modals::{
-            self,
-            check::{Checked, Deadline, check},
-            form::{self, Frame},
-        },
-        render,
+use crate::presentation::{
+    modals::{
+        self,
+        check::{Checked, Deadline, check},
+        form::{self, Frame},
     },
-    graph::{
-        action::{ActionKind, ActionRequest},
-        store::{Delivery, Destination, Error, Store, ThreadMessage},
-    },
-    ids::{ChannelId, DedupKey, Nonce, TeamId, ThreadId, UserId},
-    reply::{Reply, Text},
-    slack::{
-        blocks,
-        client::SlackClient,
-        client_error::Error as SlackError,
-        interaction::{Interaction, View},
-    },
+    render,
 };
 
 /// The block in which a channel is chosen.
@@ -114,12 +114,12 @@ impl Creation {
         let view = match opened {
             Ok(view) => view,
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "A window was not opened");
+                tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not opened");
                 return self.tell_directly(by, &too_late(self.shortcut(callback).map(|(shortcut, _)| shortcut))).await;
             }
         };
         if let Err(error) = self.slack.update_view(&view, None, &self.window(callback).await).await {
-            tracing::warn!(error = crate::cause::chain(&error), "A window was not filled");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "A window was not filled");
         }
     }
 
@@ -230,7 +230,10 @@ impl Creation {
             self.slack.post_message(&direct, None, &render::reply(reply), &Nonce::fresh()).await
         };
         if let Err(error) = told.await {
-            tracing::warn!(error = crate::cause::chain(&error), "Somebody was not told that a window was not opened");
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "Somebody was not told that a window was not opened"
+            );
         }
     }
 }
@@ -241,7 +244,7 @@ fn given_up<T>(error: SlackError) -> Result<Option<T>, Error> {
     match error {
         NoAnswer(_) | NotSent | RateLimited { .. } => Err(Error::Unavailable(Box::new(error))),
         error => {
-            tracing::warn!(error = crate::cause::chain(&error), "A request was not announced");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "A request was not announced");
             Ok(None)
         }
     }

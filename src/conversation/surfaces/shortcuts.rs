@@ -4,20 +4,19 @@
 //! of that message, for everybody there to read, and answered there. “Export this thread” puts the thread's notebook into
 //! it. A window is opened at once: what opens it is good for three seconds.
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    graph::store::{Changes, Outbound, Outgoing, Seq, ThreadMessage},
     ids::{ChannelId, CommitId, MessageTs, Nonce, TeamId, ThreadId, UserId},
     reply::{Reply, Text},
-    slack::{
-        blocks,
-        interaction::{Interaction, View},
-        mrkdwn::{Mrkdwn, cut},
-    },
 };
+use countersign_graph::store::{Changes, Outbound, Outgoing, Seq, ThreadMessage};
+use countersign_slack::{
+    blocks,
+    interaction::{Interaction, View},
+    mrkdwn::{Mrkdwn, cut},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// The callback id of “Ask about this message”, and of its window.
 pub const ASK: &str = "ask_about_message";

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use countersign_core::{ids::UserId, reply::Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ActionRecord, Awaited, Outcome};
-use crate::{ids::UserId, reply::Text};
 
 /// A change that is made in batches, such as enrolling a thousand users.
 ///

@@ -1,8 +1,7 @@
 //! Who may decide, and what was decided.
 
+use countersign_core::{clock::Timestamp, ids::UserId};
 use serde::{Deserialize, Serialize};
-
-use crate::{clock::Timestamp, ids::UserId};
 
 /// Who may decide about an action. Part of its digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

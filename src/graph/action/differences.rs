@@ -3,9 +3,8 @@
 //! An execution that is refused because its target changed has to say what changed. An action that knows its fields says so
 //! in its own words ([`super::ActionKind::differences`]); this is what is said by default, of any two readings.
 
+use countersign_core::reply::{Fact, Text};
 use serde_json::{Map, Value};
-
-use crate::reply::{Fact, Text};
 
 /// The longest value that is shown.
 const LONGEST: usize = 300;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use countersign_core::reply::{Card, Fact, Reply, Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ActionRecord, Batches, ErrorKind, Form, Outcome, Reader, Scope, Undo, differences};
-use crate::reply::{Card, Fact, Reply, Text};
 
 /// A validated change, ready for its card.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

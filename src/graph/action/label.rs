@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use countersign_core::ids::{ChannelId, TeamId, UserId};
+
 use super::{ActionRecord, Approver};
-use crate::ids::{ChannelId, TeamId, UserId};
 
 /// Whom, or which place, an action has to do with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,10 +1,10 @@
 //! How an action ended.
 
+use countersign_core::reply::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Status;
-use crate::reply::Text;
 
 /// How an action ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! For whom something is read.
 
-use crate::ids::{ChannelId, TeamId, ThreadId, UserId};
+use countersign_core::ids::{ChannelId, TeamId, ThreadId, UserId};
 
 /// Somebody who is told something, and where: what belongs to one conversation is no matter of another.
 #[derive(Clone, Debug, PartialEq, Eq)]

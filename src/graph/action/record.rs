@@ -1,19 +1,19 @@
 //! An action as it is stored.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId, RunId, Slot, ThreadId, UserId},
+    reply::{Card, Fact, Text},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Approver, Decision, IllegalMove, Outcome, Policy, Progress, Scope, Status, Verdict, Wait};
 use crate::{
-    clock::Timestamp,
-    graph::{
-        digest::Digest,
-        keyring::{Keyed, Proof, RowSeal},
-        standing::Under,
-        store::{AuditDraft, AuditKind},
-    },
-    ids::{ActionId, ApprovalId, RunId, Slot, ThreadId, UserId},
-    reply::{Card, Fact, Text},
+    digest::Digest,
+    keyring::{Keyed, Proof, RowSeal},
+    standing::Under,
+    store::{AuditDraft, AuditKind},
 };
 
 /// A change in the outside world. The version of its stored shape is [`ActionRecord::FORMAT`].

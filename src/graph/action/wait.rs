@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
+use countersign_core::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::clock::Timestamp;
 
 /// The event that a batch waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Awaited {
     /// The name of the system that tells of it.
     pub source: String,
-    /// The event's key there ([`crate::graph::store::External::key`]).
+    /// The event's key there ([`crate::store::External::key`]).
     pub key: String,
     /// How long it is waited for. Never longer than [`super::Batches::longest`] allows for all of it.
     pub within: Duration,

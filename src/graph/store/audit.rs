@@ -1,19 +1,19 @@
 //! The record: an append-only chain of what happened, each entry bound to the hash of the one before.
 //!
-//! The hash covers commitments to an entry's values ([`crate::graph::seal`]), so that values can be hidden in an export,
+//! The hash covers commitments to an entry's values ([`crate::seal`]), so that values can be hidden in an export,
 //! or after their time, and the chain still holds. Entries of the first version have no salt; their hash covers them
 //! as they are.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ThreadId, UserId},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    clock::Timestamp,
-    graph::{
-        digest::Digest,
-        seal::{self, Salt, Sealed},
-    },
-    ids::{ActionId, ThreadId, UserId},
+    digest::Digest,
+    seal::{self, Salt, Sealed},
 };
 
 /// The longest text of a message in the record, in characters; what is cut off is bound by its hash.

@@ -1,14 +1,14 @@
 //! What one atomic write changes.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{CommitId, RunId, ThreadId},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{AuditDraft, Outgoing, Seq, ThreadMessage};
-use crate::{
-    clock::Timestamp,
-    graph::action::ActionRecord,
-    ids::{CommitId, RunId, ThreadId},
-};
+use crate::action::ActionRecord;
 
 /// One step of a run, as saved: the difference it made, and what people see in a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

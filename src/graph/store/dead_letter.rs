@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::Outgoing;
-use crate::{
+use countersign_core::{
     clock::Timestamp,
     ids::{Slot, ThreadId},
 };
+use serde_json::Value;
+
+use super::Outgoing;
 
 /// A message that was refused for good or tried too often, or an interaction that failed each time.
 #[derive(Clone, Debug, PartialEq)]

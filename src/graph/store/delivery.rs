@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId, DedupKey, GraphName, MessageTs, Partition, ThreadId, UserId, WorkerId},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Seq;
-use crate::{
-    clock::Timestamp,
-    graph::action::{ActionRequest, Decision},
-    ids::{ActionId, ApprovalId, DedupKey, GraphName, MessageTs, Partition, ThreadId, UserId, WorkerId},
-};
+use crate::action::{ActionRequest, Decision};
 
 /// Something that arrived, to be stored before it is acknowledged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

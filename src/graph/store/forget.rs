@@ -1,9 +1,10 @@
 //! What is dropped of a thread when its time is over.
 
+use countersign_core::{clock::Timestamp, ids::ThreadId};
 use serde_json::Value;
 
 use super::{AuditEntry, Version};
-use crate::{clock::Timestamp, graph::action::Status, ids::ThreadId};
+use crate::action::Status;
 
 /// An action with one of these statuses keeps its thread from being finished: somebody may still have to do with it.
 pub const UNFINISHED: [Status; 5] =

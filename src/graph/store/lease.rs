@@ -1,12 +1,12 @@
 //! The right to advance a thread, and what is handed over with it.
 
-use serde_json::Value;
-
-use super::{QueuedMessage, Version};
-use crate::{
+use countersign_core::{
     clock::Timestamp,
     ids::{GraphName, ThreadId, WorkerId},
 };
+use serde_json::Value;
+
+use super::{QueuedMessage, Version};
 
 /// Proof that this worker may advance one thread. Only [`super::Store::acquire`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -35,6 +35,10 @@ mod unreadable;
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId, WorkerId},
+};
 use serde_json::Value;
 
 pub use self::{
@@ -53,10 +57,6 @@ pub use self::{
     unreadable::{Unreadable, read_versioned, why_unreadable},
 };
 use super::action::{ActionRecord, Label, Status};
-use crate::{
-    clock::Timestamp,
-    ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId, WorkerId},
-};
 
 /// A position in a mailbox, an outbox or in the inbox of one partition. Only grows.
 pub type Seq = u64;

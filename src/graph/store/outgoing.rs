@@ -1,14 +1,14 @@
 //! What is said, and what became of it.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use super::Seq;
-use crate::{
+use countersign_core::{
     clock::Timestamp,
     ids::{ActionId, ApprovalId, ChannelId, MessageTs, Nonce, Slot, ThreadId, UserId},
     reply::{Card, CardState, Reply},
 };
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Seq;
 
 /// After so many tries without success a message holds up nobody: later messages of its thread, except those of its own
 /// slot, go before it, and those concerned learn that it is not there. With waits of 1, 2, 4, … s that is a minute after

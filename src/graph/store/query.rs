@@ -1,11 +1,12 @@
 //! What can be asked of a store besides.
 
-use super::Version;
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    graph::action::Status,
     ids::{GraphName, ThreadId},
 };
+
+use super::Version;
+use crate::action::Status;
 
 /// Which actions to list, newest first.
 #[derive(Clone, Debug, Default, PartialEq)]

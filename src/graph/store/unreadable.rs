@@ -1,10 +1,10 @@
 //! What is stored and cannot be read: by this program, or by any.
 
+use countersign_core::clock::Timestamp;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::error::Category;
 
 use super::Error;
-use crate::clock::Timestamp;
 
 /// Something stored that could not be read. It is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn read_versioned<T: DeserializeOwned>(what: &str, stored: &[u8], known: u32
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::store::ThreadMessage;
+    use crate::store::ThreadMessage;
 
     #[test]
     fn nothing_of_what_it_says_is_told() {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::model::{Block, Response, Usage};
+use crate::{Block, Response, Usage};
 
 /// The longest piece of unreadable arguments that is kept, in characters.
 const LONGEST_ODD: usize = 300;
@@ -211,7 +211,7 @@ fn unreadable(error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::KnownBlock;
+    use crate::KnownBlock;
 
     fn heard(events: &[Value]) -> Result<Response, Broken> {
         let mut answer = ApiAnswer::default();

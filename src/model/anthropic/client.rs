@@ -7,6 +7,7 @@ use std::{fmt, pin::pin, time::Duration};
 
 use async_trait::async_trait;
 use backon::{ExponentialBuilder, Retryable as _};
+use countersign_wire::this_machine;
 use eventsource_stream::Eventsource as _;
 use futures_util::StreamExt as _;
 use reqwest::{Client, StatusCode, header, redirect, retry};
@@ -20,10 +21,7 @@ use super::{
     answer::{ApiAnswer, Broken, Fault},
     request,
 };
-use crate::{
-    model::{Error, Model, Request, Response},
-    this_machine,
-};
+use crate::{Error, Model, Request, Response};
 
 /// Which edition of the API we speak.
 const VERSION: &str = "2023-06-01";

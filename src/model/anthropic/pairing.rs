@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::request::Said;
-use crate::model::Role;
+use crate::Role;
 
 /// Checks a conversation in which speakers alternate.
 ///

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::pairing;
-use crate::model::{Error, Message, Request, Role, ToolChoice};
+use crate::{Error, Message, Request, Role, ToolChoice};
 
 /// What is sent.
 #[derive(Debug, Serialize)]
@@ -143,7 +143,7 @@ fn situation(situation: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Block, KnownBlock, Purpose, ToolSpec};
+    use crate::{Block, KnownBlock, Purpose, ToolSpec};
 
     fn question(history: Vec<Message>, exchange: Vec<Message>) -> Request {
         let tool = |name: &str| ToolSpec {

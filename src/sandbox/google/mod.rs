@@ -22,14 +22,12 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::post,
 };
+use countersign_core::clock::{Clock, SystemClock, Timestamp};
+use countersign_wire::this_machine;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    clock::{Clock, SystemClock, Timestamp},
-    sandbox::flood,
-    this_machine,
-};
+use crate::flood;
 
 /// The one account there is.
 pub const ACCOUNT: &str = "countersign@sandbox.iam.gserviceaccount.com";

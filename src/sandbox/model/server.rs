@@ -10,6 +10,7 @@ use axum::{
     response::Response,
     routing::post,
 };
+use countersign_wire::this_machine;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -22,7 +23,6 @@ use super::{
     check::{self, Refusal},
     script::{Fault, Script, Turn},
 };
-use crate::this_machine;
 
 impl Cost {
     /// One more answer, with the question's share as the API tells it.

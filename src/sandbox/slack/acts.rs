@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde_json::{Value, json};
 use tokio::{sync::oneshot, time::timeout};
 
@@ -20,7 +21,6 @@ use super::{
         message::{interactive, text_of},
     },
 };
-use crate::ids::{ChannelId, MessageTs, UserId};
 
 /// Where on the page something is pressed.
 #[derive(Clone, Debug)]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde_json::{Value, json};
 
 use super::{Error, SandboxSlack, broadcast::Change, events, server::Server};
-use crate::ids::{ChannelId, MessageTs, UserId};
 
 impl SandboxSlack {
     /// Has somebody press Slack's own Stop button of a session.

@@ -1,10 +1,10 @@
 //! What the page and waiting tests are told, in the words of the page's interface.
 
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::world::{World, message::Message, view::View};
-use crate::ids::{ChannelId, MessageTs, UserId};
 
 /// Something changed in the workspace.
 #[derive(Clone, Debug, Serialize)]

@@ -2,13 +2,13 @@
 //!
 //! The app hears of everything in conversations it belongs to, its own words included; to recognise those is its job.
 
+use countersign_core::{clock::Timestamp, ids::UserId};
 use serde_json::{Value, json};
 
 use super::{
     delivery::{Delivery, Kind},
     world::{Channel, World, message::Message},
 };
-use crate::{clock::Timestamp, ids::UserId};
 
 /// A new message: a mention comes twice, once as such and once as a message of the channel.
 pub(super) fn posted(message: &Message, world: &mut World, now: Timestamp) -> Vec<Delivery> {

@@ -1,12 +1,12 @@
 //! What the app is told when somebody presses, submits, closes or types a command: the payloads, as Slack builds them.
 
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde_json::{Value, json};
 
 use super::{
     server::Server,
     world::{ResponseUrl, Trigger, World, message::Message, view::View},
 };
-use crate::ids::{ChannelId, MessageTs, UserId};
 
 /// After how many new ones the dead triggers and addresses are swept out: looking at all of them each time would make
 /// a click cost more the more there were.

@@ -12,10 +12,9 @@ use std::{
     },
 };
 
+use countersign_core::{clock::Timestamp, private_file};
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::{clock::Timestamp, private_file};
 
 /// How many entries of a kind are kept in memory unless it is said otherwise; older ones remain in the file.
 const KEPT: usize = 50_000;

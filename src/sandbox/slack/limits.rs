@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::clock::Timestamp;
+use countersign_core::clock::Timestamp;
 
 const MINUTE_MS: i64 = 60_000;
 /// Slack tolerates short bursts of posts; five seconds' worth is our reading of that.

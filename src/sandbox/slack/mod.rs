@@ -42,7 +42,7 @@ pub mod world;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use crate::clock::{Clock, SystemClock};
+use countersign_core::clock::{Clock, SystemClock};
 
 /// A running workspace. Clones are handles to the same one; it runs until [`SandboxSlack::stop`] or until the runtime ends.
 #[derive(Clone)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde_json::{Value, json};
 use tokio::{
     sync::broadcast,
@@ -14,7 +15,6 @@ use super::{
     broadcast::Change,
     world::{Channel, Guest, World, message::Message},
 };
-use crate::ids::{ChannelId, MessageTs, UserId};
 
 /// How often a wait looks again when nothing in the world has changed: the ledger may have.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

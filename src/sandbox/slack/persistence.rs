@@ -13,9 +13,9 @@ use axum::{
     middleware::Next,
     response::Response,
 };
+use countersign_core::private_file;
 
 use super::{server::Server, world::World};
-use crate::private_file;
 
 /// Changes within this time are written together.
 const GATHER: Duration = Duration::from_millis(100);

@@ -9,6 +9,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
+use countersign_core::ids::{ChannelId, UserId};
 use serde_json::{Value, json};
 
 use super::{
@@ -20,7 +21,6 @@ use super::{
     web_api::{Answer, Refusal},
     world::message::text_of,
 };
-use crate::ids::{ChannelId, UserId};
 
 const LIVES: Duration = Duration::from_secs(30 * 60);
 const USES: u32 = 5;

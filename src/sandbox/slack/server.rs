@@ -5,6 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use countersign_core::clock::Timestamp;
 use tokio::sync::{Notify, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +13,6 @@ use super::{
     Options, broadcast::Change, delivery::Delivery, faults::Faults, ledger::Ledger, limits::Limits, socket::Sockets,
     world::World,
 };
-use crate::clock::Timestamp;
 
 /// The running stand-in.
 pub(super) struct Server {

@@ -28,7 +28,7 @@ use super::{
     faults::Faults,
     server::{Server, locked},
 };
-use crate::sandbox::web_socket::{self, Frame, WebSocket};
+use crate::web_socket::{self, Frame, WebSocket};
 
 const MOST_CONNECTIONS: usize = 10;
 const AFTER_WARNING: Duration = Duration::from_secs(10);

@@ -13,6 +13,7 @@ use axum::{
     middleware::from_fn_with_state,
     routing::{any, get, post},
 };
+use countersign_wire::this_machine;
 use tokio::{
     net::TcpListener,
     sync::mpsc,
@@ -29,7 +30,6 @@ use super::{
     socket, web_api, workspace,
     world::World,
 };
-use crate::this_machine;
 
 /// Large enough for any file the bot uploads.
 const LARGEST_BODY: usize = 64 << 20;

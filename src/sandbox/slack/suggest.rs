@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde_json::{Value, json};
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     server::Server,
     world::message::{interactive, text_of},
 };
-use crate::ids::{ChannelId, MessageTs, UserId};
 
 impl SandboxSlack {
     /// Has somebody type into a menu of a message, by its action id. Gives the options that the app suggests.

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde_json::{Value, json};
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     server::Server,
     world::{World, message::Message, message::Reaction},
 };
-use crate::ids::{ChannelId, MessageTs, UserId};
 
 /// How many earlier layouts of a message can still be pressed.
 const REMEMBERED: usize = 10;

@@ -1,5 +1,6 @@
 //! What becomes of modals and Home tabs: opened, stacked, updated, closed, published.
 
+use countersign_core::ids::UserId;
 use serde_json::{Value, json};
 
 use super::{
@@ -9,7 +10,6 @@ use super::{
     values::filled_in,
     world::{World, view::View},
 };
-use crate::ids::UserId;
 
 /// How many modals may lie on each other.
 pub(super) const MOST_MODALS: usize = 3;

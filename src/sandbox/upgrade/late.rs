@@ -5,8 +5,9 @@
 
 use std::sync::Mutex;
 
+use countersign_core::clock::Timestamp;
+
 use super::{ledger::Entry, routes::Call};
-use crate::clock::Timestamp;
 
 /// A request that has not taken effect yet.
 #[derive(Debug)]

@@ -5,10 +5,9 @@
 
 use std::{fs::File, io::Write as _, path::Path, sync::Mutex};
 
+use countersign_core::private_file;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::private_file;
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -28,6 +28,7 @@ mod world;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use countersign_core::clock::{Clock, SystemClock};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +39,6 @@ use self::{
     server::Shared,
 };
 use super::google::Tokens;
-use crate::clock::{Clock, SystemClock};
 
 /// Which server is played.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use countersign_core::clock::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
@@ -11,7 +12,6 @@ use super::{
     routes::create,
     world::{Experiment, Stamp, State, User, Visit, World, fresh_id},
 };
-use crate::clock::Timestamp;
 
 /// The vocabulary of each context, as the server's administrator configured it.
 pub(crate) fn context_metadata() -> Value {

@@ -17,6 +17,8 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
+use countersign_core::private_file;
+use countersign_wire::this_machine;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +33,7 @@ use super::{
     seed,
     world::{World, fresh_id},
 };
-use crate::{private_file, sandbox::flood, this_machine};
+use crate::flood;
 
 /// No body is larger.
 const BODY_LIMIT: usize = 5 * 1024 * 1024;

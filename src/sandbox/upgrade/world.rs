@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use countersign_core::clock::Timestamp;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Number, Value, json};
 
 use super::Version;
-use crate::clock::Timestamp;
 
 /// Everything the stand-in knows. Saved as a whole when the sandbox keeps a file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

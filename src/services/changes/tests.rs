@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use countersign_core::clock::{Clock, SystemClock, Timestamp};
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -10,7 +11,6 @@ use tokio::{
 };
 
 use super::*;
-use crate::clock::{Clock, SystemClock, Timestamp};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const OK: &str = "HTTP/1.1 200 OK\r\nx-request-id: r-1\r\ncontent-length: 4\r\n\r\ntrue";

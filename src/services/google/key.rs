@@ -6,6 +6,8 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use countersign_core::clock::Timestamp;
+use countersign_wire::this_machine;
 use rustls::{
     SignatureScheme,
     crypto::ring::sign::RsaSigningKey,
@@ -14,8 +16,6 @@ use rustls::{
 };
 use serde_json::{Value, json};
 use url::Url;
-
-use crate::{clock::Timestamp, this_machine};
 
 /// What the tokens may do: everything the account may, which is what a platform asks for.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";

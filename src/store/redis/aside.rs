@@ -1,15 +1,15 @@
 //! What cannot be read is kept, out of the way of everything else.
 
+use countersign_core::{
+    clock::{Clock as _, SystemClock, Timestamp},
+    ids::{Partition, ThreadId},
+};
+use countersign_graph::store::{Error, Unreadable};
 use redis::cmd;
 use serde::{Deserialize, Serialize};
 
 use super::{RedisStore, json, keys::PartitionKey, scripts::Call};
-use crate::{
-    clock::{Clock as _, SystemClock, Timestamp},
-    graph::store::{Error, Unreadable},
-    ids::{Partition, ThreadId},
-    store::aside::Place,
-};
+use crate::aside::Place;
 
 /// Why something could not be read, as it is kept beside it.
 #[derive(Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub(super) async fn note(store: &RedisStore, thread: &ThreadId, place: &Place, w
     }
 }
 
-/// [`crate::graph::store::Store::unreadable`].
+/// [`countersign_graph::store::Store::unreadable`].
 pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<Unreadable>, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {

@@ -9,19 +9,17 @@
 
 use std::collections::HashMap;
 
+use countersign_core::ids::ThreadId;
+use countersign_graph::{
+    action::{Label, Status},
+    store::{
+        ActionChange, AuditDraft, AuditEntry, Changes, Error, Lease, Outbound, Outgoing, Then, TimerChange, Version,
+    },
+};
 use redis::Value;
 use serde::Serialize;
 
 use super::{RedisStore, json, keys, scripts::Call};
-use crate::{
-    graph::{
-        action::{Label, Status},
-        store::{
-            ActionChange, AuditDraft, AuditEntry, Changes, Error, Lease, Outbound, Outgoing, Then, TimerChange, Version,
-        },
-    },
-    ids::ThreadId,
-};
 
 /// How long the answer to a write is remembered.
 const REMEMBER_S: u64 = 24 * 60 * 60;
@@ -52,7 +50,7 @@ impl Heads {
     }
 }
 
-/// [`crate::graph::store::Store::commit`].
+/// [`countersign_graph::store::Store::commit`].
 pub(super) async fn commit(
     store: &RedisStore,
     lease: &Lease,
@@ -71,7 +69,7 @@ pub(super) async fn commit(
     write(store, changes, Some(lease)).await
 }
 
-/// [`crate::graph::store::Store::apply`].
+/// [`countersign_graph::store::Store::apply`].
 pub(super) async fn apply(store: &RedisStore, changes: &Changes) -> Result<(), Error> {
     debug_assert!(changes.step.is_none() && changes.snapshot.is_none(), "a step needs a lease");
     write(store, changes, None).await.map(|_| ())

@@ -16,13 +16,14 @@ use std::{
     time::Duration,
 };
 
+use countersign_graph::store::Error;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult,
     aio::MultiplexedConnection,
 };
 use tokio::{sync::Mutex, time::timeout};
 
-use crate::{graph::store::Error, store::redis::scripts::Call};
+use crate::redis::scripts::Call;
 
 /// How long a connection may take to be made.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);

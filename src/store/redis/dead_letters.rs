@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{Nonce, Partition, Slot, ThreadId},
+};
+use countersign_graph::store::{DeadLetter, Error, Outgoing, Undelivered};
 use redis::cmd;
 use serde::Deserialize;
 
 use super::{RedisStore, json, keys::PartitionKey, scripts::Call};
-use crate::{
-    clock::Timestamp,
-    graph::store::{DeadLetter, Error, Outgoing, Undelivered},
-    ids::{Nonce, Partition, Slot, ThreadId},
-};
 
 /// As the scripts write it.
 #[derive(Deserialize)]
@@ -34,7 +34,7 @@ struct Stored {
     not_before: i64,
 }
 
-/// [`crate::graph::store::Store::dead_letters`].
+/// [`countersign_graph::store::Store::dead_letters`].
 pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<DeadLetter>, Error> {
     let mut letters = Vec::new();
     for (partition, stored) in all(store).await? {
@@ -47,7 +47,7 @@ pub(super) async fn list(store: &RedisStore, limit: usize) -> Result<Vec<DeadLet
     Ok(letters)
 }
 
-/// [`crate::graph::store::Store::send_again`].
+/// [`countersign_graph::store::Store::send_again`].
 pub(super) async fn send_again(store: &RedisStore, id: &str, now: Timestamp) -> Result<bool, Error> {
     let Some((number, name)) = id.split_once(' ') else { return Ok(false) };
     let Some(partition) = Partition::all().find(|partition| partition.number().to_string() == number) else {

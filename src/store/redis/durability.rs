@@ -8,10 +8,10 @@
 
 use std::{collections::HashMap, fmt};
 
+use countersign_graph::store::{Durability, Error};
 use redis::cmd;
 
 use super::connection::Link;
-use crate::graph::store::{Durability, Error};
 
 /// Why a store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +60,7 @@ impl fmt::Display for Lossy<'_> {
     }
 }
 
-/// [`crate::graph::store::Store::durability`].
+/// [`countersign_graph::store::Store::durability`].
 pub(super) async fn durability(link: &Link) -> Result<Durability, Error> {
     let info: String = link.command(&cmd("INFO")).await?;
     let info = parse_info(&info);

@@ -4,6 +4,8 @@
 //! writes down, in its own partition, which files it lets go of; then each file is told, and is dropped with its last
 //! thread. Whoever comes next finishes what a process left over.
 
+use countersign_core::ids::{Partition, ThreadId};
+use countersign_graph::store::Error;
 use redis::cmd;
 use sha2::{Digest as _, Sha256};
 
@@ -12,12 +14,8 @@ use super::{
     keys::{self, PartitionKey, ThreadKey},
     scripts::Call,
 };
-use crate::{
-    graph::store::Error,
-    ids::{Partition, ThreadId},
-};
 
-/// [`crate::graph::store::Store::put_file`].
+/// [`countersign_graph::store::Store::put_file`].
 pub(super) async fn put_file(store: &RedisStore, thread: &ThreadId, bytes: &[u8]) -> Result<String, Error> {
     let hash = hex::encode(Sha256::digest(bytes));
     let mut of_thread = redis::pipe();

@@ -14,11 +14,15 @@ use std::{
     time::Duration,
 };
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{Partition, ThreadId},
+};
+use countersign_graph::store::Error;
 use redis::Value;
 use tokio::{sync::Mutex, time::Instant};
 
 use super::{connection::Link, json, keys::PartitionKey};
-use crate::{clock::Timestamp, graph::store::Error, ids::Partition, ids::ThreadId};
 
 /// How many ready threads of each partition are looked at.
 const OF_EACH: isize = 4;

@@ -1,5 +1,13 @@
 //! Drops what is kept of finished threads.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{Partition, ThreadId},
+};
+use countersign_graph::{
+    action::{ActionRecord, Status},
+    store::{Error, Forget, UNFINISHED, Version},
+};
 use redis::cmd;
 use serde::Serialize;
 
@@ -7,14 +15,6 @@ use super::{
     RedisStore, files, json,
     keys::{PartitionKey, ThreadKey},
     scripts::Call,
-};
-use crate::{
-    clock::Timestamp,
-    graph::{
-        action::{ActionRecord, Status},
-        store::{Error, Forget, UNFINISHED, Version},
-    },
-    ids::{Partition, ThreadId},
 };
 
 /// How many of the oldest threads of a partition are looked at in one round.
@@ -55,7 +55,7 @@ impl Plan {
     }
 }
 
-/// [`crate::graph::store::Store::finished`].
+/// [`countersign_graph::store::Store::finished`].
 pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<ThreadId>, Error> {
     let mut found = Vec::new();
     for partition in Partition::all() {
@@ -77,7 +77,7 @@ pub(super) async fn finished(store: &RedisStore, before: Timestamp, limit: usize
     Ok(found)
 }
 
-/// [`crate::graph::store::Store::forget`].
+/// [`countersign_graph::store::Store::forget`].
 pub(super) async fn forget(store: &RedisStore, forget: &Forget) -> Result<bool, Error> {
     let mut plan = Plan::new(&forget.thread, forget.before);
     (plan.only_ask, plan.version, plan.files) = (false, forget.version, forget.drops_files());

@@ -5,6 +5,11 @@
 
 use std::time::Duration;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{Partition, ThreadId},
+};
+use countersign_graph::store::{ClaimedInteraction, Error, Seq};
 use redis::Value;
 
 use super::{
@@ -12,12 +17,7 @@ use super::{
     keys::{self, PartitionKey},
     scripts::Call,
 };
-use crate::{
-    clock::Timestamp,
-    graph::store::{ClaimedInteraction, Error, Seq},
-    ids::{Partition, ThreadId},
-    store::aside::{Place, why},
-};
+use crate::aside::{Place, why};
 
 /// How long deduplication keys are kept.
 const KEEP_DEDUP: Duration = Duration::from_secs(24 * 60 * 60);
@@ -28,7 +28,7 @@ const TIMERS_AT_ONCE: usize = 100;
 /// How many parked letters of one partition one sweep drops.
 const PARKED_AT_ONCE: isize = 1000;
 
-/// [`crate::graph::store::Store::claim_interaction`].
+/// [`countersign_graph::store::Store::claim_interaction`].
 pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Result<Vec<ClaimedInteraction>, Error> {
     let mut claimed: Vec<(i64, ClaimedInteraction)> = Vec::new();
     for partition in due_inboxes(store).await? {
@@ -56,18 +56,18 @@ pub(super) async fn claim(store: &RedisStore, ttl: Duration, limit: usize) -> Re
     Ok(claimed.into_iter().map(|(_, entry)| entry).collect())
 }
 
-/// [`crate::graph::store::Store::finish_interaction`].
+/// [`countersign_graph::store::Store::finish_interaction`].
 pub(super) async fn finish(store: &RedisStore, partition: Partition, seq: Seq) -> Result<(), Error> {
     store.link.script(&Call::on_partition(&store.scripts.finish_interaction, partition).arg(seq)).await
 }
 
-/// [`crate::graph::store::Store::retry_interaction`].
+/// [`countersign_graph::store::Store::retry_interaction`].
 pub(super) async fn retry(store: &RedisStore, entry: &ClaimedInteraction, wait: Duration) -> Result<(), Error> {
     let call = Call::on_partition(&store.scripts.retry_interaction, entry.partition);
     store.link.script(&call.arg(entry.seq).arg(entry.attempts).arg(json::micros(wait))).await
 }
 
-/// [`crate::graph::store::Store::fail_interaction`].
+/// [`countersign_graph::store::Store::fail_interaction`].
 pub(super) async fn fail(
     store: &RedisStore,
     entry: &ClaimedInteraction,
@@ -78,7 +78,7 @@ pub(super) async fn fail(
     store.link.script(&call.arg(entry.seq).arg(entry.attempts).arg(reason).arg(at.millis())).await
 }
 
-/// [`crate::graph::store::Store::fire_timers`].
+/// [`countersign_graph::store::Store::fire_timers`].
 pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<usize, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {
@@ -99,7 +99,7 @@ pub(super) async fn fire_timers(store: &RedisStore, now: Timestamp) -> Result<us
     Ok(fired)
 }
 
-/// [`crate::graph::store::Store::sweep`].
+/// [`countersign_graph::store::Store::sweep`].
 pub(super) async fn sweep(store: &RedisStore, now: Timestamp) -> Result<(), Error> {
     let before = |kept: Duration| {
         let moment = now.millis().saturating_sub(i64::try_from(kept.as_millis()).unwrap_or(i64::MAX));

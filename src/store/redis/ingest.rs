@@ -1,12 +1,10 @@
 //! What arrives: remembered by its keys, stored, and its thread woken, in one script.
 
+use countersign_core::ids::{DedupKey, GraphName};
+use countersign_graph::store::{Delivery, Destination, Error, Ingested, Seq};
 use serde::Serialize;
 
 use super::{RedisStore, json, keys, scripts::Call};
-use crate::{
-    graph::store::{Delivery, Destination, Error, Ingested, Seq},
-    ids::{DedupKey, GraphName},
-};
 
 #[derive(Serialize)]
 struct MailboxPlan<'a> {
@@ -28,7 +26,7 @@ struct InboxPlan<'a> {
     claim_us: u64,
 }
 
-/// [`crate::graph::store::Store::ingest`].
+/// [`countersign_graph::store::Store::ingest`].
 pub(super) async fn ingest(store: &RedisStore, delivery: &Delivery) -> Result<Ingested, Error> {
     let (dedup, at) = (delivery.dedup.as_slice(), delivery.at.millis());
     let call = match &delivery.to {

@@ -4,16 +4,14 @@
 
 use std::time::Duration;
 
+use countersign_graph::{
+    action::ActionRecord,
+    store::{Error, read_versioned},
+};
 use redis::{FromRedisValue, Value};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    graph::{
-        action::ActionRecord,
-        store::{Error, read_versioned},
-    },
-    store::aside,
-};
+use crate::aside;
 
 /// The string to store.
 pub(super) fn write<T: Serialize>(value: &T) -> String {

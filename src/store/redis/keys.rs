@@ -10,7 +10,7 @@
 
 use std::fmt::Write as _;
 
-use crate::ids::{ActionId, CommitId, Partition, ThreadId};
+use countersign_core::ids::{ActionId, CommitId, Partition, ThreadId};
 
 /// Declares what there is one of in each partition, or in each thread.
 macro_rules! places {

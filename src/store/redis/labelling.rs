@@ -4,16 +4,14 @@
 //! whoever reads it looks at the record as well and passes over it. A record that cannot be read has no labels: one card
 //! that is spoilt keeps nobody from starting.
 
+use countersign_core::ids::{ActionId, Partition, ThreadId};
+use countersign_graph::store::Error;
 use redis::cmd;
 
 use super::{
     connection::Link,
     json,
     keys::{self, PartitionKey, ThreadKey},
-};
-use crate::{
-    graph::store::Error,
-    ids::{ActionId, Partition, ThreadId},
 };
 
 /// How many actions are read at a time.
@@ -53,7 +51,7 @@ async fn label(link: &Link, partition: Partition) -> Result<(), Error> {
                 Ok(record) => record,
                 Err(error) => {
                     tracing::error!(
-                        error = crate::cause::chain(&error),
+                        error = countersign_core::cause::chain(&error),
                         action = name,
                         "A stored action cannot be read and is passed over"
                     );

@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
-use super::{RedisStore, aside, json, scripts::Call};
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    graph::store::{Acquired, Error, Lease, QueuedMessage, Saved, Seq, Version},
     ids::{GraphName, ThreadId, WorkerId},
-    store::aside::{Place, why},
 };
+use countersign_graph::store::{Acquired, Error, Lease, QueuedMessage, Saved, Seq, Version};
+
+use super::{RedisStore, aside, json, scripts::Call};
+use crate::aside::{Place, why};
 
 /// What the scripts say of a thread's checkpoint: version, whole checkpoint, steps after it.
 type SavedAnswer = (Version, Option<Vec<u8>>, Vec<Vec<u8>>);
@@ -18,7 +19,7 @@ type SavedAnswer = (Version, Option<Vec<u8>>, Vec<Vec<u8>>);
 /// Letters as they are stored.
 type StoredMessages = Vec<(Seq, Vec<u8>)>;
 
-/// [`crate::graph::store::Store::acquire`].
+/// [`countersign_graph::store::Store::acquire`].
 pub(super) async fn acquire(
     store: &RedisStore,
     worker: &WorkerId,
@@ -38,7 +39,7 @@ pub(super) async fn acquire(
     Ok(None)
 }
 
-/// [`crate::graph::store::Store::renew`].
+/// [`countersign_graph::store::Store::renew`].
 pub(super) async fn renew(store: &RedisStore, lease: &Lease, ttl: Duration) -> Result<(), Error> {
     let call = Call::on_thread(&store.scripts.renew, &lease.thread)
         .arg(lease.thread.to_string())
@@ -49,7 +50,7 @@ pub(super) async fn renew(store: &RedisStore, lease: &Lease, ttl: Duration) -> R
     if held { Ok(()) } else { Err(Error::Fenced(lease.thread.clone())) }
 }
 
-/// [`crate::graph::store::Store::letters`].
+/// [`countersign_graph::store::Store::letters`].
 pub(super) async fn letters(store: &RedisStore, lease: &Lease, after: Seq) -> Result<Vec<QueuedMessage>, Error> {
     let call =
         Call::on_thread(&store.scripts.letters, &lease.thread).arg(lease.worker.as_str()).arg(lease.fence).arg(after);
@@ -58,7 +59,7 @@ pub(super) async fn letters(store: &RedisStore, lease: &Lease, after: Seq) -> Re
     read_messages(store, &lease.thread, stored).await
 }
 
-/// [`crate::graph::store::Store::unread`].
+/// [`countersign_graph::store::Store::unread`].
 pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<QueuedMessage>, Error> {
     let stored: StoredMessages = store.link.script(&Call::on_thread(&store.scripts.unread, thread)).await?;
     // Whoever leases the thread tells of those that cannot be read.
@@ -68,7 +69,7 @@ pub(super) async fn unread(store: &RedisStore, thread: &ThreadId) -> Result<Vec<
         .collect())
 }
 
-/// [`crate::graph::store::Store::load`].
+/// [`countersign_graph::store::Store::load`].
 pub(super) async fn load(store: &RedisStore, thread: &ThreadId) -> Result<Option<Saved>, Error> {
     let answer: Option<SavedAnswer> = store.link.script(&Call::on_thread(&store.scripts.load, thread)).await?;
     match answer {

@@ -51,22 +51,22 @@ mod watch;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use countersign_core::{
+    clock::{Clock as _, SystemClock, Timestamp},
+    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+};
+use countersign_graph::{
+    action::{ActionRecord, Label, Status},
+    store::{
+        Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
+        Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq, StepRecord,
+        Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+    },
+};
 use serde_json::Value;
 
 use self::{commit::Heads, connection::Link, durability::OpenError, finder::Finder, scripts::Scripts, watch::Watch};
-use crate::{
-    clock::{Clock as _, SystemClock, Timestamp},
-    graph::{
-        action::{ActionRecord, Label, Status},
-        store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq, StepRecord,
-            Store, Then, ThreadSummary, Unreadable, Version, Waiting,
-        },
-    },
-    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
-    store::aside::{Found, Place},
-};
+use crate::aside::{Found, Place};
 
 /// A store in Redis.
 #[derive(Debug)]

@@ -6,6 +6,11 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{Nonce, Partition, Slot, ThreadId},
+};
+use countersign_graph::store::{Claimed, Error, Outgoing, Sent, Seq, Waiting};
 use futures_util::future::join_all;
 use redis::Value;
 use serde::Deserialize;
@@ -15,17 +20,12 @@ use super::{
     keys::{PartitionKey, ThreadKey},
     scripts::Call,
 };
-use crate::{
-    clock::Timestamp,
-    graph::store::{Claimed, Error, Outgoing, Sent, Seq, Waiting},
-    ids::{Nonce, Partition, Slot, ThreadId},
-    store::aside::{Place, why},
-};
+use crate::aside::{Place, why};
 
 /// The outboxes of how many threads are read in one round trip.
 const READ_AT_ONCE: usize = 500;
 
-/// [`crate::graph::store::Store::claim_outbox`].
+/// [`countersign_graph::store::Store::claim_outbox`].
 pub(super) async fn claim(
     store: &RedisStore,
     ttl: Duration,
@@ -53,13 +53,13 @@ pub(super) async fn claim(
     }
 }
 
-/// [`crate::graph::store::Store::holds_outbox`].
+/// [`countersign_graph::store::Store::holds_outbox`].
 pub(super) async fn holds(store: &RedisStore, claimed: &Claimed) -> Result<bool, Error> {
     let call = Call::on_thread(&store.scripts.holds_outbox, &claimed.thread);
     store.link.script(&call.arg(claimed.thread.to_string()).arg(claimed.seq).arg(claimed.attempts)).await
 }
 
-/// [`crate::graph::store::Store::finish_outbox`].
+/// [`countersign_graph::store::Store::finish_outbox`].
 pub(super) async fn finish(store: &RedisStore, claimed: &Claimed, sent: &Sent) -> Result<bool, Error> {
     let (what, detail, reason) = match sent {
         Sent::Delivered(posted) => ("delivered", posted.as_ref().map(json::write).unwrap_or_default(), ""),
@@ -146,7 +146,7 @@ struct Entry {
     since: Option<i64>,
 }
 
-/// [`crate::graph::store::Store::waiting`].
+/// [`countersign_graph::store::Store::waiting`].
 pub(super) async fn waiting(store: &RedisStore, before: Timestamp, limit: usize) -> Result<Vec<Waiting>, Error> {
     let mut pipeline = redis::pipe();
     for partition in Partition::all() {

@@ -2,6 +2,16 @@
 
 use std::time::Duration;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId},
+};
+use countersign_graph::{
+    action::{ActionRecord, Label, Status},
+    store::{
+        ActionFilter, AuditEntry, Backlog, Error, Posted, Register, StepRecord, ThreadSummary, Version, read_versioned,
+    },
+};
 use redis::cmd;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -11,23 +21,12 @@ use super::{
     keys::{self, PartitionKey, ThreadKey},
     scripts::Call,
 };
-use crate::{
-    clock::Timestamp,
-    graph::{
-        action::{ActionRecord, Label, Status},
-        store::{
-            ActionFilter, AuditEntry, Backlog, Error, Posted, Register, StepRecord, ThreadSummary, Version,
-            read_versioned,
-        },
-    },
-    ids::{ActionId, ApprovalId, GraphName, Partition, Slot, ThreadId},
-    store::aside::{Place, why},
-};
+use crate::aside::{Place, why};
 
 /// Stands for the hash of an entry of the record that cannot be read, and neither can the one after it.
 const UNKNOWN: &str = "unknown";
 
-/// [`crate::graph::store::Store::action_by_approval`].
+/// [`countersign_graph::store::Store::action_by_approval`].
 pub(super) async fn action_by_approval(
     store: &RedisStore,
     approval: &ApprovalId,
@@ -40,7 +39,7 @@ pub(super) async fn action_by_approval(
     Ok(action(store, &thread, &id).await?.filter(|record| record.approval == *approval))
 }
 
-/// [`crate::graph::store::Store::action`].
+/// [`countersign_graph::store::Store::action`].
 pub(super) async fn action(
     store: &RedisStore,
     thread: &ThreadId,
@@ -51,7 +50,7 @@ pub(super) async fn action(
     stored.map(|stored| json::read_record(&stored)).transpose()
 }
 
-/// [`crate::graph::store::Store::actions`].
+/// [`countersign_graph::store::Store::actions`].
 pub(super) async fn actions(store: &RedisStore, filter: &ActionFilter) -> Result<Vec<ActionRecord>, Error> {
     if let Some(thread) = &filter.thread {
         return actions_of(store, thread, filter).await;
@@ -60,7 +59,7 @@ pub(super) async fn actions(store: &RedisStore, filter: &ActionFilter) -> Result
     newest_first(store, filter, named).await
 }
 
-/// [`crate::graph::store::Store::actions_under`].
+/// [`countersign_graph::store::Store::actions_under`].
 pub(super) async fn actions_under(
     store: &RedisStore,
     labels: &[Label],
@@ -100,7 +99,7 @@ pub(super) async fn actions_under(
     Ok(records)
 }
 
-/// [`crate::graph::store::Store::steps`].
+/// [`countersign_graph::store::Store::steps`].
 pub(super) async fn steps(
     store: &RedisStore,
     thread: &ThreadId,
@@ -127,7 +126,7 @@ pub(super) async fn steps(
     Ok(steps)
 }
 
-/// [`crate::graph::store::Store::audit`].
+/// [`countersign_graph::store::Store::audit`].
 pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<AuditEntry>, Error> {
     let mut look = redis::pipe();
     look.atomic().lrange(ThreadKey::Audit.of(thread), 0, -1).hget(ThreadKey::Meta.of(thread), "audit_hash");
@@ -153,14 +152,14 @@ pub(super) async fn audit(store: &RedisStore, thread: &ThreadId) -> Result<Vec<A
     Ok(record)
 }
 
-/// [`crate::graph::store::Store::posted`].
+/// [`countersign_graph::store::Store::posted`].
 pub(super) async fn posted(store: &RedisStore, thread: &ThreadId, slot: &Slot) -> Result<Option<Posted>, Error> {
     let text: Option<String> =
         store.link.command(cmd("HGET").arg(ThreadKey::Posted.of(thread)).arg(slot.as_str())).await?;
     text.map(|text| json::read("where a message is", &text)).transpose()
 }
 
-/// [`crate::graph::store::Store::backlog`].
+/// [`countersign_graph::store::Store::backlog`].
 pub(super) async fn backlog(store: &RedisStore) -> Result<Backlog, Error> {
     const COUNTED: [PartitionKey; 5] =
         [PartitionKey::Ready, PartitionKey::Waiting, PartitionKey::Inbox, PartitionKey::Outbox, PartitionKey::Sending];
@@ -182,7 +181,7 @@ pub(super) async fn backlog(store: &RedisStore) -> Result<Backlog, Error> {
     Ok(backlog)
 }
 
-/// [`crate::graph::store::Store::threads`].
+/// [`countersign_graph::store::Store::threads`].
 pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<ThreadSummary>, Error> {
     if limit == 0 {
         return Ok(Vec::new());
@@ -228,7 +227,7 @@ pub(super) async fn threads(store: &RedisStore, limit: usize) -> Result<Vec<Thre
     Ok(summary.collect())
 }
 
-/// [`crate::graph::store::Store::put_blob`].
+/// [`countersign_graph::store::Store::put_blob`].
 pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Duration>) -> Result<String, Error> {
     let hash = hex::encode(Sha256::digest(bytes));
     let key = keys::blob(&hash);
@@ -249,14 +248,14 @@ pub(super) async fn put_blob(store: &RedisStore, bytes: &[u8], keep: Option<Dura
     Ok(hash)
 }
 
-/// [`crate::graph::store::Store::get_blob`].
+/// [`countersign_graph::store::Store::get_blob`].
 pub(super) async fn get_blob(store: &RedisStore, hash: &str) -> Result<Option<Vec<u8>>, Error> {
     let get = cmd("MGET").arg(keys::blob(hash)).arg(keys::file(hash)).to_owned();
     let found: Vec<Option<Vec<u8>>> = store.link.command(&get).await?;
     Ok(found.into_iter().flatten().next())
 }
 
-/// [`crate::graph::store::Store::register`].
+/// [`countersign_graph::store::Store::register`].
 pub(super) async fn register(store: &RedisStore, key: &str) -> Result<Register, Error> {
     let get = cmd("HMGET").arg(keys::register(key)).arg("revision").arg("value").to_owned();
     let (revision, value): (Option<u64>, Option<String>) = store.link.command(&get).await?;
@@ -266,7 +265,7 @@ pub(super) async fn register(store: &RedisStore, key: &str) -> Result<Register, 
     }
 }
 
-/// [`crate::graph::store::Store::set_register`].
+/// [`countersign_graph::store::Store::set_register`].
 pub(super) async fn set_register(store: &RedisStore, key: &str, expected: u64, value: &Value) -> Result<bool, Error> {
     let call = Call::on_partition(&store.scripts.set_register, Partition::of(key));
     store.link.script(&call.key(keys::register(key)).arg(expected).arg(value.to_string())).await

@@ -3,13 +3,11 @@
 //! A script is the names of its keys (from [`keys`]), the numbers it goes by, `common.lua`, and its own file. It is called by its hash; a server
 //! that does not know it (new, or started again) is sent the text, once.
 
+use countersign_core::ids::{Partition, ThreadId};
+use countersign_graph::store::TRIED_OFTEN;
 use redis::{FromRedisValue, RedisResult, Script, ScriptInvocation, ToRedisArgs, aio::ConnectionLike};
 
 use super::keys;
-use crate::{
-    graph::store::TRIED_OFTEN,
-    ids::{Partition, ThreadId},
-};
 
 /// Declares the scripts, each with its file.
 macro_rules! scripts {

@@ -7,10 +7,10 @@
 
 use std::{sync::Mutex, time::Duration};
 
+use countersign_graph::store::{Durability, Error};
 use tokio::time::Instant;
 
 use super::{connection::Link, durability};
-use crate::graph::store::{Durability, Error};
 
 /// After how long the settings are looked at again.
 const AGAIN: Duration = Duration::from_secs(15);

@@ -1,18 +1,16 @@
 //! Actions: the compare-and-set that makes them move one way.
 
+use countersign_core::ids::{ActionId, ApprovalId, ThreadId};
+use countersign_graph::{
+    action::{ActionRecord, Label, Status},
+    store::{ActionChange, ActionFilter, Error, read_versioned},
+};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::{
     failure::Failure,
     keys::{bytes, int, json, name},
     thread_row::ThreadRow,
-};
-use crate::{
-    graph::{
-        action::{ActionRecord, Label, Status},
-        store::{ActionChange, ActionFilter, Error, read_versioned},
-    },
-    ids::{ActionId, ApprovalId, ThreadId},
 };
 
 /// A change of an action, written out.
@@ -232,7 +230,7 @@ mod tests {
     #[test]
     fn a_thread_with_many_old_actions_costs_no_more() {
         let mut connection = Connection::open_in_memory().unwrap();
-        crate::store::sqlite::schema::migrate(&mut connection).unwrap().unwrap();
+        crate::sqlite::schema::migrate(&mut connection).unwrap().unwrap();
         let insert = |n: i64, status: Status| {
             const SQL: &str = "INSERT INTO actions (thread, action, approval, status, revision, requested_at, record) \
                                VALUES (1, ?1, ?1, ?2, 1, ?3, '{}')";

@@ -1,5 +1,7 @@
 //! What cannot be read is kept, out of the way of everything else.
 
+use countersign_core::clock::Timestamp;
+use countersign_graph::store::Unreadable;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
@@ -9,11 +11,7 @@ use super::{
     outbox,
     thread_row::ThreadRow,
 };
-use crate::{
-    clock::Timestamp,
-    graph::store::Unreadable,
-    store::aside::{Found, Place},
-};
+use crate::aside::{Found, Place};
 
 /// How much of what was set aside one operation looks at.
 const SOME: i64 = 500;

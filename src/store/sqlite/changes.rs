@@ -1,5 +1,10 @@
 //! One atomic write: whatever a step, a click or a timer changes in a thread.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{CommitId, ThreadId},
+};
+use countersign_graph::store::{AuditDraft, Changes, Error, Lease, Seq, StepRecord, Then, TimerChange, Version};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
@@ -11,11 +16,6 @@ use super::{
     outbox::{self, StoredOutgoing},
     record,
     thread_row::ThreadRow,
-};
-use crate::{
-    clock::Timestamp,
-    graph::store::{AuditDraft, Changes, Error, Lease, Seq, StepRecord, Then, TimerChange, Version},
-    ids::{CommitId, ThreadId},
 };
 
 /// [`Changes`] written out, which the caller does, so that the writing thread has less to do.
@@ -80,7 +80,7 @@ impl From<&StepRecord> for StoredStep {
     }
 }
 
-/// Writes under a lease; [`crate::graph::store::Store::commit`].
+/// Writes under a lease; [`countersign_graph::store::Store::commit`].
 pub(super) fn commit(
     connection: &Connection,
     lease: &Lease,
@@ -117,7 +117,7 @@ pub(super) fn commit(
     Ok(row.version)
 }
 
-/// Writes without a lease; [`crate::graph::store::Store::apply`].
+/// Writes without a lease; [`countersign_graph::store::Store::apply`].
 pub(super) fn apply(connection: &Connection, changes: &StoredChanges, clock: Timestamp) -> Result<(), Failure> {
     debug_assert!(changes.step.is_none() && changes.snapshot.is_none(), "a step needs a lease");
     let mut row = ThreadRow::find_or_insert(connection, &changes.thread, clock)?;

@@ -1,5 +1,10 @@
 //! What could not be delivered or handled: kept, listed, put back.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{Nonce, Partition, Slot, ThreadId},
+};
+use countersign_graph::store::{DeadLetter, Error, Outgoing, Seq, Undelivered};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
@@ -8,11 +13,6 @@ use super::{
     keys::{int, json, parse, uint},
     outbox::{self, StoredOutgoing},
     thread_row::ThreadRow,
-};
-use crate::{
-    clock::Timestamp,
-    graph::store::{DeadLetter, Error, Outgoing, Seq, Undelivered},
-    ids::{Nonce, Partition, Slot, ThreadId},
 };
 
 /// A dead letter, what it holds still written out.

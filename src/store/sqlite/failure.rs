@@ -1,6 +1,6 @@
 //! The error of what runs on a connection.
 
-use crate::graph::store::Error;
+use countersign_graph::store::Error;
 use rusqlite::types::Type;
 
 /// An error of the store, or of SQLite, which `?` turns into one.

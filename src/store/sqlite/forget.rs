@@ -1,5 +1,7 @@
 //! Drops what is kept of finished threads.
 
+use countersign_core::{clock::Timestamp, ids::ThreadId};
+use countersign_graph::store::{Forget, UNFINISHED};
 use rusqlite::{Connection, params};
 
 use super::{
@@ -7,11 +9,6 @@ use super::{
     failure::Failure,
     keys::{int, json, key},
     thread_row::ThreadRow,
-};
-use crate::{
-    clock::Timestamp,
-    graph::store::{Forget, UNFINISHED},
-    ids::ThreadId,
 };
 
 /// What is finished: ?1 is since when nothing may have happened, ?2 the clock, ?3 the statuses of what is not.
@@ -21,7 +18,7 @@ const FINISHED: &str = "known = 1 AND updated_at < ?1 AND lease_until <= ?2 AND 
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE id BETWEEN t.id << 32 AND (t.id << 32) + 4294967295) \
     AND NOT EXISTS (SELECT 1 FROM actions WHERE thread = t.id AND status IN (SELECT value FROM json_each(?3)))";
 
-/// [`crate::graph::store::Store::finished`].
+/// [`countersign_graph::store::Store::finished`].
 pub(super) fn finished(
     connection: &Connection,
     before: Timestamp,
@@ -43,7 +40,7 @@ pub(super) fn finished(
     Ok(finished)
 }
 
-/// [`crate::graph::store::Store::forget`].
+/// [`countersign_graph::store::Store::forget`].
 pub(super) fn forget(connection: &Connection, forget: &Forget, clock: Timestamp) -> Result<bool, Failure> {
     let Some(row) = ThreadRow::find(connection, &forget.thread)? else { return Ok(false) };
     let sql = format!("SELECT EXISTS (SELECT 1 FROM threads AS t WHERE id = ?4 AND {FINISHED})");

@@ -1,5 +1,10 @@
 //! The inbox, and the timers that put something in it.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{DedupKey, Partition},
+};
+use countersign_graph::store::{ClaimedInteraction, Error, Ingested, Seq, TimerChange};
 use rusqlite::{Connection, params};
 
 use super::{
@@ -8,11 +13,6 @@ use super::{
     keys::{bytes, int, json, name, parse, uint},
     mailbox,
     thread_row::ThreadRow,
-};
-use crate::{
-    clock::Timestamp,
-    graph::store::{ClaimedInteraction, Error, Ingested, Seq, TimerChange},
-    ids::{DedupKey, Partition},
 };
 
 /// An interaction, still written out.

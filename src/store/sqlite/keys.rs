@@ -3,14 +3,12 @@
 //! A table of things that have a position in a thread has one integer key: the thread above, the position below. So
 //! everything of a thread lies side by side, in order, and needs no second index.
 
+use countersign_core::ids::{ChannelId, MessageTs, TeamId, ThreadId};
+use countersign_graph::store::Error;
 use rusqlite::Row;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    graph::store::Error,
-    ids::{ChannelId, MessageTs, TeamId, ThreadId},
-    store::aside,
-};
+use crate::aside;
 
 /// How many bits the position has.
 const BITS: u32 = 32;

@@ -1,13 +1,13 @@
 //! Who may advance a thread.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ThreadId, WorkerId},
+};
+use countersign_graph::store::{Error, Lease, Then};
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{failure::Failure, lists, lists::StoredSaved, mailbox, thread_row::ThreadRow};
-use crate::{
-    clock::Timestamp,
-    graph::store::{Error, Lease, Then},
-    ids::{ThreadId, WorkerId},
-};
 
 /// A leased thread, its contents still written out.
 #[derive(Debug)]

@@ -1,5 +1,10 @@
 //! What is read without a lease: checkpoints, steps, threads, large data.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{GraphName, ThreadId},
+};
+use countersign_graph::store::{Backlog, Error, Saved, StepRecord, ThreadSummary, Version, read_versioned};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::Value;
 
@@ -7,11 +12,6 @@ use super::{
     failure::Failure,
     keys::{self, bytes, key, parse, seq, uint},
     thread_row::ThreadRow,
-};
-use crate::{
-    clock::Timestamp,
-    graph::store::{Backlog, Error, Saved, StepRecord, ThreadSummary, Version, read_versioned},
-    ids::{GraphName, ThreadId},
 };
 
 /// A saved checkpoint, still written out.

@@ -1,16 +1,16 @@
 //! What arrives in a thread, and whether it arrived before.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{DedupKey, GraphName, ThreadId},
+};
+use countersign_graph::store::{Error, Ingested, QueuedMessage, Seq};
 use rusqlite::{Connection, params};
 
 use super::{
     failure::Failure,
     keys::{bytes, key, parse, seq},
     thread_row::ThreadRow,
-};
-use crate::{
-    clock::Timestamp,
-    graph::store::{Error, Ingested, QueuedMessage, Seq},
-    ids::{DedupKey, GraphName, ThreadId},
 };
 
 /// A delivery for a mailbox, its mail already written out.

@@ -18,7 +18,9 @@
 
 use std::sync::Arc;
 
-use crate::{clock::Clock, store::aside::Found};
+use countersign_core::clock::Clock;
+
+use crate::aside::Found;
 
 mod actions;
 mod aside;
@@ -45,7 +47,7 @@ mod writer;
 
 pub use open::{OpenError, file_beside, lock, lock_of};
 
-/// A [`crate::graph::store::Store`] in a SQLite file. Made by [`SqliteStore::open`], or by
+/// A [`countersign_graph::store::Store`] in a SQLite file. Made by [`SqliteStore::open`], or by
 /// [`SqliteStore::open_to_read`] beside the process that has it.
 ///
 /// Dropping it waits for the operations that were sent, closes the file and gives up the lock.

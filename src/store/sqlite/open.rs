@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use countersign_core::clock::Clock;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{
@@ -19,7 +20,6 @@ use super::{
     schema,
     writer::Writer,
 };
-use crate::clock::Clock;
 
 /// How long a connection waits for a tool that holds the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -235,7 +235,7 @@ fn reader(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::SystemClock;
+    use countersign_core::clock::SystemClock;
 
     fn open(path: &Path) -> Result<SqliteStore, OpenError> {
         SqliteStore::open(path, Arc::new(SystemClock))
@@ -255,7 +255,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_can_be_read_while_another_process_has_it() {
-        use crate::graph::store::Store as _;
+        use countersign_graph::store::Store as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("countersign.sqlite");
         let to_read = || SqliteStore::open_to_read(&path, Arc::new(SystemClock));

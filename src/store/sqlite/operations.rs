@@ -3,6 +3,18 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
+};
+use countersign_graph::{
+    action::{ActionRecord, Label, Status},
+    store::{
+        Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
+        Destination, Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
+        StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
+    },
+};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -16,19 +28,7 @@ use super::{
     outbox, record, registers, sweep,
     thread_row::ThreadRow,
 };
-use crate::{
-    clock::Timestamp,
-    graph::{
-        action::{ActionRecord, Label, Status},
-        store::{
-            Acquired, ActionFilter, AuditEntry, Backlog, Changes, Claimed, ClaimedInteraction, DeadLetter, Delivery,
-            Destination, Durability, Error, Forget, Ingested, Lease, Posted, QueuedMessage, Register, Saved, Sent, Seq,
-            StepRecord, Store, Then, ThreadSummary, Unreadable, Version, Waiting,
-        },
-    },
-    ids::{ActionId, ApprovalId, Partition, Slot, ThreadId, WorkerId},
-    store::aside::{Place, why},
-};
+use crate::aside::{Place, why};
 
 impl SqliteStore {
     /// Reads letters; those that cannot be read are set aside.

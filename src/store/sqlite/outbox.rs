@@ -6,6 +6,11 @@
 
 use std::collections::HashSet;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
+};
+use countersign_graph::store::{Claimed, Error, Outbound, Outgoing, Posted, Sent, Seq, TRIED_OFTEN, Waiting};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
@@ -13,11 +18,6 @@ use super::{
     failure::Failure,
     keys::{self, bytes, int, json, key, parse, seq},
     thread_row::ThreadRow,
-};
-use crate::{
-    clock::Timestamp,
-    graph::store::{Claimed, Error, Outbound, Outgoing, Posted, Sent, Seq, TRIED_OFTEN, Waiting},
-    ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
 };
 
 /// A message, its body written out.

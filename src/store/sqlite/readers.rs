@@ -6,11 +6,11 @@ use std::{
     thread::JoinHandle,
 };
 
+use countersign_graph::store::Error;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::failure::Failure;
-use crate::graph::store::Error;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 

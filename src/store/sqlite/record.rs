@@ -1,16 +1,13 @@
 //! The record of a thread: only appended to, each entry chained to the one before.
 
+use countersign_core::{clock::Timestamp, ids::ThreadId};
+use countersign_graph::store::{AuditDraft, AuditEntry, Error};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     failure::Failure,
     keys::{bytes, json, key, name, parse, seq},
     thread_row::ThreadRow,
-};
-use crate::{
-    clock::Timestamp,
-    graph::store::{AuditDraft, AuditEntry, Error},
-    ids::ThreadId,
 };
 
 /// Appends events.

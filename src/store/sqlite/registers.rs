@@ -1,12 +1,12 @@
 //! Registers: small data that belongs to no thread, set by compare-and-set.
 
+use countersign_graph::store::{Error, Register};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{
     failure::Failure,
     keys::{int, parse, uint},
 };
-use crate::graph::store::{Error, Register};
 
 /// How often a register was set, and what it holds, still written out.
 pub(super) type StoredRegister = Option<(u64, String)>;

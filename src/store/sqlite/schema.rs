@@ -127,7 +127,7 @@ const REGISTERS: &str = "
 CREATE TABLE registers (key TEXT PRIMARY KEY, revision INTEGER NOT NULL, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-/// What actions can be found under ([`crate::graph::action::Label`]): filled for those that are there.
+/// What actions can be found under ([`countersign_graph::action::Label`]): filled for those that are there.
 const LABELS_OF_ACTIONS: &str = "
 CREATE TABLE action_labels (
     label        TEXT NOT NULL,

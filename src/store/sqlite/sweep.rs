@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use countersign_core::clock::Timestamp;
+use countersign_graph::store::DeadLetter;
 use rusqlite::Connection;
 
 use super::{dead_letters, failure::Failure};
-use crate::{clock::Timestamp, graph::store::DeadLetter};
 
 /// How long keys and commit ids are remembered.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);

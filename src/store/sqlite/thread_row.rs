@@ -1,15 +1,15 @@
 //! The row of a thread: read at the start of an operation, changed in memory, written once at its end.
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ChannelId, GraphName, MessageTs, TeamId, ThreadId},
+};
+use countersign_graph::store::{Error, Lease, Seq, Version};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{
     failure::Failure,
     keys::{int, key, last, name, uint},
-};
-use crate::{
-    clock::Timestamp,
-    graph::store::{Error, Lease, Seq, Version},
-    ids::{ChannelId, GraphName, MessageTs, TeamId, ThreadId},
 };
 
 /// A row of `threads`.

@@ -12,11 +12,11 @@
 
 use std::{fmt, io, sync::Arc, thread::JoinHandle};
 
+use countersign_graph::store::Error;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{failure::Failure, files::Files};
-use crate::graph::store::Error;
 
 /// The most operations that share a commit.
 const BATCH: usize = 256;
@@ -125,7 +125,11 @@ fn serve(connection: &Connection, files: Option<&Files>, mut waiting: mpsc::Rece
 
 fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> Committed {
     transact(connection, batch).map_err(|error| {
-        tracing::error!(operations = batch.len(), "Cannot write to the store: {}", crate::cause::chain(&error));
+        tracing::error!(
+            operations = batch.len(),
+            "Cannot write to the store: {}",
+            countersign_core::cause::chain(&error)
+        );
         if !connection.is_autocommit() {
             let _ = connection.execute_batch("ROLLBACK"); // what failed may have rolled back already
         }

@@ -1,6 +1,6 @@
 //! What a request is about: the name of a thing, or “it”.
 
-use crate::understanding::{
+use crate::{
     dates,
     phrases::Phrases,
     situation::Situation,
@@ -27,7 +27,7 @@ pub(crate) fn longest_name(words: &[Word], today: &str) -> usize {
 
 /// What words name.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Named {
+pub enum Named {
     /// Something of this name, as typed.
     Name(String),
     /// “It”: what was talked about, if anything was.
@@ -38,7 +38,7 @@ pub(crate) enum Named {
 
 impl Named {
     /// The name, or what was talked about.
-    pub(crate) fn name(self) -> Option<String> {
+    pub fn name(self) -> Option<String> {
         match self {
             Self::Name(name) => Some(name),
             Self::Back(name) => name,
@@ -48,7 +48,7 @@ impl Named {
 }
 
 /// What these words name. Words around the name are dropped; in quotes it is taken as it is.
-pub(crate) fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Named {
+pub fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases) -> Named {
     let words = without_last(words, &[",", "please", "now", "again"]);
     if points_back(words, phrases) {
         return Named::Back(situation.last_subject.clone());
@@ -67,7 +67,7 @@ pub(crate) fn thing(words: &[Word], situation: &Situation, phrases: &dyn Phrases
 }
 
 /// Whether these words are “it” in some form.
-pub(crate) fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
+pub fn points_back(words: &[Word], phrases: &dyn Phrases) -> bool {
     const POINTING: &[&str] = &[
         "it",
         "that",

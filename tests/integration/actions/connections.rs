@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use countersign::{
-    capabilities::experiments::upgrade::{
-        UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status,
-    },
+    experiments::upgrade::{UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status},
     graph::action::{Outcome, Performed, Probed},
     sandbox::upgrade::{
         Options, SandboxUpgrade, Version,

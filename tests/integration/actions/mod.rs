@@ -23,13 +23,14 @@ use std::{sync::Arc, time::Duration};
 
 use countersign::{
     app::installed,
-    capabilities::experiments::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
-    capabilities::{
-        Registry,
-        experiments::{Experiments, settings::Upgrade},
-    },
+    capabilities::Registry,
     clock::{SystemClock, Timestamp},
     config::Config,
+    experiments::{
+        Experiments,
+        settings::Upgrade,
+        upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn},
+    },
     graph::{
         action::{ActionKind, ActionRecord, Outcome, Performed, Policy, PrepareError, Proposal, Refusal, Status},
         keyring::Keyring,

@@ -1,7 +1,7 @@
 //! Tests with simulated participants, batch by batch, against the recorded behaviour of the platform.
 
 use countersign::{
-    capabilities::experiments::testing::{
+    experiments::testing::{
         balance::{Share, Tally},
         fit,
     },

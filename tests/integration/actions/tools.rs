@@ -1,7 +1,7 @@
 //! What the tools read, and how it is said.
 
 use countersign::{
-    capabilities::experiments::{
+    experiments::{
         listing::{Form, Which},
         replies::{answers, contexts, details, lists},
     },

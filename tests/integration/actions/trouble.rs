@@ -173,12 +173,12 @@ async fn a_platform_that_is_away_proposes_nothing() {
 #[tokio::test]
 async fn a_token_that_is_not_accepted_is_said_plainly() {
     let bench = Bench::start(Version::V6_5).await;
-    let config = countersign::capabilities::experiments::upgrade::UpgradeConfig {
+    let config = countersign::experiments::upgrade::UpgradeConfig {
         base_url: bench.upgrade.url().parse().unwrap(),
-        sign_in: countersign::capabilities::experiments::upgrade::sign_in::SignIn::Nobody,
+        sign_in: countersign::experiments::upgrade::sign_in::SignIn::Nobody,
         timeout: Duration::from_secs(5),
     };
-    let client = countersign::capabilities::experiments::upgrade::client::UpgradeClient::new(config).unwrap();
+    let client = countersign::experiments::upgrade::client::UpgradeClient::new(config).unwrap();
     let registry = super::registry(client);
     let error = registry.tools["get_experiment_names"].call(&json!({})).await.unwrap_err();
     assert!(!error.transient);

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use countersign::capabilities::experiments::settings::Upgrade;
+use countersign::experiments::settings::Upgrade;
 use countersign::{
     config::Config,
     ids::{ApprovalId, ChannelId, MessageTs, UserId},

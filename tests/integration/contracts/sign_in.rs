@@ -3,10 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use countersign::{
-    capabilities::experiments::upgrade::{
-        UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status,
-    },
     clock::ManualClock,
+    experiments::upgrade::{UpgradeConfig, client::UpgradeClient, error::Error, sign_in::SignIn, status::Status},
     sandbox::{
         google::{Mood, SandboxGoogle},
         upgrade::{Options, SandboxUpgrade, Version, faults::When},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::capabilities::experiments::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn};
+use countersign::experiments::upgrade::{UpgradeConfig, client::UpgradeClient, sign_in::SignIn};
 use insta::assert_snapshot;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! “Stop”: while something is looked up, while a card waits, where there is nothing to stop.
 
-use countersign::capabilities::experiments::settings::Upgrade;
+use countersign::experiments::settings::Upgrade;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::capabilities::experiments::settings::Upgrade;
+use countersign::experiments::settings::Upgrade;
 use countersign::sandbox::slack::faults::Fault;
 use serde_json::Value;
 

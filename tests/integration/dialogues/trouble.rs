@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use countersign::capabilities::experiments::settings::Upgrade;
+use countersign::experiments::settings::Upgrade;
 use countersign::sandbox::upgrade::faults::{Down, Fault, Kind, When};
 use insta::assert_snapshot;
 

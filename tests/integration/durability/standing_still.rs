@@ -6,7 +6,7 @@
 
 use std::{cell::Cell, collections::HashMap, time::Duration};
 
-use countersign::capabilities::experiments::settings::Upgrade;
+use countersign::experiments::settings::Upgrade;
 use countersign::sandbox::upgrade::ledger::Entry;
 
 use crate::support::bot::{TestBot, eventually};

@@ -12,12 +12,12 @@ use std::{
 use async_trait::async_trait;
 use axum::{Router, body::Body, http::Request};
 use countersign::{
-    capabilities::experiments::upgrade::{
+    conversation::presentation::modals::form,
+    experiments::upgrade::{
         answer::{Kind, understand, validation_problems},
         experiment::Experiment,
         participants::Assignment,
     },
-    conversation::presentation::modals::form,
     graph::action::{Field, Form, Input, Pick},
     model::anthropic::answer,
     services::http::Answer as HttpAnswer,

@@ -5,13 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use countersign::{
     app::installed,
-    capabilities::{
-        Allowances,
-        standing::{
-            book::{Book, BookError},
-            grant::{Bounds, Grant, Within},
-        },
-    },
+    capabilities::Allowances,
     clock::{Clock, SystemClock, Timestamp},
     config::Config,
     graph::{
@@ -22,6 +16,10 @@ use countersign::{
         },
     },
     ids::{ThreadId, UserId},
+    standing::{
+        book::{Book, BookError},
+        grant::{Bounds, Grant, Within},
+    },
 };
 use serde_json::json;
 

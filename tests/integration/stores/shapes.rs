@@ -7,7 +7,6 @@ use std::{collections::BTreeSet, fmt::Debug};
 
 use countersign::{
     assistant::state::AgentState,
-    capabilities::standing::grant::Grant,
     clock::Timestamp,
     conversation::runtime::interaction::Interaction,
     graph::{
@@ -17,6 +16,7 @@ use countersign::{
         node::{Said, State},
         store::{AuditEntry, Delivery, Outbound, Outgoing, StepRecord},
     },
+    standing::grant::Grant,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use countersign::capabilities::experiments::settings::Upgrade;
+use countersign::experiments::settings::Upgrade;
 use countersign::{
     app::{Bot, bot::InHand, dependencies, installed},
     capabilities::Capability,

@@ -3,24 +3,25 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_core::reply::{Card, Text};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
+    Scope,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{fact, failed, given, missing, stored, unread};
 use crate::{
-    capabilities::experiments::upgrade::{
+    access, forms, lookup,
+    replies::outcomes,
+    upgrade::{
         client::UpgradeClient,
         context::Contexts,
         error::Error,
         participants::{AssignedCondition, Assignment},
     },
-    capabilities::experiments::{access, forms, lookup, replies::outcomes},
-    graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery,
-        Refusal, Scope,
-    },
-    reply::{Card, Text},
 };
 
 /// `get_decision_point_assignments`.

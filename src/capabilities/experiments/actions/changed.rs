@@ -2,14 +2,12 @@
 //!
 //! Read from the preconditions of the actions here: their keys are few, and each has its words.
 
+use countersign_core::reply::Fact;
+use countersign_graph::action::{difference, differences};
 use serde_json::{Map, Value, json};
 
 use super::{fields::Field, moment};
-use crate::{
-    capabilities::experiments::upgrade::status::Status,
-    graph::action::{difference, differences},
-    reply::Fact,
-};
+use crate::upgrade::status::Status;
 
 /// One line for each thing that differs, the cause before the time of it.
 pub(super) fn changed(shown: &Value, found: &Value) -> Vec<Fact> {

@@ -1,10 +1,8 @@
 //! Choices between few values, as people say them: each is understood, or refused with the values there are.
 
-use crate::{
-    capabilities::experiments::upgrade::experiment::Ending,
-    capabilities::experiments::{access, lookup, replies::refusals},
-    graph::action::{ErrorKind, PrepareError},
-};
+use countersign_graph::action::{ErrorKind, PrepareError};
+
+use crate::{access, lookup, replies::refusals, upgrade::experiment::Ending};
 
 /// Who draws a lot.
 pub(in super::super) const UNITS: [&str; 3] = ["individual", "group", "within-subjects"];

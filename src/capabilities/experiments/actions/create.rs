@@ -10,6 +10,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_core::clock::{Clock, Timestamp};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
+    Recovery, Refusal,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,29 +31,22 @@ use super::{
     surroundings::Surroundings,
 };
 use crate::{
-    capabilities::experiments::upgrade::{
+    access, forms,
+    given::{
+        GivenCondition, GivenFactor, GivenMembers, GivenPayloads, GivenPoint, GivenWeights, OneOrMany, equal_shares,
+    },
+    replies::{self, outcomes, refusals},
+    upgrade::{
         client::UpgradeClient,
         context::ContextMetadata,
         error::Error,
         experiment::{Ending, Experiment, ExperimentId},
         version::Version,
     },
-    capabilities::experiments::{
-        access, forms,
-        given::{
-            GivenCondition, GivenFactor, GivenMembers, GivenPayloads, GivenPoint, GivenWeights, OneOrMany, equal_shares,
-        },
-        replies::{self, outcomes, refusals},
-    },
-    clock::{Clock, Timestamp},
-    graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed,
-        Proposal, Recovery, Refusal,
-    },
 };
 
 /// Its name.
-pub(in crate::capabilities) const NAME: &str = "create_experiment";
+pub(crate) const NAME: &str = "create_experiment";
 
 /// `create_experiment`.
 #[derive(Debug)]

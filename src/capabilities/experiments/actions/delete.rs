@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_core::reply::{Card, Fact, Text};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,21 +16,15 @@ use super::{
     stored, surroundings::Reach, unread,
 };
 use crate::{
-    capabilities::experiments::upgrade::{
+    access,
+    replies::{answers, outcomes},
+    rules, scope,
+    upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
         status::Status,
     },
-    capabilities::experiments::{
-        access,
-        replies::{answers, outcomes},
-        rules, scope,
-    },
-    graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
-    },
-    reply::{Card, Fact, Text},
 };
 
 /// `delete_experiment`.

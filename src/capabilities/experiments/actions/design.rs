@@ -2,21 +2,19 @@
 //!
 //! The server checks hardly any of this, so what passes here is what runs.
 
+use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{choices, missing};
 use crate::{
-    capabilities::experiments::upgrade::{context::ContextMetadata, version::Version},
-    capabilities::experiments::{
-        access,
-        given::{GivenCondition, GivenPayload, GivenPoint, GivenWeights, OneOrMany, equal_shares},
-        lookup,
-        replies::refusals,
-        rules,
-    },
-    graph::action::{ErrorKind, MissingParameter, PrepareError},
+    access,
+    given::{GivenCondition, GivenPayload, GivenPoint, GivenWeights, OneOrMany, equal_shares},
+    lookup,
+    replies::refusals,
+    rules,
+    upgrade::{context::ContextMetadata, version::Version},
 };
 
 /// A condition with its identity, new or kept.

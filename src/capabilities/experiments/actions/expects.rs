@@ -4,17 +4,15 @@
 //! carries what will be there afterwards. If somebody changed that since, putting the old values back would undo their work
 //! too, and it is refused with both states.
 
+use countersign_graph::action::{ErrorKind, PrepareError, difference};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::fields::{Field, same};
 use crate::{
-    capabilities::experiments::upgrade::{experiment::View, status::Status},
-    capabilities::experiments::{
-        access,
-        replies::{answers, refusals},
-    },
-    graph::action::{ErrorKind, PrepareError, difference},
+    access,
+    replies::{answers, refusals},
+    upgrade::{experiment::View, status::Status},
 };
 
 /// What is to be there; what is absent does not matter.
@@ -80,7 +78,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{capabilities::experiments::upgrade::experiment::Experiment, graph::action::Refusal};
+    use crate::upgrade::experiment::Experiment;
+    use countersign_graph::action::Refusal;
 
     fn view(weights: [f64; 2], state: &str) -> View {
         let raw = json!({

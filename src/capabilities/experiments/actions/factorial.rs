@@ -3,21 +3,19 @@
 //! A condition's code says its combination, as the platform's own interface writes it: `hints=none; feedback=now`. So
 //! the levels of a planned condition are found by its code, and nobody has to name sixteen conditions.
 
+use countersign_core::reply::{Fact, Text};
+use countersign_graph::action::{ErrorKind, PrepareError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{choices, design, fact};
 use crate::{
-    capabilities::experiments::{
-        access,
-        given::{GivenCondition, GivenFactor, GivenWeights, OneOrMany},
-        lookup,
-        replies::{factorial as replies, refusals},
-        rules,
-    },
-    graph::action::{ErrorKind, PrepareError},
-    reply::{Fact, Text},
+    access,
+    given::{GivenCondition, GivenFactor, GivenWeights, OneOrMany},
+    lookup,
+    replies::{factorial as replies, refusals},
+    rules,
 };
 
 /// The most combinations an experiment may have: more cannot be read on a card.

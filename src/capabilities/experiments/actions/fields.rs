@@ -3,6 +3,7 @@
 //!
 //! Fields are compared as plain values, the same before the change, after it, and when it is read back.
 
+use countersign_graph::action::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,12 +15,13 @@ use super::{
     moment,
 };
 use crate::{
-    capabilities::experiments::upgrade::{
+    given::GivenPayload,
+    replies::answers,
+    rules, scope, summary,
+    upgrade::{
         experiment::{Ending, ExperimentId, View},
         lists::Side,
     },
-    capabilities::experiments::{given::GivenPayload, replies::answers, rules, scope, summary},
-    graph::action::Scope,
 };
 
 /// The changes of one update: what is absent stays. As stored.
@@ -387,10 +389,10 @@ mod tests {
     use uuid::Uuid;
 
     use super::{super::written::apply, *};
-    use crate::capabilities::experiments::upgrade::experiment::Experiment;
+    use crate::upgrade::experiment::Experiment;
 
     fn recorded(file: &str) -> Experiment {
-        let path = format!("{}/tests/fixtures/upgrade/{file}.json", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../../tests/fixtures/upgrade/{file}.json", env!("CARGO_MANIFEST_DIR"));
         let recorded: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         Experiment::from_value(recorded["response"]["body"].clone()).unwrap()
     }

@@ -6,24 +6,20 @@ use std::{
 };
 
 use async_trait::async_trait;
+use countersign_core::reply::{Card, Text};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{done, ended_badly, fact, given, missing, stored};
 use crate::{
-    capabilities::experiments::upgrade::{
-        client::UpgradeClient, experiment::View, participants::Introduction, status::Status,
-    },
-    capabilities::experiments::{
-        access, forms,
-        given::GivenGroups,
-        replies::{outcomes, reach},
-    },
-    graph::action::{
-        ActionKind, ActionRecord, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal, Scope,
-    },
-    reply::{Card, Text},
+    access, forms,
+    given::GivenGroups,
+    replies::{outcomes, reach},
+    upgrade::{client::UpgradeClient, experiment::View, participants::Introduction, status::Status},
 };
 
 /// `init_experiment_user`.

@@ -6,18 +6,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use countersign_graph::action::{ErrorKind, PrepareError};
 use serde_json::{Value, json};
 
 use super::Window;
 use crate::{
-    capabilities::experiments::upgrade::{
+    access,
+    given::GivenMembers,
+    replies::refusals,
+    testing::split::Named,
+    upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::View,
         lists::{MemberList, Side},
     },
-    capabilities::experiments::{access, given::GivenMembers, replies::refusals, testing::split::Named},
-    graph::action::{ErrorKind, PrepareError},
 };
 
 /// Members by kind: `Individual` for users, or a type of group.

@@ -9,28 +9,26 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_core::reply::{Card, Text};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed, Proposal,
+    Recovery, Refusal,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{ended_badly, fact, failed, given, missing, stored, surroundings::Reach};
 use crate::{
-    capabilities::experiments::upgrade::{
+    access, forms, lookup, points,
+    replies::{outcomes, refusals},
+    scope,
+    upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
         participants::{Mark, MarkData, MarkedCondition},
     },
-    capabilities::experiments::{
-        access, forms, lookup, points,
-        replies::{outcomes, refusals},
-        scope,
-    },
-    graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Form, MissingParameter, Outcome, Performed, PrepareError, Probed,
-        Proposal, Recovery, Refusal,
-    },
-    reply::{Card, Text},
 };
 
 /// What can have happened at the point.

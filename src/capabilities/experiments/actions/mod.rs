@@ -22,7 +22,7 @@ mod expects;
 mod factorial;
 mod fields;
 mod lists;
-pub(in crate::capabilities) mod plan;
+pub(crate) mod plan;
 mod several;
 mod stratified;
 mod surroundings;
@@ -34,16 +34,15 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{access, replies::outcomes};
-pub(in crate::capabilities::experiments) use crate::capabilities::{
+pub(crate) use countersign_capabilities::{
     moment,
     parameters::{given, missing},
 };
-use crate::{
-    capabilities::experiments::upgrade::{client::UpgradeClient, error::Error, experiment::ExperimentId},
-    graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery},
-    reply::{Fact, Text},
-};
+use countersign_core::reply::{Fact, Text};
+use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, Outcome, Performed, Probed, Recovery};
+
+use super::{access, replies::outcomes};
+use crate::upgrade::{client::UpgradeClient, error::Error, experiment::ExperimentId};
 
 /// The stored parameters as a type.
 pub(super) fn stored<T: DeserializeOwned>(record: &ActionRecord) -> Result<T, Outcome> {

@@ -1,5 +1,7 @@
 //! A whole new experiment: as it is stored, sent, shown, and recognised when it is read back.
 
+use countersign_core::reply::{Card, Text};
+use countersign_graph::action::{Scope, Undo};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -18,21 +20,17 @@ use super::{
     surroundings::Surroundings,
 };
 use crate::{
-    capabilities::experiments::upgrade::{
+    given::GivenPayload,
+    replies::{answers, cautions, reach, split},
+    rules, scope, summary,
+    testing::split::Design,
+    upgrade::{
         context::ContextMetadata,
         experiment::{Ending, Experiment, ExperimentId, View},
         lists::Side,
         status::Status,
         version::Version,
     },
-    capabilities::experiments::{
-        given::GivenPayload,
-        replies::{answers, cautions, reach, split},
-        rules, scope, summary,
-        testing::split::Design,
-    },
-    graph::action::{Scope, Undo},
-    reply::{Card, Text},
 };
 
 /// What is stored.

@@ -5,6 +5,11 @@
 
 use std::sync::Arc;
 
+use countersign_core::{
+    clock::Timestamp,
+    reply::{Card, Fact, Text},
+};
+use countersign_graph::action::{ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Undo};
 use jiff::{Timestamp as Moment, tz::TimeZone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,23 +17,18 @@ use serde_json::{Map, Value, json};
 
 use super::{Window, change, done, expects::Expects, failed, surroundings::Surroundings};
 use crate::{
-    capabilities::experiments::upgrade::{
+    access,
+    given::OneOrMany,
+    lookup,
+    replies::{cautions, outcomes, reach, refusals},
+    rules::{self, Objection},
+    scope,
+    upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::{Named, View},
         status::Status,
     },
-    capabilities::experiments::{
-        access,
-        given::OneOrMany,
-        lookup,
-        replies::{cautions, outcomes, reach, refusals},
-        rules::{self, Objection},
-        scope,
-    },
-    clock::Timestamp,
-    graph::action::{ActionRecord, ErrorKind, Outcome, Performed, PrepareError, Probed, Proposal, Undo},
-    reply::{Card, Fact, Text},
 };
 
 /// The most that one card lists.

@@ -3,6 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_core::{
+    clock::Clock,
+    reply::{Card, Fact, Text},
+};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
+    Undo,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,30 +27,22 @@ use super::{
     unread,
 };
 use crate::{
-    capabilities::experiments::upgrade::{
+    access, forms,
+    given::OneOrMany,
+    replies::{answers, cautions, outcomes, refusals},
+    rules::{self, Objection},
+    scope, summary,
+    upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
         lists::MemberList,
         status::Status,
     },
-    capabilities::experiments::{
-        access, forms,
-        given::OneOrMany,
-        replies::{answers, cautions, outcomes, refusals},
-        rules::{self, Objection},
-        scope, summary,
-    },
-    clock::Clock,
-    graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery,
-        Refusal, Undo,
-    },
-    reply::{Card, Fact, Text},
 };
 
 /// Its name.
-pub(in crate::capabilities) const NAME: &str = "update_experiment_status";
+pub(crate) const NAME: &str = "update_experiment_status";
 
 /// `update_experiment_status`.
 #[derive(Debug)]

@@ -3,11 +3,13 @@
 //! The factor has to be uploaded to the platform first, and no call lists what was uploaded; a wrong name is a fault of
 //! its database. So the factors that can be chosen are those that an experiment draws by already.
 
+use countersign_graph::action::{ErrorKind, PrepareError};
+
 use super::choices;
 use crate::{
-    capabilities::experiments::upgrade::{client::UpgradeClient, experiment::View},
-    capabilities::experiments::{access, lookup, replies::refusals},
-    graph::action::{ErrorKind, PrepareError},
+    access, lookup,
+    replies::refusals,
+    upgrade::{client::UpgradeClient, experiment::View},
 };
 
 /// What the platform calls it.

@@ -3,20 +3,19 @@
 
 use std::sync::Arc;
 
+use countersign_core::reply::{Fact, Text};
+use countersign_graph::action::PrepareError;
+
 use crate::{
-    capabilities::experiments::upgrade::{
+    access,
+    replies::{cautions, reach},
+    upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
         participants::Enrollment,
         status::Status,
     },
-    capabilities::experiments::{
-        access,
-        replies::{cautions, reach},
-    },
-    graph::action::PrepareError,
-    reply::{Fact, Text},
 };
 
 /// Every experiment, seen from the one that is changed.

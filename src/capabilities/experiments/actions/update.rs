@@ -9,6 +9,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_core::{
+    clock::Clock,
+    reply::{Card, Fact, Text},
+};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery, Refusal,
+    Undo,
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -25,24 +33,16 @@ use super::{
     written::apply,
 };
 use crate::{
-    capabilities::experiments::upgrade::{
+    access, forms,
+    replies::{cautions, outcomes, refusals, split},
+    testing::split::Design,
+    upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::View,
         lists::{MemberList, Side},
         status::Status,
     },
-    capabilities::experiments::{
-        access, forms,
-        replies::{cautions, outcomes, refusals, split},
-        testing::split::Design,
-    },
-    clock::Clock,
-    graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Probed, Proposal, Recovery,
-        Refusal, Undo,
-    },
-    reply::{Card, Fact, Text},
 };
 
 /// `update_experiment`.

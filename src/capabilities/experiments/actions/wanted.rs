@@ -1,5 +1,7 @@
 //! What an update is asked to change, checked against the experiment and its context.
 
+use countersign_core::clock::Timestamp;
+use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -14,17 +16,11 @@ use super::{
     missing, moment, stratified,
 };
 use crate::{
-    capabilities::experiments::upgrade::{
-        client::UpgradeClient, context::ContextMetadata, experiment::View, lists::Side, status::Status,
-    },
-    capabilities::experiments::{
-        access,
-        given::{GivenCondition, GivenMembers, GivenPayload, GivenPayloads, GivenPoint, GivenWeights, OneOrMany},
-        lookup,
-        replies::{self, refusals},
-    },
-    clock::Timestamp,
-    graph::action::{ErrorKind, PrepareError, Refusal},
+    access,
+    given::{GivenCondition, GivenMembers, GivenPayload, GivenPayloads, GivenPoint, GivenWeights, OneOrMany},
+    lookup,
+    replies::{self, refusals},
+    upgrade::{client::UpgradeClient, context::ContextMetadata, experiment::View, lists::Side, status::Status},
 };
 
 /// What people give.
@@ -320,7 +316,7 @@ fn points(
         (None, None) => return Ok(None),
     };
     let planned = meant.into_iter().map(|MeantPoint { site, target, excludes }| {
-        let same = |p: &&crate::capabilities::experiments::upgrade::experiment::DecisionPoint| {
+        let same = |p: &&crate::upgrade::experiment::DecisionPoint| {
             p.site == site && p.target.as_deref().unwrap_or_default() == target
         };
         let old = experiment.decision_points.iter().find(same);

@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use super::{design, fields::Changes};
 use crate::{
-    capabilities::experiments::given::GivenPayload,
-    capabilities::experiments::upgrade::experiment::{Ending, Experiment},
+    given::GivenPayload,
+    upgrade::experiment::{Ending, Experiment},
 };
 
 /// The whole object with the changes written in; everything else as the server told it.

@@ -1,5 +1,9 @@
 //! Changes: a verb, the experiment it is about, and what is said of it.
 
+use countersign_understanding::{
+    lines::{longest_name, thing},
+    phrases::Phrases as _,
+};
 use serde_json::{Map, Value};
 
 use super::{
@@ -11,10 +15,6 @@ use super::{
     slots,
     wish::{Understood, Wish},
     words::{Word, after, as_typed, lower, sentence, skip, text, without_last},
-};
-use crate::understanding::{
-    lines::{longest_name, thing},
-    phrases::Phrases as _,
 };
 
 pub(super) const CREATE: &str = "create_experiment";

@@ -12,7 +12,7 @@ use super::{
     words::{Word, after, sentence, skip, text, without_last},
 };
 
-use crate::understanding::{lines::Lines, phrases::Heard};
+use countersign_understanding::{lines::Lines, phrases::Heard};
 
 /// The parameters found, and the words that belong to none of them.
 #[derive(Clone, Debug, Default, PartialEq)]

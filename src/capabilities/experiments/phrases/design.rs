@@ -1,8 +1,7 @@
 //! The rarer parts of a description: payloads, who stays out, how it ends, lists, dates.
 
+use countersign_understanding::dates::moment;
 use serde_json::{Map, Value};
-
-use crate::understanding::dates::moment;
 
 use super::{
     changes::who_of,

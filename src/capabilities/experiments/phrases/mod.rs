@@ -27,10 +27,7 @@ mod steps_tests;
 mod tests;
 mod values;
 
-use serde_json::{Map, Value};
-
-use super::glossary;
-use crate::understanding::{
+use countersign_understanding::{
     intents,
     lines::Candidate,
     phrases::{Heard, Phrases},
@@ -38,6 +35,9 @@ use crate::understanding::{
     wish::{self, Understood, Wish},
     words::{self, Word},
 };
+use serde_json::{Map, Value};
+
+use super::glossary;
 
 /// The tool that shows one experiment, and the one that explains words.
 const DETAILS: &str = "get_experiment_details";
@@ -210,9 +210,9 @@ impl Phrases for OfExperiments {
 
 /// All phrases there are, with the families of what they lead to.
 #[cfg(test)]
-pub(crate) fn book() -> crate::understanding::book::Book {
+pub(crate) fn book() -> countersign_understanding::book::Book {
     let mut book =
-        crate::understanding::book::Book::default().with("experiments", &OfExperiments).expect("they can be read");
+        countersign_understanding::book::Book::default().with("experiments", &OfExperiments).expect("they can be read");
     for family in super::families::all() {
         book.note_family(family.within, &family.tools, &family.actions);
     }

@@ -1,5 +1,6 @@
 //! Another moment for what is in hand: `no, at 9:00`, `Tuesday 9:00 instead`, `make it 10:00`, `Saturday`.
 
+use countersign_understanding::dates::time;
 use serde_json::Map;
 
 use super::{
@@ -9,7 +10,6 @@ use super::{
     wish::{Understood, Wish},
     words::{self, Word, after, without_last},
 };
-use crate::understanding::dates::time;
 
 /// The parameters that are a moment.
 const MOMENTS: [&str; 3] = ["start_on", "end_on", "until"];

@@ -1,7 +1,7 @@
 //! Questions by what they mention: where no pattern fits, one thing that is named and a word that asks are enough to show
 //! it, and one word of the glossary to explain it. Nothing is changed by it.
 
-use crate::understanding::phrases::Heard;
+use countersign_understanding::phrases::Heard;
 
 use super::{
     DETAILS,
@@ -10,7 +10,7 @@ use super::{
     wish::Wish,
     words::{Word, lower},
 };
-use crate::capabilities::experiments::glossary;
+use crate::glossary;
 
 /// Words that ask, or point at a part of something.
 const ASKING: &str = "what which who why when where how is are was were has have did does do show tell list see view give \

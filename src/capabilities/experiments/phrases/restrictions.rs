@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{book, situation::Situation, tests::understand, wish::Wish};
 
-use crate::understanding::lexicon::{Mention, Name, Names, fold};
+use countersign_understanding::lexicon::{Mention, Name, Names, fold};
 
 const NAMES: &[&str] =
     &["Math Hints", "Running Test", "Geometry B", "Ana's Übung 🚀", "Stop and Go", "数学提示", "Foo Experiment"];

@@ -1,10 +1,11 @@
 //! Several requests in one message.
 
+use countersign_understanding::book::Book;
+
 use super::{
     book,
     situation::{Asked, Draft, Situation},
 };
-use crate::understanding::book::Book;
 
 fn steps(situation: &Situation) -> Vec<String> {
     Book::steps(&book(), situation)

@@ -8,7 +8,7 @@ use super::{
     wish::Understood,
 };
 
-use crate::understanding::checking;
+use countersign_understanding::checking;
 
 /// What is understood with the phrases about experiments.
 pub(super) fn understand(situation: &Situation) -> Understood {

@@ -1,5 +1,10 @@
 //! What can stand in a line for a value of ours: contexts, users, groups, points, words of the glossary.
 
+use countersign_understanding::{
+    dates::number_word,
+    lines::{Candidate, points_back},
+    phrases::Heard,
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -9,14 +14,7 @@ use super::{
     slots::{LIMITING, point},
     words::{Word, after, lower, skip, text},
 };
-use crate::{
-    capabilities::experiments::glossary,
-    understanding::{
-        dates::number_word,
-        lines::{Candidate, points_back},
-        phrases::Heard,
-    },
-};
+use crate::glossary;
 
 /// The longest list, in words.
 const LONGEST: usize = 60;

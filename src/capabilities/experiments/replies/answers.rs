@@ -1,5 +1,6 @@
 //! What the read tools found, for people: from the tools' JSON answers, so that nothing is said that was not read.
 
+use countersign_core::reply::{Attachment, Part, Reply, Text};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -7,10 +8,7 @@ use super::{
     super::{listing::Which, rules, summary::Share},
     lists,
 };
-use crate::{
-    capabilities::experiments::upgrade::client::Health,
-    reply::{Attachment, Part, Reply, Text},
-};
+use crate::upgrade::client::Health;
 
 /// How many experiments a list shows.
 const ROWS: usize = 30;

@@ -1,9 +1,8 @@
 //! What the platform lets pass and people should know before they decide: the warnings on cards.
 
-use crate::{
-    capabilities::experiments::upgrade::{experiment::View, status::Status},
-    reply::Text,
-};
+use countersign_core::reply::Text;
+
+use crate::upgrade::{experiment::View, status::Status};
 
 /// How many other experiments a warning names.
 const NAMED: usize = 3;
@@ -69,7 +68,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::capabilities::experiments::upgrade::experiment::Experiment;
+    use crate::upgrade::experiment::Experiment;
 
     fn view(name: &str, state: &str) -> View {
         let raw = json!({ "id": Uuid::from_u128(1), "name": name, "context": ["assign-prog"], "state": state });

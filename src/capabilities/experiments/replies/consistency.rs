@@ -1,20 +1,21 @@
 //! What is said about a test of consistency rules.
 
+use countersign_core::{
+    ids::UserId,
+    reply::{Card, Choice, Fact, Part, Reply, Text},
+};
+
 use crate::{
-    capabilities::experiments::upgrade::{
+    actions::fact,
+    testing::{
+        consistency::{Course, LONGEST, Step, Test},
+        expected::{Afterwards, Consistency, Expected, Judged, Phase, Rules, Visitor, judge},
+    },
+    upgrade::{
         experiment::{Ending, View},
         participants::Enrollment,
         status::Status,
     },
-    capabilities::experiments::{
-        actions::fact,
-        testing::{
-            consistency::{Course, LONGEST, Step, Test},
-            expected::{Afterwards, Consistency, Expected, Judged, Phase, Rules, Visitor, judge},
-        },
-    },
-    ids::UserId,
-    reply::{Card, Choice, Fact, Part, Reply, Text},
 };
 
 /// How many differences one sentence tells; the table marks all.

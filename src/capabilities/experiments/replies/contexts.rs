@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::reply::{Part, Reply, Text};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -9,10 +10,7 @@ use super::{
     super::context_tools::PointInUse,
     answers::{some_or_none, unreadable},
 };
-use crate::{
-    capabilities::experiments::upgrade::context::ContextMetadata,
-    reply::{Part, Reply, Text},
-};
+use crate::upgrade::context::ContextMetadata;
 
 /// What contexts know: the answer of `get_context_metadata`; of one context, or of all.
 pub fn contexts_reply(answer: &Value, context: Option<&str>) -> Reply {

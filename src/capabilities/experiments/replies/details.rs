@@ -1,5 +1,6 @@
 //! One experiment: in short, as usual, in detail, or as a file.
 
+use countersign_core::reply::{Part, Reply, Text};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -13,10 +14,7 @@ use super::{
     answers::{afterwards, capital, filter_words, json_file, people, shares, some_or_none, unit_words, unreadable},
     lists::moment,
 };
-use crate::{
-    capabilities::experiments::upgrade::status::Status,
-    reply::{Part, Reply, Text},
-};
+use crate::upgrade::status::Status;
 
 /// One experiment: the answer of `get_experiment_details`.
 pub fn details_reply(answer: &Value, form: Form) -> Reply {

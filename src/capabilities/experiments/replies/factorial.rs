@@ -1,7 +1,8 @@
 //! Why a factorial design is not made as it was said.
 
+use countersign_core::reply::{Reply, Text};
+
 use super::refusals::typed;
-use crate::reply::{Reply, Text};
 
 /// How factors are said.
 const EXAMPLE: &str = "hints: none, text; feedback: now, later";

@@ -1,9 +1,9 @@
 //! Words explained, and what a change takes.
 
+use countersign_core::reply::{Part, Reply, Text};
 use serde_json::Value;
 
 use super::answers::unreadable;
-use crate::reply::{Part, Reply, Text};
 
 /// A word, or how two work together: the answer of `explain_upgrade_concept`.
 pub fn explain_reply(answer: &Value) -> Reply {

@@ -1,5 +1,9 @@
 //! Lists of experiments: a table, a few lines, or a file.
 
+use countersign_core::{
+    clock::Timestamp,
+    reply::{Part, Reply, Text},
+};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -9,10 +13,6 @@ use super::{
         summary::Summary,
     },
     answers::{self, json_file},
-};
-use crate::{
-    clock::Timestamp,
-    reply::{Part, Reply, Text},
 };
 
 /// A list of experiments: the answer of `get_all_experiments` to `which`.

@@ -23,7 +23,7 @@ pub mod users;
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::reply::Reply;
+    use countersign_core::reply::Reply;
 
     /// The words of a reply, then its buttons: `[label → what it says]`.
     pub(crate) fn read(reply: &Reply) -> String {

@@ -1,14 +1,13 @@
 //! What became of a change: one sentence each, with what to do where something went wrong.
 
+use countersign_core::reply::Text;
+use countersign_services::google;
+
 use super::refusals::typed;
-use crate::{
-    capabilities::experiments::upgrade::{
-        answer::says_nothing,
-        error::Error,
-        participants::{Assignment, Marked},
-    },
-    reply::Text,
-    services::google,
+use crate::upgrade::{
+    answer::says_nothing,
+    error::Error,
+    participants::{Assignment, Marked},
 };
 
 /// How many of the things that are wrong are told.

@@ -1,10 +1,11 @@
 //! Whom a change reaches, on cards: how many are enrolled, and what else is live at the same decision points.
 
+use countersign_core::reply::{Fact, Text};
+
 use super::answers;
 use crate::{
-    capabilities::experiments::actions::fact,
-    capabilities::experiments::upgrade::{experiment::View, participants::Enrollment},
-    reply::{Fact, Text},
+    actions::fact,
+    upgrade::{experiment::View, participants::Enrollment},
 };
 
 /// How many other experiments a card names.

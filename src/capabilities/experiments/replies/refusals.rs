@@ -1,16 +1,15 @@
 //! Why something is not done, and what can be done instead.
 
+use countersign_core::reply::{Fact, Part, Reply, Text};
+use countersign_services::google;
+
 use super::{
     super::{glossary::Term, rules},
     outcomes,
 };
-use crate::{
-    capabilities::experiments::upgrade::{
-        experiment::{Named, View},
-        status::Status,
-    },
-    reply::{Fact, Part, Reply, Text},
-    services::google,
+use crate::upgrade::{
+    experiment::{Named, View},
+    status::Status,
 };
 
 /// How many buttons a reply offers.
@@ -353,7 +352,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::{super::tests::read, *};
-    use crate::capabilities::experiments::upgrade::experiment::{Experiment, ExperimentId};
+    use crate::upgrade::experiment::{Experiment, ExperimentId};
 
     fn named(name: &str) -> Named {
         Named { id: ExperimentId(Uuid::from_u128(1)), name: name.into() }
@@ -477,10 +476,10 @@ mod tests {
         let all = [
             bad_code("default", "it is reserved"),
             not_one_of("assignment unit", "team", &["individual", "group"]),
-            crate::capabilities::parameters::unreadable("weights: not a list"),
-            crate::capabilities::parameters::unreadable("invalid type: string \"3\", expected i64"),
-            crate::capabilities::parameters::unreadable("invalid value: integer `-5`, expected u64"),
-            crate::capabilities::parameters::unreadable("invalid type: floating point `1.5`, expected u64"),
+            countersign_capabilities::parameters::unreadable("weights: not a list"),
+            countersign_capabilities::parameters::unreadable("invalid type: string \"3\", expected i64"),
+            countersign_capabilities::parameters::unreadable("invalid value: integer `-5`, expected u64"),
+            countersign_capabilities::parameters::unreadable("invalid type: floating point `1.5`, expected u64"),
             bad_user(),
             no_change_given("Math Hints"),
             unknown_condition("purple", "Math Hints", &["control".into(), "variant".into()]),

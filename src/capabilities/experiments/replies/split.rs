@@ -1,11 +1,10 @@
 //! How newcomers will split, on cards.
 
+use countersign_core::reply::{Fact, Text};
+
 use crate::{
-    capabilities::experiments::{
-        actions::fact,
-        testing::split::{Design, Drawn, Split, Who},
-    },
-    reply::{Fact, Text},
+    actions::fact,
+    testing::split::{Design, Drawn, Split, Who},
 };
 
 /// The line about the split of a new design.
@@ -125,7 +124,7 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
-    use crate::capabilities::experiments::testing::split::Named;
+    use crate::testing::split::Named;
 
     fn design(unit: &str, weights: [f64; 2]) -> Design {
         Design {

@@ -1,20 +1,21 @@
 //! What is said about tests with simulated participants.
 
-use crate::{
-    capabilities::experiments::upgrade::{error::Error, experiment::View, status::Status},
-    capabilities::experiments::{
-        actions::fact,
-        rules::number,
-        testing::{
-            balance::{LONGEST, MOST, Share, Tally, Test},
-            chart::{self, Row},
-            fit::{self, Fit},
-            journey::Journey,
-            simulated::{GROUP_SIZE, Received, name},
-        },
-    },
+use countersign_core::{
     ids::UserId,
     reply::{Attachment, Card, Choice, Part, Reply, Text},
+};
+
+use crate::{
+    actions::fact,
+    rules::number,
+    testing::{
+        balance::{LONGEST, MOST, Share, Tally, Test},
+        chart::{self, Row},
+        fit::{self, Fit},
+        journey::Journey,
+        simulated::{GROUP_SIZE, Received, name},
+    },
+    upgrade::{error::Error, experiment::View, status::Status},
 };
 
 /// Below this, counts do not fit the weights.

@@ -1,13 +1,11 @@
 //! Names for simulated participants.
 
+use countersign_core::reply::{Attachment, Part, Reply, Text};
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::answers::unreadable;
-use crate::{
-    capabilities::experiments::testing::users::{MOST, User, Users},
-    reply::{Attachment, Part, Reply, Text},
-};
+use crate::testing::users::{MOST, User, Users};
 
 /// So many are told in a list.
 const LISTED: usize = 10;

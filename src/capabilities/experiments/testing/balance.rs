@@ -6,6 +6,10 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use countersign_core::{clock::Clock, ids::UserId, reply::Reply};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Progress, Proposal, Refusal,
+};
 use futures_util::{StreamExt as _, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,20 +17,12 @@ use serde_json::{Value, json};
 
 use super::simulated::{self, GROUP_SIZE, Place, Received, Visit};
 use crate::{
-    capabilities::experiments::upgrade::{client::UpgradeClient, error::Error, experiment::View, status::Status},
-    capabilities::experiments::{
-        access,
-        actions::{failed, given, in_flight, stored, unread},
-        forms, points,
-        replies::testing as words,
-        scope,
-    },
-    clock::Clock,
-    graph::action::{
-        ActionKind, ActionRecord, Batch, Batches, ErrorKind, Form, Outcome, PrepareError, Progress, Proposal, Refusal,
-    },
-    ids::UserId,
-    reply::Reply,
+    access,
+    actions::{failed, given, in_flight, stored, unread},
+    forms, points,
+    replies::testing as words,
+    scope,
+    upgrade::{client::UpgradeClient, error::Error, experiment::View, status::Status},
 };
 
 /// The most participants of one test.
@@ -41,7 +37,7 @@ const AT_A_TIME: usize = 8;
 pub const LONGEST: Duration = Duration::from_secs(15 * 60);
 
 /// Its name.
-pub(in crate::capabilities) const NAME: &str = "test_condition_balance";
+pub(crate) const NAME: &str = "test_condition_balance";
 
 /// `test_condition_balance`.
 #[derive(Debug)]
@@ -209,7 +205,7 @@ impl Batches for TestBalance {
             true => match self.enrolled(&test).await {
                 Ok(already) => already,
                 Err(error) => {
-                    tracing::warn!(error = crate::cause::chain(&error), "Cannot read back who is enrolled");
+                    tracing::warn!(error = countersign_core::cause::chain(&error), "Cannot read back who is enrolled");
                     let late = record.intent_at.is_some_and(|began| self.1.now() > began + LONGEST);
                     return match late {
                         true => Batch::Ended(Outcome::Unknown { summary: words::not_read_back(&test, &tally) }),

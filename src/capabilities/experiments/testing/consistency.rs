@@ -9,6 +9,14 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use countersign_core::{
+    clock::Clock,
+    ids::UserId,
+    reply::{Reply, Text},
+};
+use countersign_graph::action::{
+    ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal, Scope,
+};
 use futures_util::future::try_join_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,27 +27,19 @@ use super::{
     simulated::{self, Place},
 };
 use crate::{
-    capabilities::experiments::upgrade::{
+    access,
+    actions::{failed, given, in_flight, stored, unread},
+    points,
+    replies::{consistency as words, refusals, testing},
+    rules::{self, Objection},
+    scope,
+    upgrade::{
         client::UpgradeClient,
         error::Error,
         experiment::{ExperimentId, View},
         participants::Introduction,
         status::Status,
     },
-    capabilities::experiments::{
-        access,
-        actions::{failed, given, in_flight, stored, unread},
-        points,
-        replies::{consistency as words, refusals, testing},
-        rules::{self, Objection},
-        scope,
-    },
-    clock::Clock,
-    graph::action::{
-        ActionKind, ActionRecord, Batch, Batches, ErrorKind, Outcome, PrepareError, Progress, Proposal, Refusal, Scope,
-    },
-    ids::UserId,
-    reply::{Reply, Text},
 };
 
 /// A test that takes longer ends by itself.

@@ -118,7 +118,7 @@ mod tests {
     fn it_draws_what_the_server_was_seen_to_draw() {
         let file = include_str!(concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/tests/fixtures/upgrade/behaviour/02-draw-is-deterministic.json"
+            "/../../../tests/fixtures/upgrade/behaviour/02-draw-is-deterministic.json"
         ));
         let recorded: Value = serde_json::from_str(file).unwrap();
         let experiment = recorded["fixed_experiment_id"].as_str().unwrap();

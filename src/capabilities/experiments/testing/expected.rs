@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::capabilities::experiments::upgrade::{experiment::View, status::Status};
+use crate::upgrade::{experiment::View, status::Status};
 
 /// A part of an experiment's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -268,7 +268,7 @@ mod tests {
     fn recorded() -> Vec<Value> {
         let file = include_str!(concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/tests/fixtures/upgrade/behaviour/03-consistency-exclude-if-reached-post-rule.json"
+            "/../../../tests/fixtures/upgrade/behaviour/03-consistency-exclude-if-reached-post-rule.json"
         ));
         let recorded: Value = serde_json::from_str(file).unwrap();
         recorded["runs"].as_array().unwrap().clone()

@@ -6,25 +6,23 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
+use countersign_graph::action::{
+    ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::simulated::{self, Place, Visit};
 use crate::{
-    capabilities::experiments::upgrade::{client::UpgradeClient, error::Error, participants::Introduction},
-    capabilities::experiments::{
-        access,
-        actions::{ended_badly, failed, given, missing, stored},
-        forms,
-        given::GivenGroups,
-        points,
-        replies::{outcomes, refusals, testing as words},
-        scope,
-    },
-    graph::action::{
-        ActionKind, ActionRecord, ErrorKind, Form, Outcome, Performed, PrepareError, Proposal, Recovery, Refusal,
-    },
+    access,
+    actions::{ended_badly, failed, given, missing, stored},
+    forms,
+    given::GivenGroups,
+    points,
+    replies::{outcomes, refusals, testing as words},
+    scope,
+    upgrade::{client::UpgradeClient, error::Error, participants::Introduction},
 };
 
 /// `simulate_user_journey`.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::capabilities::experiments::upgrade::{
+use crate::upgrade::{
     client::UpgradeClient,
     error::Error,
     experiment::{ExperimentId, View},

@@ -3,24 +3,20 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_capabilities::{Tool, ToolError};
+use countersign_core::reply::Reply;
+use countersign_graph::action::ErrorKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::simulated;
 use crate::{
-    capabilities::experiments::upgrade::client::UpgradeClient,
-    capabilities::{
-        Tool, ToolError,
-        experiments::{
-            access::{self, schema, tool_error},
-            replies::users as words,
-            subject,
-            tools::{arguments_as, as_tool_error},
-        },
-    },
-    graph::action::ErrorKind,
-    reply::Reply,
+    access::{self, schema, tool_error},
+    replies::users as words,
+    subject,
+    tools::{arguments_as, as_tool_error},
+    upgrade::client::UpgradeClient,
 };
 
 /// The most names of one answer.

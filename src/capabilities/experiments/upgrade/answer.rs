@@ -4,6 +4,7 @@
 //! an echo of the request; 6.2 sends whatever exception it had, `{}` for a fault of its code, and SQL for a fault of its
 //! database. A proxy, or a wrong prefix, sends web pages. Only short words that are meant for reading are taken over.
 
+use countersign_services::http::{Answer, Lost};
 use reqwest::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, error::Category};
@@ -12,7 +13,6 @@ use super::{
     error::Error,
     problems::{in_words, rule_broken},
 };
-use crate::services::http::{Answer, Lost};
 
 /// What a server says that is asked too often.
 const TOO_MANY: &str = "too many requests";
@@ -165,7 +165,7 @@ mod tests {
 
     /// What the recording means.
     fn meaning(kind: Kind, recording: &str) -> Result<Value, Error> {
-        let path = format!("{}/tests/fixtures/upgrade/{recording}.json", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../../tests/fixtures/upgrade/{recording}.json", env!("CARGO_MANIFEST_DIR"));
         let recorded: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let status = u16::try_from(recorded["response"]["status"].as_u64().unwrap()).unwrap();
         let body = &recorded["response"]["body"];

@@ -3,6 +3,12 @@
 use std::sync::Arc;
 
 use backon::Retryable as _;
+use countersign_core::{
+    clock::SystemClock,
+    permit::{self, Permit},
+    status_line,
+};
+use countersign_services::http::{self, Lost};
 use reqwest::Method;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::de::DeserializeOwned;
@@ -12,12 +18,6 @@ use super::{
     answer::{Kind, unanswered, understand},
     client::UpgradeClient,
     error::Error,
-};
-use crate::{
-    clock::SystemClock,
-    permit::{self, Permit},
-    services::http::{self, Lost},
-    status_line,
 };
 
 /// For whom a call is made.

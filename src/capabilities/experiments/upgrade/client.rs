@@ -1,7 +1,7 @@
 //! One method for each call the bot makes.
 //!
 //! Reads are repeated a few times when the platform cannot be reached; changes are sent once, whatever happens, each on a
-//! connection of its own and under the permit of the work it is part of ([`crate::permit`]). The platform knows no
+//! connection of its own and under the permit of the work it is part of ([`countersign_core::permit`]). The platform knows no
 //! conditional requests and no idempotency keys: the id that a creation chooses comes closest, and sending it twice
 //! doubles what it holds. The answer to a change counts only as far as it tells of that change: what tells of something
 //! else, or cannot be read, is [`Error::Unclear`], and is read back.
@@ -11,6 +11,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use countersign_services::{changes::Changes, http, shared_read::SharedRead};
 use reqwest::{Client, Method};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -28,7 +29,6 @@ use super::{
     status::Status,
     version::Version,
 };
-use crate::services::{changes::Changes, http, shared_read::SharedRead};
 
 /// Talks to one UpGrade server.
 #[derive(Debug)]

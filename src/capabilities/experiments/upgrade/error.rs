@@ -1,6 +1,6 @@
 //! What became of a call that did not simply succeed, by what the caller does next.
 
-use crate::services::google;
+use countersign_services::google;
 
 /// Why a call to UpGrade has no plain answer.
 ///

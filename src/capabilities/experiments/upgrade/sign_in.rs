@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use countersign_services::google::ServiceAccount;
 use secrecy::SecretString;
 
 use super::error::Error;
-use crate::services::google::ServiceAccount;
 
 /// What goes into `Authorization: Bearer`.
 #[derive(Clone, Debug)]

@@ -7,14 +7,12 @@
 
 use std::time::Duration;
 
+use countersign_graph::action::{ActionKind, PrepareError, Proposal, Refusal};
+use countersign_slack::{interaction::View, sink::PATIENCE};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::{form, wrong};
-use crate::{
-    graph::action::{ActionKind, PrepareError, Proposal, Refusal},
-    slack::{interaction::View, sink::PATIENCE},
-};
 
 /// How long storing what comes of a window may take, at the end.
 const STORING: Duration = Duration::from_millis(300);

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use countersign_graph::action::{Entered, Field, Form, Input, Pick};
+use countersign_slack::{blocks, interaction::View};
 use serde_json::{Value, json};
 
 use super::{BLOCKS, TITLE, window};
-use crate::{
-    graph::action::{Entered, Field, Form, Input, Pick},
-    slack::{blocks, interaction::View},
-};
 
 /// Characters in a label or a hint.
 const LABEL: usize = 2000;

@@ -9,13 +9,11 @@ pub mod reason;
 pub mod show_all;
 pub mod wrong;
 
+use countersign_core::reply::Reply;
+use countersign_slack::blocks::{self, Message};
 use serde_json::{Value, json};
 
 use super::render;
-use crate::{
-    reply::Reply,
-    slack::blocks::{self, Message},
-};
 
 /// What a submitted window is for: its `callback_id`.
 pub const EDIT: &str = "edit";

@@ -1,13 +1,11 @@
 //! Why somebody rejected: asked after the rejection counts, and never needed.
 
+use countersign_core::ids::ApprovalId;
+use countersign_graph::action::ActionRecord;
+use countersign_slack::{blocks, mrkdwn::Mrkdwn};
 use serde_json::{Value, json};
 
 use super::{REASON, TITLE, window};
-use crate::{
-    graph::action::ActionRecord,
-    ids::ApprovalId,
-    slack::{blocks, mrkdwn::Mrkdwn},
-};
 
 /// The block of the only field.
 pub const FIELD: &str = "reason";

@@ -1,19 +1,17 @@
 //! Everything that a card stands for: each value in full, the exact parameters, who may decide, the whole digest.
 
+use countersign_core::reply::{Fact, Text};
+use countersign_graph::action::ActionRecord;
+use countersign_slack::{
+    blocks,
+    mrkdwn::{self, Mrkdwn},
+};
 use serde_json::Value;
 
 use super::window;
-use crate::{
-    conversation::presentation::{
-        names::Called,
-        render::{self, sections},
-    },
-    graph::action::ActionRecord,
-    reply::{Fact, Text},
-    slack::{
-        blocks,
-        mrkdwn::{self, Mrkdwn},
-    },
+use crate::presentation::{
+    names::Called,
+    render::{self, sections},
 };
 
 /// How many blocks the exact parameters may take. A view may have 100 blocks and 250 kB.

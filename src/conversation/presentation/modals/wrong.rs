@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::reply::Part;
+use countersign_graph::action::{ActionKind, Entered, Form, PrepareError, Refusal};
 use serde_json::Value;
-
-use crate::{
-    graph::action::{ActionKind, Entered, Form, PrepareError, Refusal},
-    reply::Part,
-};
 
 /// The changed field without which it would not be refused; where there is none, the first that was changed.
 pub async fn culprit<'a>(kind: &dyn ActionKind, parameters: &Value, form: &'a Form, entered: &'a Entered) -> &'a str {

@@ -1,12 +1,12 @@
 //! A message in the making: takes blocks as long as they fit.
 
-use serde_json::Value;
-
-use super::spans;
-use crate::slack::{
+use countersign_slack::{
     blocks::{self, BLOCKS, TEXT},
     mrkdwn::{Mrkdwn, length},
 };
+use serde_json::Value;
+
+use super::spans;
 
 /// Characters in all blocks of a message. Slack names no number; it has refused more than about 13,200.
 const ROOM: usize = 12_000;

@@ -3,17 +3,18 @@
 //! What a person countersigns is shown line by line. A value is kept on one line, so that it cannot look like another
 //! one, and nothing is left out silently.
 
+use countersign_core::{
+    ids::{ApprovalId, UserId},
+    reply::{Card, CardState, Fact, FollowUp, Meter, Span, Text},
+};
+use countersign_slack::{
+    blocks::{self, Message, TEXT},
+    mrkdwn::{Mrkdwn, length},
+};
+
 use super::{
     ABANDON, AGAIN, APPROVE, CHANGE, CHECK, EDIT, MARK_DONE, REJECT, SHOW_ALL, STOP, UNDO, canvas::Canvas, fallback,
     spans,
-};
-use crate::{
-    ids::{ApprovalId, UserId},
-    reply::{Card, CardState, Fact, FollowUp, Meter, Span, Text},
-    slack::{
-        blocks::{self, Message, TEXT},
-        mrkdwn::{Mrkdwn, length},
-    },
 };
 
 /// The longest decision or outcome that is shown.

@@ -6,11 +6,10 @@
 
 use std::collections::VecDeque;
 
+use countersign_core::reply::{Part, Reply, Span, Text};
+use countersign_slack::markdown;
+
 use super::reply::fits;
-use crate::{
-    reply::{Part, Reply, Span, Text},
-    slack::markdown,
-};
 
 /// The most messages that one answer becomes; the last one says what is missing. More would bury the thread.
 const MOST: usize = 8;

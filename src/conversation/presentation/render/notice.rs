@@ -1,12 +1,10 @@
 //! A [`Reply`] as plain words, for notifications and screen readers: no formatting, people by name, readable times.
 
-use crate::{
-    reply::{Part, Reply, Span, Text},
-    slack::{
-        blocks::FALLBACK,
-        markdown,
-        mrkdwn::{Mrkdwn, utc},
-    },
+use countersign_core::reply::{Part, Reply, Span, Text};
+use countersign_slack::{
+    blocks::FALLBACK,
+    markdown,
+    mrkdwn::{Mrkdwn, utc},
 };
 
 /// The words of a reply, a line for each part. Never empty.

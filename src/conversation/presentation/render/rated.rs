@@ -1,6 +1,6 @@
 //! What the buttons carry that say whether an answer helped: written into them, and read back.
 
-use crate::ids::RunId;
+use countersign_core::ids::RunId;
 
 /// How the value of a button that says yes begins; the run follows.
 const HELPED: &str = "helped:";

@@ -1,19 +1,17 @@
 //! Draws a [`Reply`].
 
+use countersign_core::reply::{Choice, Part, Reply, Text};
+use countersign_slack::{
+    blocks::{self, ACTIONS, FIELD, FIELDS, HEADER, Message, TEXT, VALUE},
+    markdown::{self, harmless},
+    mrkdwn::{Mrkdwn, length},
+};
 use sha2::{Digest as _, Sha256};
 
 use super::{
     RATE, SAY, SEND_AGAIN,
     canvas::{Canvas, GO_ON},
     notice, rated, spans, table,
-};
-use crate::{
-    reply::{Choice, Part, Reply, Text},
-    slack::{
-        blocks::{self, ACTIONS, FIELD, FIELDS, HEADER, Message, TEXT, VALUE},
-        markdown::{self, harmless},
-        mrkdwn::{Mrkdwn, length},
-    },
 };
 
 pub(super) fn draw(reply: &Reply) -> Message {

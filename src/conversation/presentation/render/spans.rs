@@ -1,14 +1,11 @@
 //! Text to mrkdwn or to cells of a table.
 
-use serde_json::{Value, json};
-
-use crate::{
-    reply::{Span, Text},
-    slack::{
-        blocks,
-        mrkdwn::{self, Mrkdwn, cut, length, utc, web_address},
-    },
+use countersign_core::reply::{Span, Text};
+use countersign_slack::{
+    blocks,
+    mrkdwn::{self, Mrkdwn, cut, length, utc, web_address},
 };
+use serde_json::{Value, json};
 
 /// Words longer than this lose their look: they may have to be divided, and half a look is none.
 const LOOK: usize = 500;

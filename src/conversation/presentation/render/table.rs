@@ -1,15 +1,14 @@
 //! Draws a table: as Slack's own where one is allowed, otherwise as lines.
 
+use countersign_core::reply::Text;
+use countersign_slack::{
+    blocks::{self, CELLS, ROWS, TEXT},
+    mrkdwn::{Mrkdwn, cut, length},
+};
+
 use super::{
     canvas::{Canvas, GO_ON},
     spans,
-};
-use crate::{
-    reply::Text,
-    slack::{
-        blocks::{self, CELLS, ROWS, TEXT},
-        mrkdwn::{Mrkdwn, cut, length},
-    },
 };
 
 /// Characters that are shown of a cell: a long sentence, and no endless name pushes the rest out of sight.

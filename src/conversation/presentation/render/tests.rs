@@ -2,16 +2,16 @@
 
 use std::collections::HashSet;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ApprovalId, Slot, ThreadId},
+    reply::{Choice, Fact, FollowUp, Meter, Part, Span, Text},
+};
+use countersign_slack::mrkdwn::length;
 use insta::assert_snapshot;
 use serde_json::Value;
 
 use super::*;
-use crate::{
-    clock::Timestamp,
-    ids::{ApprovalId, Slot, ThreadId},
-    reply::{Choice, Fact, FollowUp, Meter, Part, Span, Text},
-    slack::mrkdwn::length,
-};
 
 mod anything;
 

@@ -3,10 +3,11 @@
 //! Each line is a JSON object whose last field, `line`, is SHA-256 over the line as it would be without that field. So any
 //! change of a line shows in the line itself, also in what the record's chain does not cover: a head, a pseudonym, a blank.
 
+use countersign_core::{clock::Timestamp, ids::ThreadId, reply::Attachment};
+use countersign_graph::store::AuditEntry;
 use serde::{Deserialize, Serialize};
 
 use super::words::sha256;
-use crate::{clock::Timestamp, graph::store::AuditEntry, ids::ThreadId, reply::Attachment};
 
 /// The version of this format.
 pub const FORMAT: u32 = 1;

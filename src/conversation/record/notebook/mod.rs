@@ -1,6 +1,6 @@
 //! The lab notebook: what happened in a thread, for people and for machines, provable afterwards.
 //!
-//! It is written from the record alone ([`crate::graph::store::AuditEntry`]), never from the agent's memory:
+//! It is written from the record alone ([`countersign_graph::store::AuditEntry`]), never from the agent's memory:
 //!
 //! - `notebook.md` tells it to somebody who was not there ([`story`]);
 //! - `notebook.jsonl` is the record itself, a line for each entry behind a head ([`lines`]), which
@@ -19,7 +19,7 @@
 //! # What is hidden
 //!
 //! `[record]` names fields and patterns whose values are hidden in exports, and whether people are ([`redact`]). The chain
-//! holds all the same: hashes cover salted commitments ([`crate::graph::seal`] has the scheme). Dropping what is out of
+//! holds all the same: hashes cover salted commitments ([`countersign_graph::seal`] has the scheme). Dropping what is out of
 //! date works the same way ([`super::retention`]).
 
 pub mod lines;
@@ -31,19 +31,19 @@ mod words;
 
 use std::{sync::Arc, time::Duration};
 
+use countersign_core::{
+    clock::Clock,
+    ids::{CommitId, Nonce, ThreadId, UserId},
+    reply::{Attachment, Reply},
+};
+use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind, Changes, Outbound, Outgoing, Store};
+use countersign_slack::client::SlackClient;
 use serde_json::json;
 
 pub use self::redact::Redaction;
 use self::{
     lines::{FileLine, Head},
     people::People,
-};
-use crate::{
-    clock::Clock,
-    graph::store::{AuditDraft, AuditEntry, AuditKind, Changes, Outbound, Outgoing, Store},
-    ids::{CommitId, Nonce, ThreadId, UserId},
-    reply::{Attachment, Reply},
-    slack::client::SlackClient,
 };
 
 /// The name of the file for people.
@@ -73,7 +73,7 @@ pub enum Error {
     },
     /// The store did not answer.
     #[error(transparent)]
-    Store(#[from] crate::graph::store::Error),
+    Store(#[from] countersign_graph::store::Error),
 }
 
 /// A notebook, ready to be handed over.

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::ids::UserId;
+use countersign_graph::{seal, store::AuditEntry};
+use countersign_slack::client::SlackClient;
 use serde_json::Value;
 
 use super::redact::Redaction;
-use crate::{
-    graph::{seal, store::AuditEntry},
-    ids::UserId,
-    slack::client::SlackClient,
-};
 
 /// How many people's names are looked up at most: each is a call to Slack.
 const LOOKED_UP: usize = 50;

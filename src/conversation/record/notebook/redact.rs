@@ -1,9 +1,10 @@
 //! What is not to leave with an export: values of named fields, values that look like something, people.
 
+use countersign_config::Record;
+use countersign_graph::store::AuditEntry;
 use serde_json::Value;
 
 use super::people::People;
-use crate::{config::Record, graph::store::AuditEntry};
 
 /// Where older records have the words by which somebody approved or rejected.
 pub const TYPED: &str = "/detail/how/typed";

@@ -2,17 +2,14 @@
 
 use std::fmt::Write as _;
 
+use countersign_core::{clock::Timestamp, ids::ThreadId};
+use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind};
 use serde_json::Value;
 
 use super::{
     JSONL,
     people::People,
     words::{day, inline, listed, quote, time},
-};
-use crate::{
-    clock::Timestamp,
-    graph::store::{AuditDraft, AuditEntry, AuditKind},
-    ids::ThreadId,
 };
 
 mod cards;

@@ -2,13 +2,14 @@
 
 use std::{fmt, path::Path};
 
+use countersign_core::{clock::Timestamp, ids::ThreadId};
+use countersign_graph::store::AuditEntry;
 use serde_json::Value;
 
 use super::{
     lines::{self, FORMAT, FileLine, Head},
     words::{self, sha256},
 };
-use crate::{clock::Timestamp, graph::store::AuditEntry, ids::ThreadId};
 
 /// A notebook that is whole.
 #[derive(Clone, Debug, PartialEq, Eq)]

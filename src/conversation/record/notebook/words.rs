@@ -1,11 +1,8 @@
 //! Words that several parts of the notebook need.
 
+use countersign_core::clock::Timestamp;
+use countersign_graph::store::{AuditEntry, Broken};
 use sha2::{Digest as _, Sha256};
-
-use crate::{
-    clock::Timestamp,
-    graph::store::{AuditEntry, Broken},
-};
 
 /// SHA-256 in hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {

@@ -2,19 +2,19 @@
 //!
 //! Presses and typed answers are not here: whether they count is said with the card that they are about.
 
+use countersign_core::{
+    ids::{CommitId, ThreadId, UserId},
+    reply::Reply,
+};
+use countersign_graph::store::{AuditDraft, AuditKind, Changes, ClaimedInteraction, Error};
 use serde_json::json;
 
 use super::{Inbox, PATIENT, later, telling::report};
 use crate::{
-    conversation::{
-        approvals::people::{Outside, Right},
-        commands::in_thread::Order,
-        presentation::modals,
-        runtime::interaction::Interaction,
-    },
-    graph::store::{AuditDraft, AuditKind, Changes, ClaimedInteraction, Error},
-    ids::{CommitId, ThreadId, UserId},
-    reply::Reply,
+    approvals::people::{Outside, Right},
+    commands::in_thread::Order,
+    presentation::modals,
+    runtime::interaction::Interaction,
 };
 
 /// Who wants something, what it takes, and the thread that it is about.

@@ -1,12 +1,10 @@
 //! Sends what could not be delivered once more, where somebody asks for it.
 
+use countersign_core::{ids::CommitId, reply::Reply};
+use countersign_graph::store::{Changes, Error};
+
 use super::Inbox;
-use crate::{
-    conversation::{record::undelivered, runtime::interaction::SendAgain},
-    graph::store::{Changes, Error},
-    ids::CommitId,
-    reply::Reply,
-};
+use crate::{record::undelivered, runtime::interaction::SendAgain};
 
 /// How many dead letters are looked through for the one that is to be sent again.
 const LOOKED_THROUGH: usize = 1000;

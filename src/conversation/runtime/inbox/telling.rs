@@ -1,18 +1,19 @@
 //! Private words: what only the person who pressed, typed or asked reads.
 
-use super::Inbox;
-use crate::{
-    conversation::{approvals::clicks::Click, presentation::render},
+use countersign_core::{
     ids::{ChannelId, MessageTs, UserId},
     reply::Reply,
-    slack::{client::Respond, client_error},
 };
+use countersign_slack::{client::Respond, client_error};
+
+use super::Inbox;
+use crate::{approvals::clicks::Click, presentation::render};
 
 impl Inbox {
     /// Tells somebody what became of a press in their Home tab, in the tab: there is no message to answer below.
     pub(super) async fn tell_at_home(&self, click: &Click, refused: Option<&Reply>) {
         if let Err(error) = self.0.home.answer(&click.by, &click.key, refused).await {
-            tracing::warn!(error = crate::cause::chain(&error), "A press in a Home tab was not answered");
+            tracing::warn!(error = countersign_core::cause::chain(&error), "A press in a Home tab was not answered");
         }
     }
 
@@ -88,7 +89,9 @@ impl Arrived {
 pub(super) fn report(result: Result<(), client_error::Error>) -> bool {
     match &result {
         Ok(()) | Err(client_error::Error::MissingScope { .. }) => {} // the client names the scope, once
-        Err(error) => tracing::warn!(error = crate::cause::chain(&error), "A private answer was not delivered"),
+        Err(error) => {
+            tracing::warn!(error = countersign_core::cause::chain(&error), "A private answer was not delivered")
+        }
     }
     result.is_ok()
 }

@@ -2,15 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Sender, claim::Held, method};
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    conversation::presentation::render,
-    graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard},
     ids::{ChannelId, MessageTs, Nonce, Slot, ThreadId},
     reply::{CardState, Part, Reply, Span, Text},
-    slack::{blocks::Message, client_error::Error},
 };
+use countersign_graph::store::{Claimed, Outbound, Outgoing, Posted, Sent, ShownCard};
+use countersign_slack::{blocks::Message, client_error::Error};
+
+use super::{Sender, claim::Held, method};
+use crate::presentation::render;
 
 /// For how many calls' time an attempt may go on: one to look for the message, one to post it. Less than a claim, or two
 /// would send the same message.
@@ -89,7 +90,7 @@ impl Sender {
         };
         match self.put(held, &message).await {
             Err(Stopped::By(error)) if error.is_about_content() && may_be_words_alone(claimed, &message) => {
-                tracing::error!(thread.id = %claimed.thread, error = crate::cause::chain(&error), "Slack refuses a message as it is; its words go alone");
+                tracing::error!(thread.id = %claimed.thread, error = countersign_core::cause::chain(&error), "Slack refuses a message as it is; its words go alone");
                 self.put(held, &words_alone(&message)).await
             }
             put => put,

@@ -7,9 +7,9 @@ use std::{
 };
 
 use async_trait::async_trait;
+use countersign_graph::store::{Claimed, Outbound, Sent};
 
 use super::{Held, Sender, refused::LONGEST_WAIT};
-use crate::graph::store::{Claimed, Outbound, Sent};
 
 /// The name of the channel that is Slack.
 pub const SLACK: &str = "slack";
@@ -88,13 +88,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{
+    use crate::runtime::outbox::tests::alone;
+    use countersign_core::{
         clock::{Clock, ManualClock, Timestamp},
-        conversation::runtime::outbox::tests::alone,
-        graph::store::{Changes, Outgoing, Store, Waiting},
         ids::{CommitId, Nonce, ThreadId},
-        store::sqlite::SqliteStore,
     };
+    use countersign_graph::store::{Changes, Outgoing, Store, Waiting};
+    use countersign_store::sqlite::SqliteStore;
 
     /// Keeps what it is given.
     struct Pigeons(&'static str, Mutex<Vec<Value>>);

@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
+use countersign_core::clock::{Clock, Timestamp};
+use countersign_graph::store::{Claimed, Store};
 use tokio::time::Instant;
-
-use crate::{
-    clock::{Clock, Timestamp},
-    graph::store::{Claimed, Store},
-};
 
 /// A claimed message, with the time in which it may be sent.
 #[derive(Debug)]
@@ -48,7 +45,7 @@ impl Term {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::ManualClock;
+    use countersign_core::clock::ManualClock;
 
     #[tokio::test(start_paused = true)]
     async fn a_claim_ends_by_whichever_clock_is_first() {

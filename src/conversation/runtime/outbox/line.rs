@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::ids::ThreadId;
+use countersign_core::ids::ThreadId;
 
 /// How many threads stand in line. Whoever comes after that is found by a sweep.
 const LONGEST: usize = 4096;

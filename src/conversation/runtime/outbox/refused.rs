@@ -7,19 +7,20 @@
 
 use std::time::Duration;
 
-use super::Sender;
-use crate::{
+use countersign_core::{
     clock::Timestamp,
-    conversation::record::undelivered::{kind, slot_of_direct_notice, slot_of_notice, tells_of_another},
-    graph::{
-        action::ActionRecord,
-        request::in_thread,
-        store::{self, ActionFilter, Changes, Claimed, Outbound, Outgoing, Sent},
-    },
     ids::{CommitId, Nonce, Slot, UserId},
     reply::{CardState, Reply, Text},
-    slack::client_error::Error,
 };
+use countersign_graph::{
+    action::ActionRecord,
+    request::in_thread,
+    store::{self, ActionFilter, Changes, Claimed, Outbound, Outgoing, Sent},
+};
+use countersign_slack::client_error::Error;
+
+use super::Sender;
+use crate::record::undelivered::{kind, slot_of_direct_notice, slot_of_notice, tells_of_another};
 
 /// How often a message is tried while Slack cannot be reached. With the waits below this is more than a day.
 const ATTEMPTS: u32 = 1500;
@@ -58,11 +59,11 @@ impl Sender {
             }
             _ if tried >= ATTEMPTS => self.given_up(claimed, &error.word()),
             Error::Auth { .. } => {
-                tracing::error!(error = crate::cause::chain(&error), "Slack does not accept our token");
+                tracing::error!(error = countersign_core::cause::chain(&error), "Slack does not accept our token");
                 Sent::Retry(now + LONGEST_WAIT)
             }
             _ => {
-                tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = crate::cause::chain(&error), "A message was not sent, and is tried again");
+                tracing::warn!(thread.id = %claimed.thread, attempts = claimed.attempts, error = countersign_core::cause::chain(&error), "A message was not sent, and is tried again");
                 wait()
             }
         }
@@ -70,7 +71,7 @@ impl Sender {
 
     /// When to try again after the store did not say what is to be sent.
     pub(super) fn later(&self, claimed: &Claimed, error: &store::Error) -> Sent {
-        tracing::warn!(thread.id = %claimed.thread, error = crate::cause::chain(&error), "A card cannot be drawn again yet");
+        tracing::warn!(thread.id = %claimed.thread, error = countersign_core::cause::chain(&error), "A card cannot be drawn again yet");
         Sent::Retry(wait(self.0.clock.now(), claimed.attempts))
     }
 
@@ -125,7 +126,10 @@ impl Sender {
         if !changes.outbox.is_empty()
             && let Err(error) = self.0.store.apply(&changes).await
         {
-            tracing::warn!(error = crate::cause::chain(&error), "Nobody is told that a message could not be shown");
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "Nobody is told that a message could not be shown"
+            );
         }
     }
 }

@@ -7,16 +7,16 @@
 
 use std::time::Duration;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ChannelId, CommitId, MessageTs, Nonce, Slot, ThreadId},
+};
+use countersign_graph::store::{ActionFilter, Changes, Claimed, Error, Outbound, Seq, TimerChange};
+use countersign_slack::client_error;
 use serde::{Deserialize, Serialize};
 
 use super::{Sender, attempt::first_tried};
-use crate::{
-    clock::Timestamp,
-    conversation::runtime::interaction::Interaction,
-    graph::store::{ActionFilter, Changes, Claimed, Error, Outbound, Seq, TimerChange},
-    ids::{ChannelId, CommitId, MessageTs, Nonce, Slot, ThreadId},
-    slack::client_error,
-};
+use crate::runtime::interaction::Interaction;
 
 /// How long after the post its twin is looked for, each time.
 const LOOKS: [Duration; 2] = [Duration::from_secs(20), Duration::from_secs(300)];
@@ -73,7 +73,10 @@ impl Sender {
         let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
         changes.timers.extend(twins.timer(self.0.clock.now()));
         if let Err(error) = self.0.store.apply(&changes).await {
-            tracing::warn!(error = crate::cause::chain(&error), "A message that may be there twice is not looked for");
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "A message that may be there twice is not looked for"
+            );
         }
     }
 
@@ -93,7 +96,10 @@ impl Sender {
         let mut changes = Changes::new(CommitId::fresh(), claimed.thread.clone());
         changes.outbox.push(record.to_be_redrawn(self.0.clock.now())); // it may move before this is stored
         if let Err(error) = self.0.store.apply(&changes).await {
-            tracing::warn!(error = crate::cause::chain(&error), "A card that may be out of date is not drawn again");
+            tracing::warn!(
+                error = countersign_core::cause::chain(&error),
+                "A card that may be out of date is not drawn again"
+            );
         }
     }
 

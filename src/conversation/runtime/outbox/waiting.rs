@@ -10,17 +10,18 @@ use std::{
     time::Duration,
 };
 
-use super::{Sender, refused::LONGEST_WAIT};
-use crate::{
-    conversation::record::undelivered::{self, slot_of_notice, tells_of_another},
-    graph::{
-        request::in_thread,
-        store::{Changes, Claimed, Outbound, Outgoing, Sent, TRIED_OFTEN},
-    },
+use countersign_core::{
     ids::{CommitId, Nonce},
     reply::{CardState, Reply, Text},
-    slack::client_error::Error,
 };
+use countersign_graph::{
+    request::in_thread,
+    store::{Changes, Claimed, Outbound, Outgoing, Sent, TRIED_OFTEN},
+};
+use countersign_slack::client_error::Error;
+
+use super::{Sender, refused::LONGEST_WAIT};
+use crate::record::undelivered::{self, slot_of_notice, tells_of_another};
 
 /// How many messages are remembered. All are forgotten when there are more.
 const REMEMBERED: usize = 10_000;
@@ -139,7 +140,10 @@ impl Sender {
             }
             Ok(()) => {}
             Err(error) => {
-                tracing::warn!(error = crate::cause::chain(&error), "Cannot say of a message whether it is there");
+                tracing::warn!(
+                    error = countersign_core::cause::chain(&error),
+                    "Cannot say of a message whether it is there"
+                );
             }
         }
     }

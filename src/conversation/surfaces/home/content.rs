@@ -7,21 +7,21 @@
 
 use std::collections::BTreeMap;
 
+use countersign_core::{
+    clock::Timestamp,
+    ids::{ActionId, ChannelId, UserId},
+};
+use countersign_graph::{
+    action::{ActionRecord, Approver, Label, Status},
+    engine::PolicyFor,
+    store::{Error, Store},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    clock::Timestamp,
-    conversation::{
-        approvals::{named_now::Named, policy},
-        presentation::links::Links,
-        record::sight::named,
-    },
-    graph::{
-        action::{ActionRecord, Approver, Label, Status},
-        engine::PolicyFor,
-        store::{Error, Store},
-    },
-    ids::{ActionId, ChannelId, UserId},
+    approvals::{named_now::Named, policy},
+    presentation::links::Links,
+    record::sight::named,
 };
 
 /// How many cards with buttons are on a page.

@@ -24,6 +24,18 @@ use std::{
     time::Duration,
 };
 
+use countersign_assistant::model_health::WatchedModel;
+use countersign_capabilities::facts::{self, Facts};
+use countersign_core::{
+    clock::{Clock, Timestamp},
+    ids::{ActionId, ApprovalId, UserId},
+    reply::{Reply, Text},
+};
+use countersign_graph::{
+    engine::PolicyFor,
+    store::{Error, Store},
+};
+use countersign_slack::client::SlackClient;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -32,20 +44,8 @@ use self::{
     view::Health,
 };
 use crate::{
-    assistant::model_health::WatchedModel,
-    capabilities::facts::{self, Facts},
-    clock::{Clock, Timestamp},
-    conversation::{
-        approvals::groups::Groups,
-        presentation::{links::Links, names::Names},
-    },
-    graph::{
-        engine::PolicyFor,
-        store::{Error, Store},
-    },
-    ids::{ActionId, ApprovalId, UserId},
-    reply::{Reply, Text},
-    slack::client::SlackClient,
+    approvals::groups::Groups,
+    presentation::{links::Links, names::Names},
 };
 
 /// How the action ids of the buttons that turn pages begin; their value says which page.
@@ -208,7 +208,10 @@ impl Home {
         self.0.deps.tasks.spawn(async move {
             for (user, viewer) in home.recent() {
                 if let Err(error) = home.draw(&user, Some(&viewer.shown), HEALTH_GOOD_FOR).await {
-                    tracing::warn!(error = crate::cause::chain(&error), "A Home tab was not brought up to date");
+                    tracing::warn!(
+                        error = countersign_core::cause::chain(&error),
+                        "A Home tab was not brought up to date"
+                    );
                 }
             }
             home.0.looking.store(false, Ordering::SeqCst);
@@ -240,7 +243,7 @@ impl Home {
         let called = names.of_approvers(open.map(|item| &item.record)).await;
         match slack.publish_home(user, &view::draw(&content, &called, &health, notice.as_deref())).await {
             Ok(()) => self.remember(user, shown),
-            Err(error) => tracing::warn!(error = crate::cause::chain(&error), "A Home tab was not drawn"),
+            Err(error) => tracing::warn!(error = countersign_core::cause::chain(&error), "A Home tab was not drawn"),
         }
         Ok(())
     }

@@ -1,5 +1,16 @@
 //! Draws the Home tab. At most a hundred blocks, whatever there is to show.
 
+use countersign_assistant::model_health::ModelHealth;
+use countersign_capabilities::facts;
+use countersign_core::{
+    clock::{Timestamp, ago},
+    ids::ChannelId,
+    reply::{CardState, Part, Reply, Text},
+};
+use countersign_slack::{
+    blocks::{self, TEXT},
+    mrkdwn::Mrkdwn,
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -7,23 +18,12 @@ use super::{
     content::{Content, Item, Listed, Pages},
 };
 use crate::{
-    assistant::model_health::ModelHealth,
-    capabilities::facts,
-    clock::{Timestamp, ago},
-    conversation::{
-        presentation::{
-            links::linked,
-            names::Called,
-            render::{self, WITHDRAW},
-        },
-        record::status,
+    presentation::{
+        links::linked,
+        names::Called,
+        render::{self, WITHDRAW},
     },
-    ids::ChannelId,
-    reply::{CardState, Part, Reply, Text},
-    slack::{
-        blocks::{self, TEXT},
-        mrkdwn::Mrkdwn,
-    },
+    record::status,
 };
 
 /// Blocks in a Home tab.

@@ -41,7 +41,7 @@ pub fn message(blocks: &[Value]) -> Checked {
 /// # Errors
 ///
 /// The first problem, as Slack would name it.
-pub(in crate::sandbox::slack) fn attachments(attachments: &Value) -> Checked {
+pub(in crate::slack) fn attachments(attachments: &Value) -> Checked {
     let attached = attachments.as_array().map(Vec::as_slice).unwrap_or_default();
     if attached.len() > ATTACHMENTS {
         let reason = format!("no more than {ATTACHMENTS} attachments are allowed [json-pointer:/attachments]");

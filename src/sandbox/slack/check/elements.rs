@@ -134,7 +134,7 @@ fn style(at: &str, styled: &Value) -> Checked {
 /// # Errors
 ///
 /// The first problem, as Slack would name it.
-pub(in crate::sandbox::slack) fn suggestions(answer: &Value) -> Checked {
+pub(in crate::slack) fn suggestions(answer: &Value) -> Checked {
     let checked =
         if answer["option_groups"].is_null() { options("", answer, 0, OPTIONS) } else { groups("", answer, 0) };
     checked.map_err(|problem| super::Problem { error: "invalid_arguments", ..problem })

@@ -15,7 +15,7 @@ fn bad(words: impl std::fmt::Display) -> Problem {
 }
 
 /// The words that stand for a layout: there, not too long, and to nobody in particular. `body` is what was sent.
-pub(in crate::sandbox::slack) fn spoken(body: &Value) -> Checked {
+pub(in crate::slack) fn spoken(body: &Value) -> Checked {
     let text = body["text"].as_str().unwrap_or_default();
     let blocks = body["blocks"].as_array().map_or(0, Vec::len);
     if blocks > 0 && text.trim().is_empty() {
@@ -29,7 +29,7 @@ pub(in crate::sandbox::slack) fn spoken(body: &Value) -> Checked {
 }
 
 /// No text in it calls everybody. Words in which nothing is parsed may say what they like.
-pub(in crate::sandbox::slack) fn quiet(at: &str, value: &Value) -> Checked {
+pub(in crate::slack) fn quiet(at: &str, value: &Value) -> Checked {
     match value {
         Value::String(text) => match BROADCASTS.iter().find(|token| text.contains(**token)) {
             Some(token) => Err(bad(format_args!("`{token}` calls everybody [json-pointer:{at}]"))),
@@ -50,7 +50,7 @@ pub(in crate::sandbox::slack) fn quiet(at: &str, value: &Value) -> Checked {
 }
 
 /// A block that changed in an edit has another `block_id` than before: clients keep what they know by its id.
-pub(in crate::sandbox::slack) fn renewed(before: &[Value], after: &[Value]) -> Checked {
+pub(in crate::slack) fn renewed(before: &[Value], after: &[Value]) -> Checked {
     for (n, block) in after.iter().enumerate() {
         let Some(id) = block["block_id"].as_str().filter(|id| !id.is_empty()) else { continue };
         let changed = before.iter().any(|older| older["block_id"] == id && !same(older, block));

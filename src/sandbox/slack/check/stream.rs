@@ -19,7 +19,7 @@ const NAME: usize = 255;
 /// # Errors
 ///
 /// The first problem, as Slack would name it.
-pub(in crate::sandbox::slack) fn chunks(chunks: &[Value]) -> Checked {
+pub(in crate::slack) fn chunks(chunks: &[Value]) -> Checked {
     let all = chunks.iter().enumerate().try_for_each(|(index, chunk)| one(&format!("/chunks/{index}"), chunk));
     all.map_err(|problem| Problem { error: "invalid_chunks", ..problem })
 }

@@ -45,7 +45,7 @@ fn content(view: &Value, kind: &str) -> Checked {
 }
 
 /// The `errors` of an acknowledged submission: a text for each of some fields of the view, and for nothing else.
-pub(in crate::sandbox::slack) fn errors(errors: &Value, blocks: &[Value]) -> Checked {
+pub(in crate::slack) fn errors(errors: &Value, blocks: &[Value]) -> Checked {
     let unfit = |reason: String| Problem { error: "invalid_arguments", reason };
     let Some(errors) = errors.as_object().filter(|errors| !errors.is_empty()) else {
         return Err(unfit("`errors` names no field [json-pointer:/errors]".to_owned()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{Answer, Refusal, args::Args};
-use crate::sandbox::slack::server::Server;
+use crate::slack::server::Server;
 
 pub(super) fn auth_test(server: &Arc<Server>) -> Answer {
     let world = server.world();

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, header};
+use countersign_core::ids::{MessageTs, UserId};
 use serde_json::{Map, Value};
 
 use super::Refusal;
-use crate::ids::{MessageTs, UserId};
 
 /// The arguments by name.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{Answer, Refusal, args::Args, chat::place};
-use crate::sandbox::slack::{check, interactions::root_of, server::Server};
+use crate::slack::{check, interactions::root_of, server::Server};
 
 const MOST_LOADING_MESSAGES: usize = 10;
 const MOST_PROMPTS: usize = 4;

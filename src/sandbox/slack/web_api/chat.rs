@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
+use countersign_core::ids::{ChannelId, MessageTs};
 use serde_json::{Value, json};
 
 use super::{Answer, Refusal, args::Args};
-use crate::{
-    ids::{ChannelId, MessageTs},
-    sandbox::slack::{
-        check,
-        interactions::root_of,
-        server::Server,
-        timeline::{Draft, Edit},
-    },
+use crate::slack::{
+    check,
+    interactions::root_of,
+    server::Server,
+    timeline::{Draft, Edit},
 };
 
 /// Longer texts of new messages are cut.

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
+use countersign_core::ids::{MessageTs, UserId};
 use serde_json::{Value, json};
 
 use super::{Answer, Refusal, args::Args, chat::place};
-use crate::{
-    ids::{MessageTs, UserId},
-    sandbox::slack::{
-        interactions::root_of,
-        server::Server,
-        world::{Channel, World, message::Message},
-    },
+use crate::slack::{
+    interactions::root_of,
+    server::Server,
+    world::{Channel, World, message::Message},
 };
 
 const PAGE: usize = 100;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Answer, Refusal, apps, args::Args, assistant, chat, conversations, files, streams, usergroups, users, views,
 };
-use crate::sandbox::slack::server::Server;
+use crate::slack::server::Server;
 
 /// Does what the method does.
 pub(super) fn call(server: &Arc<Server>, method: &str, args: &Args) -> Answer {

@@ -12,7 +12,7 @@ use axum::{
 use serde_json::{Value, json};
 
 use super::{Refusal, args::Args, dispatch};
-use crate::sandbox::{
+use crate::{
     flood,
     slack::{
         SandboxSlack,
@@ -25,7 +25,7 @@ use crate::sandbox::{
 };
 
 /// `/api/<method>`
-pub(in crate::sandbox::slack) async fn call(
+pub(in crate::slack) async fn call(
     State(server): State<Arc<Server>>,
     Path(method): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
@@ -138,21 +138,21 @@ async fn arrive_late(
 
 impl Server {
     /// An answer that does not end.
-    pub(in crate::sandbox::slack) fn flood(&self, (status, pause): (u16, Duration)) -> Response {
+    pub(in crate::slack) fn flood(&self, (status, pause): (u16, Duration)) -> Response {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let kind = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];
         (status, kind, flood::body(pause, self.stopped.clone())).into_response()
     }
 
     /// Notes that something could not be shown, if what was sent is the reason.
-    pub(in crate::sandbox::slack) fn complain_about(&self, method: &str, refusal: &Refusal) {
+    pub(in crate::slack) fn complain_about(&self, method: &str, refusal: &Refusal) {
         if let Some(reason) = refusal.fault_of_payload() {
             self.ledger.complain(self.now(), method, &refusal.error, &reason);
         }
     }
 
     /// Notes what is taken all the same.
-    pub(in crate::sandbox::slack) fn remark(&self, method: &str, checked: Result<(), Problem>) {
+    pub(in crate::slack) fn remark(&self, method: &str, checked: Result<(), Problem>) {
         if let Err(problem) = checked {
             self.ledger.complain(self.now(), method, problem.error, &problem.reason);
         }

@@ -7,18 +7,16 @@ use axum::{
     extract::{Path, State},
     http::{HeaderMap, StatusCode, header},
 };
+use countersign_core::ids::MessageTs;
 use serde_json::{Value, json};
 
 use super::{Answer, Refusal, args::Args, chat::place};
-use crate::{
-    ids::MessageTs,
-    sandbox::slack::{
-        check,
-        interactions::root_of,
-        server::Server,
-        timeline::Draft,
-        world::{File, message::text_of},
-    },
+use crate::slack::{
+    check,
+    interactions::root_of,
+    server::Server,
+    timeline::Draft,
+    world::{File, message::text_of},
 };
 
 pub(super) fn get_upload_url(server: &Arc<Server>, args: &Args) -> Answer {
@@ -35,7 +33,7 @@ pub(super) fn get_upload_url(server: &Arc<Server>, args: &Args) -> Answer {
 }
 
 /// `POST /upload/<id>`: the bytes as they are, or as the first part of a multipart form.
-pub(in crate::sandbox::slack) async fn upload(
+pub(in crate::slack) async fn upload(
     State(server): State<Arc<Server>>,
     Path(id): Path<String>,
     headers: HeaderMap,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use countersign_core::ids::{ChannelId, MessageTs};
 use serde_json::{Value, json};
 
 use super::{
@@ -9,13 +10,10 @@ use super::{
     args::Args,
     chat::{MARKDOWN_TEXT, own, place, thread},
 };
-use crate::{
-    ids::{ChannelId, MessageTs},
-    sandbox::slack::{
-        check,
-        server::Server,
-        timeline::{Draft, Edit},
-    },
+use crate::slack::{
+    check,
+    server::Server,
+    timeline::{Draft, Edit},
 };
 
 pub(super) fn start(server: &Arc<Server>, args: &Args) -> Answer {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Answer, Refusal, args::Args};
-use crate::sandbox::slack::{server::Server, world::UserGroup};
+use crate::slack::{server::Server, world::UserGroup};
 
 pub(super) fn list(server: &Arc<Server>, args: &Args) -> Answer {
     let world = server.world();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Answer, Refusal, args::Args};
-use crate::sandbox::slack::{
+use crate::slack::{
     server::Server,
     world::{Guest, User, World},
 };

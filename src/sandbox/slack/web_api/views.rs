@@ -2,13 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use countersign_core::ids::UserId;
 use serde_json::{Value, json};
 
 use super::{Answer, Refusal, args::Args};
-use crate::{
-    ids::UserId,
-    sandbox::slack::{check, server::Server},
-};
+use crate::slack::{check, server::Server};
 
 const TRIGGER_LIVES: Duration = Duration::from_secs(3);
 
@@ -34,7 +32,7 @@ pub(super) fn update(server: &Arc<Server>, args: &Args) -> Answer {
     let content = content(server, args, "modal")?;
     let id = {
         let world = server.world();
-        let wanted = |view: &&crate::sandbox::slack::world::view::View| match args.text("view_id") {
+        let wanted = |view: &&crate::slack::world::view::View| match args.text("view_id") {
             Some(id) => view.id == id,
             None => args.text("external_id").is_some_and(|id| view.open && view.content["external_id"] == id.as_str()),
         };

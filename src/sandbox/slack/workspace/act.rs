@@ -8,19 +8,17 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::read::refused;
-use crate::{
-    ids::{ChannelId, MessageTs, UserId},
-    sandbox::slack::{
-        Error,
-        acts::{Pressed, Typed},
-        broadcast::Change,
-        people::Press,
-        server::Server,
-    },
+use crate::slack::{
+    Error,
+    acts::{Pressed, Typed},
+    broadcast::Change,
+    people::Press,
+    server::Server,
 };
 
 /// What is asked for; each address uses some of it.

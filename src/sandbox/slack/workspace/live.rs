@@ -10,16 +10,14 @@ use axum::{
         sse::{Event, KeepAlive, Sse},
     },
 };
+use countersign_core::ids::UserId;
 use futures_util::{Stream, stream};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::read::refused;
-use crate::{
-    ids::UserId,
-    sandbox::slack::{broadcast::Change, server::Server},
-};
+use crate::slack::{broadcast::Change, server::Server};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 

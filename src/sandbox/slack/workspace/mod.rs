@@ -14,9 +14,9 @@ use axum::{
     Router,
     routing::{get, post},
 };
+use countersign_wire::this_machine;
 
 use super::server::Server;
-use crate::this_machine;
 
 /// All addresses of the page's interface.
 pub(super) fn router(server: Arc<Server>) -> Router {

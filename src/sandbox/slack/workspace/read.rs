@@ -8,15 +8,13 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse as _, Response},
 };
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{
-    ids::{ChannelId, MessageTs, UserId},
-    sandbox::slack::{
-        server::Server,
-        world::{World, message::Message},
-    },
+use crate::slack::{
+    server::Server,
+    world::{World, message::Message},
 };
 
 /// Who looks, and at what.

@@ -1,10 +1,10 @@
 //! A message, and what a reader finds in it.
 
+use countersign_core::ids::{ChannelId, MessageTs, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::World;
-use crate::ids::{ChannelId, MessageTs, UserId};
 
 /// Something said in a channel.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -192,7 +192,7 @@ impl Message {
 }
 
 /// Every element of a layout that a person can operate, with the id of its block.
-pub(in crate::sandbox::slack) fn interactive(blocks: &[Value]) -> Vec<(String, Value)> {
+pub(in crate::slack) fn interactive(blocks: &[Value]) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for block in blocks {
         let block_id = text_of(&block["block_id"]);
@@ -212,7 +212,7 @@ pub(in crate::sandbox::slack) fn interactive(blocks: &[Value]) -> Vec<(String, V
 }
 
 /// The words of a text object or a string; nothing for anything else.
-pub(in crate::sandbox::slack) fn text_of(value: &Value) -> String {
+pub(in crate::slack) fn text_of(value: &Value) -> String {
     value.as_str().or_else(|| value["text"].as_str()).unwrap_or_default().to_owned()
 }
 

@@ -9,13 +9,12 @@ pub mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-
-use crate::{
+use countersign_core::{
     clock::Timestamp,
     ids::{ChannelId, MessageTs, TeamId, UserId},
 };
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use message::Message;
 use view::View;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use countersign_core::ids::UserId;
+
 use super::{App, Channel, Guest, SLACKBOT, User, UserGroup, World};
-use crate::ids::UserId;
 
 impl World {
     /// Three people, two channels, a direct message for each person, one user group, the bot.

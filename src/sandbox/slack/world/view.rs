@@ -1,10 +1,10 @@
 //! A modal or a Home tab.
 
+use countersign_core::ids::UserId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::World;
-use crate::ids::UserId;
 
 /// A modal or a Home tab before one person.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Call, checked};
-use crate::sandbox::upgrade::{
+use crate::upgrade::{
     assign,
     failure::{Failure, Outcome},
     seed, validate, wire,

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{Call, checked, experiments, lists};
-use crate::sandbox::upgrade::{
+use crate::upgrade::{
     Version,
     failure::{Failure, Outcome},
     seed, validate, wire,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Call, checked};
-use crate::sandbox::upgrade::{
+use crate::upgrade::{
     failure::{Failure, Outcome},
     seed, validate, wire,
     world::{Experiment, World, is_id},

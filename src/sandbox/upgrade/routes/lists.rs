@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::Call;
-use crate::sandbox::upgrade::{
+use crate::upgrade::{
     failure::{Failure, Outcome},
     wire,
     world::{Experiment, List, Segment, Stamp, World, fresh_id},

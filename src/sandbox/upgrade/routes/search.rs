@@ -6,7 +6,7 @@
 use serde_json::json;
 
 use super::{Call, checked};
-use crate::sandbox::upgrade::{
+use crate::upgrade::{
     Version,
     failure::Outcome,
     validate, wire,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Call, checked};
-use crate::sandbox::upgrade::{
+use crate::upgrade::{
     assign,
     failure::{Failure, Outcome},
     validate, wire,

@@ -6,7 +6,7 @@ use jiff::{ToSpan as _, civil::Date};
 use serde_json::{Value, json};
 
 use super::{Call, checked};
-use crate::sandbox::upgrade::{
+use crate::upgrade::{
     failure::{Failure, Outcome},
     validate,
     world::{Enrollment, Experiment, World, is_id},

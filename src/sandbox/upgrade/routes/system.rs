@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Call, checked, lists};
-use crate::sandbox::upgrade::{
+use crate::upgrade::{
     Version, assign,
     failure::{Failure, Outcome},
     seed, validate, wire,

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::{Call, checked, create, experiments};
-use crate::sandbox::upgrade::{
+use crate::upgrade::{
     Version,
     failure::{Failure, Outcome},
     validate, wire,

@@ -2,17 +2,14 @@
 
 use std::fmt::Write as _;
 
+use countersign_core::{clock::Timestamp, ids::ActionId};
+use countersign_graph::store::{AuditDraft, AuditEntry, AuditKind};
 use serde_json::Value;
 
 use super::{capital, plain};
-use crate::{
-    clock::Timestamp,
-    conversation::record::notebook::{
-        people::People,
-        words::{day, inline, listed, time},
-    },
-    graph::store::{AuditDraft, AuditEntry, AuditKind},
-    ids::ActionId,
+use crate::record::notebook::{
+    people::People,
+    words::{day, inline, listed, time},
 };
 
 /// The cards of a thread, numbered as they were made.

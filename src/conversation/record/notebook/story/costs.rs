@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    clock::Timestamp,
-    conversation::record::notebook::words::{inline, time},
-    graph::store::{AuditEntry, AuditKind},
-};
+use countersign_core::clock::Timestamp;
+use countersign_graph::store::{AuditEntry, AuditKind};
+
+use crate::record::notebook::words::{inline, time};
 
 /// The use of one model in one run.
 struct Cost<'a> {

@@ -22,8 +22,8 @@
 mod answers;
 pub mod book;
 mod calls;
-#[cfg(test)]
-pub(crate) mod checking;
+#[cfg(any(test, feature = "checking"))]
+pub mod checking;
 pub mod dates;
 mod doubts;
 pub mod intents;
@@ -41,6 +41,7 @@ pub mod words;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use countersign_model::{Error, Model, Request, Response};
 use serde_json::Value;
 
 pub use self::{
@@ -55,7 +56,6 @@ use self::{
     wish::{Talk, Wish},
     words::polite,
 };
-use crate::model::{Error, Model, Request, Response};
 
 /// The phrases, as a model.
 #[derive(Clone, Debug, Default)]

@@ -17,9 +17,12 @@ pub mod revoke;
 
 use std::sync::Arc;
 
+use countersign_core::clock::Clock;
+use countersign_graph::action::ActionKind;
+use countersign_understanding::phrases::Phrases;
+
 use self::book::Book;
-use super::{Capability, Family, Tool};
-use crate::{clock::Clock, graph::action::ActionKind, understanding::phrases::Phrases};
+use countersign_capabilities::{Capability, Family, Tool};
 
 /// The names of the changes, for settings.
 pub const ACTIONS: [&str; 2] = [allow::NAME, revoke::NAME];

@@ -20,8 +20,8 @@
 //! told is in `prompts/` and [`view`]; what people are told by code is in [`replies`].
 //!
 //! *Architecture Invariant:* nothing here changes the outside world, and no model's words reach a card: cards come from
-//! [`crate::graph::action::ActionKind::prepare`]. *Architecture Invariant:* it does not know Slack, stores or any
-//! platform; tools and actions come in a [`crate::capabilities::Registry`].
+//! [`countersign_graph::action::ActionKind::prepare`]. *Architecture Invariant:* it does not know Slack, stores or any
+//! platform; tools and actions come in a [`countersign_capabilities::Registry`].
 //!
 //! The design not taken: a model that runs the whole turn as one open-ended loop of tool calls. It is shorter to write,
 //! but a person could not be asked in the middle of it, and nothing would bound what a turn costs.
@@ -47,4 +47,4 @@ pub mod state;
 mod tools;
 mod view;
 
-pub use crate::understanding::{lets_go, spared};
+pub use countersign_understanding::{lets_go, spared};

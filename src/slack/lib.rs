@@ -33,8 +33,9 @@ pub mod sink;
 pub mod socket_health;
 pub mod socket_intake;
 
+use countersign_core::ids::DedupKey;
+
 pub use self::origin::Identity;
-use crate::ids::DedupKey;
 
 /// Something Slack told us, read and made plain.
 #[derive(Clone, Debug, PartialEq)]

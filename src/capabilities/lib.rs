@@ -6,17 +6,19 @@
 
 mod allowance;
 mod command;
-pub mod experiments;
 pub mod facts;
 mod family;
 pub mod moment;
 pub mod parameters;
 mod registry;
-pub mod standing;
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use countersign_config::Measure;
+use countersign_core::reply::{Choice, Reply};
+use countersign_graph::action::{ActionKind, ActionRecord, ErrorKind, PrepareError, Reader};
+use countersign_understanding::{lexicon::Names, phrases::Phrases};
 use serde_json::Value;
 
 use self::facts::Facts;
@@ -25,12 +27,6 @@ pub use self::{
     command::{Command, Takes, Word},
     family::Family,
     registry::{OWN_COMMAND, Registry, RegistryError},
-};
-use crate::{
-    config::Measure,
-    graph::action::{ActionKind, ActionRecord, ErrorKind, PrepareError, Reader},
-    reply::{Choice, Reply},
-    understanding::{lexicon::Names, phrases::Phrases},
 };
 
 /// One domain: everything that the rest of the program knows of it. Only name, purpose, tools and actions have to be there.

@@ -13,7 +13,7 @@
 
 pub mod access;
 pub mod actions;
-pub(in crate::capabilities) mod allowances;
+pub mod allowances;
 mod check;
 mod commands;
 pub mod context_tools;
@@ -43,16 +43,18 @@ pub mod upgrade;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use countersign_config::Measure;
+use countersign_core::{
+    clock::Clock,
+    reply::{Choice, Reply},
+};
+use countersign_graph::action::{ActionKind, ActionRecord, PrepareError};
+use countersign_understanding::{lexicon::Names, phrases::Phrases};
 use serde_json::Value;
 
 use self::{settings::Upgrade, upgrade::client::UpgradeClient};
-use super::{Allowance, Capability, Command, Family, Nameable, Place, Service, Shortcut, Tool, facts::Facts};
-use crate::{
-    clock::Clock,
-    config::Measure,
-    graph::action::{ActionKind, ActionRecord, PrepareError},
-    reply::{Choice, Reply},
-    understanding::{lexicon::Names, phrases::Phrases},
+use countersign_capabilities::{
+    Allowance, Capability, Command, Family, Nameable, Place, Service, Shortcut, Tool, facts::Facts,
 };
 
 /// Everything that can be read and done, on one platform.

@@ -6,6 +6,7 @@
 
 pub mod capped;
 pub mod permitted;
+pub mod this_machine;
 pub mod tls;
 
 use std::pin::Pin;

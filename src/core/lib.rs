@@ -1,0 +1,10 @@
+//! The leaves of the house: what every crate may use, and what uses no other crate.
+
+pub mod cause;
+pub mod clock;
+pub mod http_log;
+pub mod ids;
+pub mod permit;
+pub mod private_file;
+pub mod reply;
+pub mod status_line;
