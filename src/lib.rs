@@ -20,28 +20,31 @@
 //!
 //! # Code map
 //!
-//! | room | what it is | start at |
-//! | --- | --- | --- |
-//! | [`ids`], [`clock`], [`cause`] | leaves: names of things, time, the chain of causes of an error | |
-//! | [`reply`], [`status_line`], [`http_log`] | leaves too: what is said, before it is drawn; what is said while work goes on; a log of what was sent over HTTP | |
-//! | [`permit`], [`wire`], [`this_machine`], [`private_file`] | and more: until when a change may leave; connections that keep to such a permit and to a longest answer; requests of this machine only; files for their owner alone | [`permit::Permit`] |
-//! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
-//! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
-//! | [`store`] | two implementations of that trait: SQLite in a file, Redis for several processes; seals around both | [`graph::store`] |
-//! | [`slack`] | the wire: what comes in is verified and parsed, what goes out is escaped and sent | [`slack::sink`] |
-//! | [`services`] | what clients of outside systems share: how a call leaves, how an answer is read, signing in | [`services::http`] |
-//! | [`model`] | language models | [`model::Model`] |
-//! | [`understanding`] | how words are understood without a language model: the names in them, then phrases, which the capabilities bring; and the situation that every model is shown | [`understanding`] |
-//! | [`capabilities`] | what can be done, a folder for each domain: its tools, actions, client, sentences, slash words, settings, and what a model is told; [`standing`] allows some changes beforehand | [`capabilities::Capability`] |
-//! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
-//! | [`conversation`] | joins Slack and the engine, in six rooms: [`runtime`](conversation::runtime) moves the work, [`surfaces`](conversation::surfaces) are the Home tab and shortcuts, [`commands`](conversation::commands) quick answers, [`approvals`](conversation::approvals) decisions, [`record`](conversation::record) what is kept of the past, [`presentation`](conversation::presentation) how things look | [`conversation`] |
-//! | [`sandbox`] | stand-ins for Slack, the platforms, Google and a model, as real servers, for tests and the playground | |
-//! | [`playground`] | the page: a workspace in the browser | |
-//! | [`app`] | the composition root; it alone knows everything | [`app::bot`] |
+//! Each row is a crate, `countersign_<name>` in `src/<name>`, and none knows a crate that stands above it.
 //!
-//! Imports point one way, and `tests/integration/tidy.rs` holds the table. `graph` knows nobody but the leaves; `store`
-//! implements its trait; `conversation` joins it with `slack`, and its rooms import those below them only; production code
-//! never knows the `sandbox`.
+//! | crate | what it is | start at |
+//! | --- | --- | --- |
+//! | [`app`] | the composition root and the program, in the crate `countersign` itself; it alone knows everything | [`app::bot`] |
+//! | [`playground`] | the page: a workspace in the browser | |
+//! | [`sandbox`] | stand-ins for Slack, the platforms, Google and a model, as real servers, for tests and the playground | |
+//! | [`conversation`] | joins Slack and the engine, in six rooms: [`runtime`](conversation::runtime) moves the work, [`surfaces`](conversation::surfaces) are the Home tab and shortcuts, [`commands`](conversation::commands) quick answers, [`approvals`](conversation::approvals) decisions, [`record`](conversation::record) what is kept of the past, [`presentation`](conversation::presentation) how things look | [`conversation`] |
+//! | [`assistant`] | the chat graph: its state, its nodes, its prompts | [`assistant::graph`] |
+//! | [`experiments`] | the capability for A/B experiments on UpGrade, in `src/capabilities/experiments` | [`experiments::Experiments`] |
+//! | [`standing`] | the capability for standing approvals: some changes allowed beforehand; in `src/capabilities/standing` | [`standing`] |
+//! | [`capabilities`] | the trait of a capability, all that can be done in one domain, and the registry of all of them | [`capabilities::Capability`] |
+//! | [`understanding`] | understands requests without a language model: the names in them, then phrases, which the capabilities bring; and the situation that every model is shown | [`understanding`] |
+//! | [`model`] | language models behind one trait | [`model::Model`] |
+//! | [`services`] | shared by the clients of outside systems: calls, answers, changes, signing in | [`services::http`] |
+//! | [`store`] | two stores for the engine: SQLite in a file, Redis for several processes; seals around both | [`graph::store`] |
+//! | [`graph`] | the durable engine: nodes, steps, questions, actions; and the trait of a store | [`graph::engine`] |
+//! | [`slack`] | the wire to Slack: requests are verified and parsed, messages escaped and sent | [`slack::sink`] |
+//! | [`config`] | settings: one struct for each component, every wrong value told at once | [`config::Config`] |
+//! | [`wire`] | connections that keep to a permit and to a longest answer; [`this_machine`] for requests of this machine only | [`wire`] |
+//! | `core` | the leaves: [`ids`], [`clock`], [`cause`] (the chain of causes of an error), [`reply`] (a message before it is drawn), [`status_line`], [`http_log`], [`permit`] (until when a change may leave), [`private_file`] | [`permit::Permit`] |
+//!
+//! The compiler keeps this table: a crate can name those of its manifest only, and `tests/integration/tidy.rs` compares the
+//! manifests with the order above. `conversation` joins the engine with `slack`, and its rooms import those below them
+//! only; production code never knows the `sandbox`.
 //!
 //! **Graphs.** A thread belongs to one graph from its first message on; the name of it ([`ids::GraphName`]) stands in the
 //! thread's row, its lease and its checkpoint. [`conversation::runtime::workers`] runs each thread with the engine of its

@@ -26,13 +26,13 @@ fi
 step() { printf '\n== %s ==\n' "$1"; }
 
 step "formatting"
-cargo fmt --check
+cargo fmt --all --check
 step "lints"
-cargo clippy --locked --all-targets --quiet -- -D warnings
+cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 step "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --quiet --document-private-items
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet --document-private-items
 step "dependencies"
 tests/dependencies.sh
 step "tests"
 # The property tests try the same cases every time here; `cargo test` alone draws new ones.
-PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" cargo test --locked --quiet
+PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-1}" cargo test --locked --workspace --quiet

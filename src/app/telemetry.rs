@@ -7,7 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
-use countersign_config::LogFormat;
+use countersign_config::{self as config, LogFormat};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{
@@ -17,7 +17,7 @@ use tracing_subscriber::{
 
 static METRICS: OnceLock<PrometheusHandle> = OnceLock::new();
 
-/// Whose lines these are; others are those of libraries.
+/// The name that the crates of the program begin with; other lines are those of libraries.
 const OURS: &str = "countersign";
 
 /// What logs payloads and the tickets of its connections, at every level.
@@ -44,7 +44,7 @@ pub fn subscriber<W>(levels: &str, format: LogFormat, ansi: bool, writer: W) -> 
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let levels = EnvFilter::try_new(levels).unwrap_or_else(|_| EnvFilter::new("info"));
+    let levels = EnvFilter::try_new(config::log_directives(levels)).unwrap_or_else(|_| EnvFilter::new("info"));
     // A line that cannot be written, since nobody reads any more, is lost: complaining about it would panic.
     let lines = tracing_subscriber::fmt::layer::<Registry>().with_writer(writer).log_internal_errors(false);
     let lines = match format {
@@ -58,7 +58,9 @@ where
 fn may_be_written(line: &Metadata<'_>) -> bool {
     let of = |target: &str, name: &str| target.split("::").next() == Some(name);
     let silent = of(line.target(), SILENT) || line.module_path().is_some_and(|path| of(path, SILENT));
-    !silent && (of(line.target(), OURS) || *line.level() <= Level::INFO)
+    let first = line.target().split("::").next().unwrap_or_default();
+    let ours = first.strip_prefix(OURS).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
+    !silent && (ours || *line.level() <= Level::INFO)
 }
 
 /// As much of a panic's message as cannot hold what somebody wrote: up to where a value is put into it.

@@ -30,7 +30,7 @@ pub use self::{
     digest_keys::digest_key,
     envelopes::Envelope,
     load::environment,
-    log::MODULES as LOG_MODULES,
+    log::{MODULES as LOG_MODULES, directives as log_directives},
     measure::{Kind, Limits, Measure},
     model::Model,
     problem::{Problem, Problems},

@@ -5,7 +5,7 @@ use super::nearest::nearest;
 /// The levels.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The modules of the program that log; `tests/integration/deploy.rs` compares them with `src/`.
+/// The parts of the program that log, as `countersign::<part>`; `tests/integration/deploy.rs` compares them with `src/`.
 pub const MODULES: &[&str] = &[
     "app",
     "assistant",
@@ -31,6 +31,30 @@ pub const MODULES: &[&str] = &[
     "understanding",
     "wire",
 ];
+
+/// The parts that are modules of the crate `core`.
+const OF_CORE: &[&str] = &["cause", "clock", "http_log", "ids", "permit", "private_file", "reply", "status_line"];
+
+/// Returns the directives of `server.log` as the library that filters knows them: with the crate in place of the part.
+pub fn directives(log: &str) -> String {
+    log.split(',').map(|directive| targeted(directive.trim())).collect::<Vec<_>>().join(",")
+}
+
+/// A directive with the crate in place of the part. A capability is a crate of its own, and settings of earlier versions
+/// have another name for the HTTP log.
+fn targeted(directive: &str) -> String {
+    let Some(path) = directive.strip_prefix("countersign::") else { return directive.to_owned() };
+    if let Some(rest) = path.strip_prefix("exchanges") {
+        return format!("countersign_core::http_log{rest}");
+    }
+    let path = path.strip_prefix("capabilities::").unwrap_or(path);
+    match path.split([':', '=']).next().unwrap_or_default() {
+        "app" => directive.to_owned(),
+        "this_machine" => format!("countersign_wire::{path}"),
+        module if OF_CORE.contains(&module) => format!("countersign_core::{path}"),
+        _ => format!("countersign_{path}"),
+    }
+}
 
 /// Libraries that log something of use.
 const LIBRARIES: &[&str] =
@@ -83,8 +107,9 @@ fn is_level(word: &str) -> bool {
 fn is_known(target: &str) -> bool {
     let mut path = target.split("::");
     match path.next() {
-        Some("countersign") => path.next().is_none_or(|module| MODULES.contains(&module)),
-        Some(library) => LIBRARIES.contains(&library),
+        Some("countersign") => path.next().is_none_or(|module| MODULES.contains(&module) || module == "exchanges"),
+        // As log lines have it; there is a crate for each capability, so not all are known here.
+        Some(name) => name.starts_with("countersign_") || LIBRARIES.contains(&name),
         None => false,
     }
 }
@@ -96,6 +121,18 @@ fn did_you_mean(found: &str, known: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_is_named_by_its_crate() {
+        let log = "info, countersign=debug,countersign::slack::sink=trace,countersign::clock=off,countersign::app=warn";
+        let targets =
+            "info,countersign=debug,countersign_slack::sink=trace,countersign_core::clock=off,countersign::app=warn";
+        assert_eq!(directives(log), targets);
+        let earlier = "countersign::exchanges=debug,countersign::capabilities::experiments::upgrade=debug";
+        assert_eq!(directives(earlier), "countersign_core::http_log=debug,countersign_experiments::upgrade=debug");
+        assert_eq!(problems(earlier), Vec::<String>::new());
+        assert_eq!(problems("countersign_slack::sink=trace,countersign_core=info"), Vec::<String>::new());
+    }
 
     #[test]
     fn every_directive_is_looked_at() {

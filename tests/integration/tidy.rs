@@ -5,32 +5,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The room, and the rooms it may import. The leaves may be imported by all.
-const MAY_USE: &[(&str, &[&str])] = &[
-    ("ids", &[]),
-    ("clock", &[]),
-    ("cause", &[]),
-    ("reply", &[]),
-    ("status_line", &[]),
-    ("http_log", &[]),
-    ("permit", &[]),
-    ("wire", &[]),
-    ("this_machine", &[]),
-    ("private_file", &[]),
-    ("config", &[]),
-    ("graph", &[]),
-    ("slack", &["config"]),
-    ("services", &["config"]),
-    ("model", &["config"]),
-    ("store", &["graph", "config"]),
-    ("understanding", &["model"]),
-    ("capabilities", &["config", "graph", "services", "understanding"]),
-    ("assistant", &["capabilities", "graph", "model", "services", "understanding"]),
-    ("conversation", &["assistant", "capabilities", "graph", "slack", "config"]),
-    ("sandbox", &["config"]),
-    ("playground", &["config"]),
-];
-
 /// The rooms of the conversation from the top to the bottom, each with those that it may import. What is in none of the
 /// lists of the others is known to none of them.
 const ROOMS_OF_CONVERSATION: &[(&str, &[&str])] = &[
@@ -41,9 +15,6 @@ const ROOMS_OF_CONVERSATION: &[(&str, &[&str])] = &[
     ("record", &["presentation"]),
     ("presentation", &[]),
 ];
-
-const LEAVES: &[&str] =
-    &["ids", "clock", "cause", "reply", "status_line", "http_log", "permit", "wire", "this_machine", "private_file"];
 
 /// Production files are to be held in mind; past this many lines there is a second idea in them.
 const LONGEST_FILE: usize = 500;
@@ -63,13 +34,6 @@ fn sources() -> Vec<PathBuf> {
     }
     found.sort();
     found
-}
-
-/// The first folder below `src`, or the file's own name.
-fn room(path: &Path) -> String {
-    let inside = path.strip_prefix("src").unwrap();
-    let first = inside.components().next().unwrap().as_os_str().to_str().unwrap();
-    first.trim_end_matches(".rs").to_owned()
 }
 
 /// The production part of a file: all of it but the items for tests alone. An item ends where its brace is closed, which
@@ -123,13 +87,13 @@ const PLATFORM_WORDS: &[&str] = &["experiment", "upgrade"];
 /// The lines that name one nevertheless: where its folder is declared, and under which names data and settings of earlier
 /// versions have a field.
 fn may_name_one(line: &str) -> bool {
-    let is_declared = matches!(line.trim(), "pub mod experiments;" | "pub mod upgrade;");
-    is_declared || line.trim().starts_with("#[serde(rename = \"") || line.trim().starts_with("#[serde(alias = \"")
-}
-
-/// The rooms a file names, whichever way `use` is written.
-fn rooms_named(text: &str) -> Vec<String> {
-    named_after(text, "crate::")
+    let is_declared = matches!(line.trim(), "pub mod upgrade;" | "pub use countersign_experiments as experiments;");
+    let is_page =
+        line.starts_with("//! | [`experiments`] |") || line.trim_start().starts_with("countersign-experiments");
+    is_declared
+        || is_page
+        || line.trim().starts_with("#[serde(rename = \"")
+        || line.trim().starts_with("#[serde(alias = \"")
 }
 
 /// The names that follow a path, also as a group.
@@ -168,29 +132,47 @@ fn code(text: &str) -> String {
     production.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
+/// The crates as the architecture page lists them, from the top to the bottom, with their folders.
+fn crates() -> Vec<(String, PathBuf)> {
+    let page = fs::read_to_string("src/lib.rs").unwrap();
+    let table = page.split("//! | crate |").nth(1).unwrap().lines().skip(2);
+    let rows = table.take_while(|line| line.starts_with("//! | "));
+    let names = rows.map(|row| row.trim_start_matches("//! | ").split(['`', ']']).nth(1).unwrap().to_owned());
+    let folder = |name: &str| match name {
+        "app" => PathBuf::from("."),
+        "experiments" | "standing" => Path::new("src/capabilities").join(name),
+        _ => Path::new("src").join(name),
+    };
+    names.map(|name| (name.clone(), folder(&name))).collect()
+}
+
+/// The crates of the project that a manifest names in one of its sections.
+fn named_in(manifest: &str, section: &str) -> Vec<String> {
+    let lines = manifest.lines().skip_while(|line| *line != section).skip(1).take_while(|line| !line.starts_with('['));
+    let names = lines.filter_map(|line| line.strip_prefix("countersign-"));
+    names.map(|name| name.split(['.', ' ']).next().unwrap().to_owned()).collect()
+}
+
 #[test]
-fn imports_point_one_way() {
+fn no_crate_knows_one_above_it() {
+    let crates = crates();
     let mut wrong = Vec::new();
-    let tests = for_tests_alone();
-    for path in sources() {
-        let room = room(&path);
-        let of_tests = tests.iter().any(|test| path.starts_with(test));
-        if of_tests || matches!(room.as_str(), "app" | "main" | "lib") {
-            continue;
-        }
-        let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| *name == room) else {
-            wrong.push(format!("{}: the room `{room}` is not in the table", path.display()));
-            continue;
-        };
-        let text = fs::read_to_string(&path).unwrap();
-        for named in rooms_named(&code(&text)) {
-            let fine = named == room || LEAVES.contains(&named.as_str()) || allowed.contains(&named.as_str());
-            if !fine {
-                wrong.push(format!("{}: `{room}` may not use `{named}`", path.display()));
-            }
-        }
+    for (at, (name, folder)) in crates.iter().enumerate() {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let below = &crates[at + 1..];
+        let above =
+            named_in(&manifest, "[dependencies]").into_iter().filter(|dep| !below.iter().any(|(n, _)| n == dep));
+        wrong.extend(above.map(|dep| format!("`{name}` knows `{dep}`, which is not below it")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+
+    let workspace = fs::read_to_string("Cargo.toml").unwrap();
+    let mut members = named_in(&workspace, "[workspace.dependencies]");
+    members.push("app".to_owned());
+    members.sort();
+    let mut listed: Vec<_> = crates.into_iter().map(|(name, _)| name).collect();
+    listed.sort();
+    assert_eq!(listed, members, "the table of the architecture page lists every crate");
 }
 
 #[test]
@@ -205,7 +187,10 @@ fn rooms_of_the_conversation_import_those_below_them() {
     let folder = Path::new("src/conversation");
     let tests = for_tests_alone();
     let mut wrong = Vec::new();
-    for path in sources().iter().filter(|path| path.starts_with(folder) && **path != folder.join("mod.rs")) {
+    for path in sources()
+        .iter()
+        .filter(|path| path.starts_with(folder) && !matches!(path.file_name().and_then(|n| n.to_str()), Some("lib.rs")))
+    {
         let inside: Vec<_> = path.strip_prefix(folder).unwrap().iter().map(|step| step.to_str().unwrap()).collect();
         let Some((room, below)) = ROOMS_OF_CONVERSATION.iter().find(|(name, _)| *name == inside[0]) else {
             wrong.push(format!("{}: it is in no room of the table", path.display()));
@@ -215,7 +200,7 @@ fn rooms_of_the_conversation_import_those_below_them() {
             continue;
         }
         let code = code(&fs::read_to_string(path).unwrap());
-        for named in named_after(&code, "conversation::") {
+        for named in named_after(&code, "crate::") {
             if named != *room && !below.contains(&&*named) {
                 wrong.push(format!("{}: the room `{room}` may not use `{named}`", path.display()));
             }
@@ -366,10 +351,6 @@ fn one_oldest_version_of_rust_is_named_everywhere() {
 
 #[test]
 fn the_import_reader_reads_groups() {
-    let named = rooms_named(
-        "use crate::{\n    clock::Clock,\n    graph::{engine::X, node::Y},\n    ids,\n};\nuse crate::slack::Z;",
-    );
-    assert_eq!(named, ["clock", "graph", "ids", "slack"]);
-    let group = "use crate::{conversation::{a::{B, c}, d}, ids};\ncrate::conversation::e::f();";
-    assert_eq!(named_after(group, "conversation::"), ["a", "d", "e"]);
+    let group = "use crate::{a::{B, c}, d};\ncrate::e::f();";
+    assert_eq!(named_after(group, "crate::"), ["a", "d", "e"]);
 }
