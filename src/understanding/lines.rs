@@ -206,7 +206,7 @@ impl Lines {
     }
 
     /// What stands at the beginning of these words, the most that fits a line; and how many words that is.
-    pub(crate) fn begin<'a>(
+    pub fn begin<'a>(
         &'a self,
         heard: Heard<'a>,
         chapter: (&'a dyn Phrases, &'a str),

@@ -12,7 +12,7 @@ use crate::{
 pub(super) const LEADING: &[&str] = &["the", "our", "my", "an", "a", "called", "named"];
 
 /// How many of these words can be a name, before something else is said.
-pub(crate) fn longest_name(words: &[Word], today: &str) -> usize {
+pub fn longest_name(words: &[Word], today: &str) -> usize {
     const ELSE: &[&str] = &[
         "that", "which", "but", "only", "if", "until", "unless", "except", "without", "ends", "starting", "not",
         "once", "keep", ",",
