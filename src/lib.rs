@@ -1,6 +1,6 @@
 //! Countersign: a Slack bot that makes the changes a team asks for, and none without a countersignature.
 //!
-//! This page is the plan of the house: read it first, then whichever room you need.
+//! This page is the plan of the house: read it first, then the front page of whichever crate you need.
 //!
 //! # Bird's-eye view
 //!
@@ -48,10 +48,10 @@
 //!
 //! **Graphs.** A thread belongs to one graph from its first message on; the name of it ([`ids::GraphName`]) stands in the
 //! thread's row, its lease and its checkpoint. [`conversation::runtime::workers`] runs each thread with the engine of its
-//! graph. One whose graph this process does not have is left, with all its mail, to a process that has it. What the rooms
+//! graph. One whose graph this process does not have is left, with all its messages, to a process that has it. What the rooms
 //! around a graph have to know of its state they ask through [`graph::conversing`].
 //!
-//! **Beyond Slack.** What happens elsewhere, a job's end or a letter, is mail of a thread like everything else
+//! **Beyond Slack.** What happens elsewhere, a job's end or an e-mail, is a message of a thread like everything else
 //! ([`graph::store::External`]): stored once, by its key. An action can wait for it ([`graph::action::Batch::Waits`]) and
 //! holds no lease, no seat and no connection meanwhile; the thread goes on with what else arrives, and a timer ends the wait.
 //! What is said goes out by a channel ([`conversation::runtime::outbox::channel`]), which is Slack unless the message names
@@ -92,7 +92,7 @@
 //! | what an envelope can limit | the `MEASURES` in the capability's `settings.rs`, with the value in the action's [`graph::action::Scope`]; a new kind of limit in `config/measure.rs`; an example in `config/default.toml` |
 //! | what a standing approval can allow | the capability's `allowances.rs` |
 //! | a stored field | the struct, of a conversation [`assistant::state`], with `skip_serializing_if` and a default: seals are computed from the record as it is serialized again, so an old record has to come out as it went in, and nothing that is sealed gets another name; and a new entry in `tests/fixtures/shapes`, where the old ones stay |
-//! | a new domain | its folder and `pub mod`, a stand-in, [`app::installed`], the tables in `tests/integration/tidy.rs`; `tests/integration/dialogues/toy.rs` is the smallest one |
+//! | a new domain | its folder with a `Cargo.toml`, its lines in the workspace's `Cargo.toml` and in the table above, a stand-in, [`app::installed`], the tables in `tests/integration/tidy.rs`; `tests/integration/dialogues/toy.rs` is the smallest one |
 //!
 //! # Promises, and where they are kept
 //!
