@@ -358,7 +358,7 @@ mod tests {
     use countersign_understanding::situation::Draft;
 
     fn book() -> Arc<Book> {
-        harness::experiments().book
+        harness::book()
     }
 
     /// A thread in which ana was asked for this parameter.

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
 };
 
 use async_trait::async_trait;
@@ -25,7 +25,7 @@ use countersign_graph::{
     store,
 };
 use countersign_model::{Block, Error, KnownBlock, Model, Request, Response, Usage};
-use countersign_understanding::RulesModel;
+use countersign_understanding::{RulesModel, book::Book};
 use serde_json::{Value, json};
 
 use crate::{blob_cache::BlobCache, graph::chat_graph, state::AgentState};
@@ -240,10 +240,16 @@ pub(crate) fn experiments() -> Registry {
     Registry::build(vec![Arc::new(Experiments::new(&settings(), Arc::new(SystemClock)).unwrap())]).unwrap()
 }
 
+/// The phrases of the largest capability. Its registry takes a while to build, so there is one for all tests.
+pub(crate) fn book() -> Arc<Book> {
+    static BOOK: LazyLock<Arc<Book>> = LazyLock::new(|| experiments().book);
+    BOOK.clone()
+}
+
 /// These fakes, and the phrases about experiments, most of which lead to none of them.
 pub(super) fn with_phrases(fakes: Fakes) -> Registry {
     let mut registry = Registry::build(vec![Arc::new(fakes)]).unwrap();
-    registry.book = experiments().book;
+    registry.book = book();
     registry
 }
 

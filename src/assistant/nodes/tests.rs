@@ -309,8 +309,7 @@ fn the_button_for_the_next_page_is_understood() {
     ] {
         let mut which: Which = serde_json::from_value(which).unwrap();
         let situation = Situation { said: which.request(2), ..Situation::default() };
-        let (tool, arguments) =
-            super::harness::experiments().book.documented_read(&situation).expect("a documented question");
+        let (tool, arguments) = super::harness::book().documented_read(&situation).expect("a documented question");
         assert_eq!(tool, "get_all_experiments");
         let mut read: Which = serde_json::from_value(arguments).unwrap();
         assert_eq!(read.page.take(), Some(2), "{}", situation.said);
