@@ -1,70 +1,70 @@
-//! What standing approvals can allow beforehand: capabilities bring it.
+//! Allowances: the kinds of changes that standing approvals can allow beforehand, declared by the capabilities.
 
 use countersign_core::reply::{Fact, Text};
 use countersign_graph::action::ActionRecord;
 use serde_json::Value;
 
-/// Changes of one kind that can be allowed beforehand, so many times or so much of it.
+/// Changes of one kind that can be allowed beforehand, up to a number of times or an amount.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
-    /// Its name, as it is stored.
+    /// The stored name.
     pub name: &'static str,
-    /// Other names of it, in lower case with `_` between words.
+    /// Other names, in lower case with `_` between words.
     pub synonyms: &'static [&'static str],
-    /// What people are offered, such as “starts and stops”.
+    /// The words people are offered, such as “starts and stops”.
     pub offered: &'static str,
-    /// How to ask for the place, such as “In which document?”
+    /// The question for the place, such as “In which document?”
     pub which_place: &'static str,
-    /// How to ask for the amount.
+    /// The question for the amount.
     pub how_much: &'static str,
-    /// One of what is counted, and several.
+    /// The unit of the amount, singular and plural.
     pub unit: (&'static str, &'static str),
-    /// The most that one can allow.
+    /// The highest amount that one grant can allow.
     pub most: u64,
-    /// The changes that it covers.
+    /// The names of the actions that are covered.
     pub actions: &'static [&'static str],
-    /// How much a change is.
+    /// The rule by which a change is counted.
     pub counts: Counts,
-    /// The measures of what it covers, for envelopes; without a value it is the amount.
+    /// The measures that envelopes check, each with its value; `None` stands for the granted amount.
     pub measures: &'static [(&'static str, Option<&'static str>)],
     /// Finds the id of the one thing that a change is about in its parameters.
     pub thing: fn(&Value) -> Option<&str>,
-    /// What stands before and after the place in the title of its card.
+    /// The words before and after the place in the title of the card.
     pub title: (&'static str, &'static str),
-    /// What it allows, for the card.
+    /// The card's line on what is allowed.
     pub allows: &'static str,
-    /// That nobody is asked again, for the card.
+    /// The card's warning that nobody is asked again.
     pub warning: &'static str,
-    /// What stays behind and cannot be undone, where somebody is there already.
+    /// The card's warning about data that stays behind and cannot be undone; `None` if nothing stays.
     pub stays: Option<&'static str>,
-    /// What its end means, for the card that ends it.
+    /// The consequence of ending the approval, for the card that ends it.
     pub after: &'static str,
 }
 
-/// How much a change is.
+/// The rule by which a change is counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Counts {
-    /// As much as this measure says.
+    /// The value of this measure.
     Measure(&'static str),
-    /// One each, if it can be undone and is about one thing.
+    /// One for each change that can be undone and is about one thing.
     Each {
-        /// The measure that has to be there.
+        /// The measure that must be present.
         measure: &'static str,
         /// The values that it may have.
         among: &'static [&'static str],
-        /// The measure that must not be there.
+        /// The measure that must be absent.
         without: &'static str,
     },
 }
 
 impl Allowance {
-    /// `200 simulated users`, `1 start or stop`.
+    /// Returns a number with its unit: `200 simulated users`, `1 start or stop`.
     pub fn amount(&self, number: u64) -> String {
         let (one, several) = self.unit;
         format!("{number} {}", if number == 1 { one } else { several })
     }
 
-    /// How much a change is; nothing if it is not covered at all.
+    /// Returns the amount that a change counts; `None` if it is not covered at all.
     pub fn amount_of(&self, record: &ActionRecord) -> Option<u64> {
         if !self.actions.contains(&record.name.as_str()) {
             return None;
@@ -86,27 +86,27 @@ impl Allowance {
     }
 }
 
-/// Everything that can be allowed.
+/// All allowances of the capabilities.
 #[derive(Clone, Debug, Default)]
 pub struct Allowances(Vec<&'static Allowance>);
 
 impl Allowances {
-    /// All of these.
+    /// Collects these allowances.
     pub fn new(all: impl IntoIterator<Item = &'static Allowance>) -> Self {
         Self(all.into_iter().collect())
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub fn all(&self) -> &[&'static Allowance] {
         &self.0
     }
 
-    /// The one of this name, as it is stored.
+    /// Returns the allowance of this stored name.
     pub fn get(&self, name: &str) -> Option<&'static Allowance> {
         self.0.iter().find(|one| one.name == name).copied()
     }
 
-    /// The one that is meant by these words.
+    /// Returns the allowance that these words name: its name, a synonym or an action.
     pub fn meant(&self, words: &str) -> Option<&'static Allowance> {
         let words = words.trim().to_lowercase().replace([' ', '-'], "_");
         let is = |one: &&&Allowance| {
@@ -115,25 +115,26 @@ impl Allowances {
         self.0.iter().find(is).copied()
     }
 
-    /// `200 simulated users`; what is not known any more is named as it is stored.
+    /// Returns a number with its unit, `200 simulated users`; an allowance that is no longer known shows its stored
+    /// name.
     pub fn amount(&self, name: &str, number: u64) -> String {
         self.get(name).map_or_else(|| format!("{number} × {name}"), |known| known.amount(number))
     }
 }
 
-/// Where something can be allowed: a thing, or a context.
+/// A place in which something can be allowed: a thing, or a context.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// Its id; a context has none.
+    /// The id of the thing; `None` for a context.
     pub id: Option<String>,
-    /// Its name.
+    /// The name of the thing or context.
     pub name: String,
-    /// The context that it is, or belongs to, if that is known.
+    /// The context itself, or that of the thing, if known.
     pub context: Option<String>,
-    /// What it is, for the card.
+    /// The place in words, for the card.
     pub words: Text,
-    /// What else the card says of it.
+    /// Further facts for the card.
     pub facts: Vec<Fact>,
-    /// Whether somebody is known to be there or may be: what stays behind mixes with theirs.
+    /// True if real users are known to be there, or may be: the data that stays behind mixes with theirs.
     pub in_use: bool,
 }

@@ -1,34 +1,34 @@
-//! Slash commands: what capabilities bring.
+//! The slash commands that capabilities declare.
 
 /// A slash command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// With its slash.
+    /// The name, with its slash.
     pub name: &'static str,
-    /// Its words, in the order of the list.
+    /// The words of the command, in the order of the list.
     pub words: &'static [Word],
 }
 
-/// A word behind a command.
+/// A word after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
     /// The word.
     pub word: &'static str,
-    /// What may follow it.
+    /// The argument that may follow the word.
     pub takes: Takes,
-    /// What it answers, for the list.
+    /// The answer it gives, for the list.
     pub what: &'static str,
-    /// How it is used: the line without the command.
+    /// An example: the line without the command.
     pub example: &'static str,
 }
 
-/// What may follow a word.
+/// The argument that may follow a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// Nothing.
+    /// No argument.
     Nothing,
-    /// Perhaps something.
+    /// An optional argument, described so.
     Optional(&'static str),
-    /// Something, always.
+    /// A required argument, described so.
     Required(&'static str),
 }

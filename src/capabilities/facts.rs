@@ -1,7 +1,7 @@
-//! Facts without any model: what slash commands and the Home tab ask of the platforms.
+//! Facts without any model: the data that slash commands and the Home tab show of the platforms.
 //!
-//! Nobody waits longer than [`PATIENCE`]. A call goes on after that and leaves its answer for whoever asks next; until
-//! then the last answer stands in, and its age is said. Nothing is remembered across a restart.
+//! Nobody waits longer than [`PATIENCE`]. A call goes on after that and keeps its answer for the next question; until
+//! then the previous answer is shown with its age. Nothing is remembered across a restart.
 
 use std::{
     collections::HashMap,
@@ -19,16 +19,16 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Registry, Service, ToolError};
 
-/// How long somebody waits for a platform.
+/// The longest wait for a platform.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long somebody waits where an older answer can be shown instead.
+/// The longest wait where an older answer can be shown instead.
 pub const PATIENCE_WITH_AN_OLDER_ANSWER: Duration = Duration::from_millis(800);
 
-/// How many answers are remembered; the oldest makes room.
+/// The number of remembered answers; the oldest makes room.
 const REMEMBERED: usize = 64;
 
-/// Answers from the tools that read, and nothing else.
+/// Reads facts: calls the tools that read, and remembers their answers.
 #[derive(Clone, Debug)]
 pub struct Facts {
     registry: Registry,
@@ -36,23 +36,23 @@ pub struct Facts {
     remembered: Arc<Remembered>,
 }
 
-/// What was read of a platform, and when.
+/// An answer of a platform, with its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
     /// The answer of the tool.
     pub answer: Value,
-    /// When it was read.
+    /// The moment it was read.
     pub at: Timestamp,
-    /// Whether it was read for this question; if not, the platform does not answer now.
+    /// True if it was read for this question; false if the platform does not answer now.
     pub fresh: bool,
 }
 
-/// How an outside system is.
+/// The health of an outside system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Health {
-    /// Which.
+    /// The outside system.
     pub service: Service,
-    /// What it said of itself, `name` and `version`; `None`: nothing, ever.
+    /// The `name` and `version` it answered; `None` if it never answered.
     pub fact: Option<Fact>,
 }
 
@@ -78,17 +78,17 @@ impl Remembered {
 }
 
 impl Facts {
-    /// From the tools of these capabilities.
+    /// Uses the tools of these capabilities.
     pub fn new(registry: Registry, clock: Arc<dyn Clock>) -> Self {
         Self { registry, clock, remembered: Arc::default() }
     }
 
-    /// The capabilities that are asked.
+    /// Returns the capabilities that are asked.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// How each outside system is.
+    /// Returns the health of each outside system.
     pub async fn health(&self) -> Vec<Health> {
         let services = self.registry.capabilities.iter().filter_map(|capability| capability.service());
         let asked = services.map(|service| async move {
@@ -98,17 +98,17 @@ impl Facts {
         futures_util::future::join_all(asked).await
     }
 
-    /// What sections of Home the capabilities have.
+    /// Returns the sections of the Home tab that the capabilities have.
     pub async fn home(&self) -> Vec<Reply> {
         let sections = self.registry.capabilities.iter().map(|capability| capability.home(self));
         futures_util::future::join_all(sections).await.into_iter().flatten().collect()
     }
 
-    /// What a tool says, for somebody who may read what they ask for; with the patience of a command.
+    /// Returns the answer of a tool for a reader, who may see only some data; waits as long as [`PATIENCE`].
     ///
     /// # Errors
     ///
-    /// What to say instead; nothing if it did not answer in time.
+    /// The reply to show instead; `None` if the tool did not answer in time or does not exist.
     pub async fn read_for(&self, tool: &str, arguments: &Value, reader: &Reader) -> Result<Value, Option<Reply>> {
         let Some(tool) = self.registry.tools.get(tool) else { return Err(None) };
         match timeout_at(deadline(), tool.call_for(arguments, reader)).await {
@@ -117,7 +117,7 @@ impl Facts {
         }
     }
 
-    /// Says how old what was read of `service` is.
+    /// Adds to `reply` the age of a fact read from `service`.
     pub fn aged(&self, reply: Reply, fact: &Fact, service: &str) -> Reply {
         let age = self.age(fact);
         match fact.fresh {
@@ -129,16 +129,16 @@ impl Facts {
         }
     }
 
-    /// How old it is, in words.
+    /// Returns the age of a fact in words.
     pub fn age(&self, fact: &Fact) -> String {
         ago(self.clock.now(), fact.at)
     }
 
-    /// Asks a tool that reads of `service`, but for no longer than until then; or else says what it answered last.
+    /// Calls a tool of `service`, waiting at most until `until`; returns the previous answer if there is no new one.
     ///
     /// # Errors
     ///
-    /// What to say if nothing is known.
+    /// The reply to show if no answer is known.
     pub async fn read(
         &self,
         service: &str,
@@ -177,12 +177,12 @@ fn key(tool: &str, arguments: &Value) -> String {
     format!("{tool} {arguments}")
 }
 
-/// Until when somebody who asks now waits.
+/// Returns the end of the wait for a question asked now.
 pub fn deadline() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// The platform did not answer in time, and never answered this before.
+/// Returns the reply for a platform that did not answer in time and has no remembered answer.
 fn too_slow(service: &str) -> Reply {
     Reply::text(format!("{service} has not answered within {} s, so I could not look that up.", PATIENCE.as_secs()))
         .hint("Ask again in a minute, or tell whoever runs it.")

@@ -1,8 +1,8 @@
-//! What the assistant can do: tools that read, actions that change.
+//! The abilities of the assistant: tools that read, actions that change.
 //!
-//! A capability is a folder here: `tools.rs` for what the model may call at any time, `actions/<verb>.rs` for what a
-//! person must approve, `replies.rs` for what it says. It is described by one [`Capability`], and [`Registry`] is all of
-//! them together.
+//! A capability is a crate of its own: `tools.rs` for what the model may call at any time, `actions/<verb>.rs` for
+//! what a person must approve, `replies.rs` for the texts. It is described by one [`Capability`], and [`Registry`]
+//! holds all of them.
 
 mod allowance;
 mod command;
@@ -29,23 +29,23 @@ pub use self::{
     registry::{OWN_COMMAND, Registry, RegistryError},
 };
 
-/// One domain: everything that the rest of the program knows of it. Only name, purpose, tools and actions have to be there.
+/// One domain, as the rest of the program knows it. Only name, purpose, tools and actions are required.
 #[async_trait]
 pub trait Capability: Send + Sync {
-    /// Its name, such as `documents`.
+    /// Returns the name, such as `documents`.
     fn name(&self) -> &'static str;
 
-    /// What it is for, in one line.
+    /// Returns the purpose in one line.
     fn purpose(&self) -> &'static str;
 
-    /// What reads.
+    /// Returns the tools, which read.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
 
-    /// What changes, once a person has approved it.
+    /// Returns the actions, which change something once a person has approved it.
     fn actions(&self) -> Vec<Arc<dyn ActionKind>>;
 
-    /// How its tools and actions are divided for a language model, which is sent only what a request needs. One family unless
-    /// it says otherwise.
+    /// Returns the families of its tools and actions; a language model is sent only those that a request needs. The
+    /// default is one family.
     fn families(&self) -> Vec<Family> {
         let all = Family::new(self.name(), self.purpose()).often();
         let tools = self.tools();
@@ -53,59 +53,59 @@ pub trait Capability: Send + Sync {
         vec![all.tools(tools.iter().map(|tool| tool.name())).actions(actions.iter().map(|action| action.name()))]
     }
 
-    /// The name of the thing that one of its changes is about, from then on “it”. `result` is what the change brought, null
-    /// before it was made. `None`: it is about no single thing.
+    /// Returns the name of the thing that a change is about, to which “it” refers afterwards. `result` is the result
+    /// of the change, null before it was made. `None`: the change is about no single thing.
     fn subject(&self, parameters: &Value, result: &Value) -> Option<String> {
         let _ = (parameters, result);
         None
     }
 
-    /// What can be asked next once one of its changes has ended, as buttons.
+    /// Returns the requests that suit next once a change has ended, as buttons.
     fn next_steps(&self, record: &ActionRecord) -> Vec<Choice> {
         let _ = record;
         Vec::new()
     }
 
-    /// What it understands without a language model.
+    /// Returns the phrases that are understood without a language model.
     fn phrases(&self) -> Option<&'static dyn Phrases> {
         None
     }
 
-    /// What exists and has a name, as it was read last: found in a message before it is read.
+    /// Returns the names of existing things, as read last; they are recognised in a message before it is parsed.
     fn names(&self) -> Arc<Names> {
         Arc::default()
     }
 
-    /// Reads these names again, where they are old; within a short time, and never with an error.
+    /// Reads these names again if they are old; takes a short time at most and never fails.
     async fn refresh_names(&self) {}
 
-    /// What somebody can begin with: a label, and the request.
+    /// Returns requests to begin with: a label, and the request.
     fn suggestions(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// What it can do, in a few words each, with a request as an example.
+    /// Returns examples of its abilities: a few words, and a request.
     fn examples(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// What to try where nothing was said yet: why, and the request.
+    /// Returns requests to try in a new conversation: a reason, and the request.
     fn invitations(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// What a language model has to know of the domain, as a section of its instructions, in Markdown.
+    /// Returns the knowledge of the domain for a language model, as a section of its instructions, in Markdown.
     fn instructions(&self) -> &'static str {
         ""
     }
 
-    /// The outside system that it stands on.
+    /// Returns the outside system that it depends on.
     fn service(&self) -> Option<Service> {
         None
     }
 
-    /// How the outside system is, for an operator: the name of the line, and what is wrong and would be right. What the tool
-    /// says that tells its health, unless it says more.
+    /// Checks the outside system for an operator: returns the name of the line, and the version or what is wrong. The
+    /// default asks the health tool of [`Self::service`].
     async fn check(&self) -> Option<(&'static str, Result<String, String>)> {
         let service = self.service()?;
         let tool = self.tools().into_iter().find(|tool| tool.name() == service.health)?;
@@ -117,65 +117,65 @@ pub trait Capability: Send + Sync {
         Some((service.name, answer.map(said).map_err(|error| error.reply.words())))
     }
 
-    /// What the settings can name of it, as it is there now.
+    /// Returns the things that the settings can name, as they are now.
     ///
     /// # Errors
     ///
-    /// Why that cannot be told.
+    /// The reason why they cannot be read.
     async fn nameable(&self) -> Result<Nameable, String> {
         Ok(Nameable::default())
     }
 
-    /// A value of a parameter in the one form in which it is compared; `None`: as it is.
+    /// Returns a value of a parameter in the canonical form for comparison; `None`: compare it as it is.
     fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
         let _ = (parameter, value);
         None
     }
 
-    /// A slash command of its own.
+    /// Returns its slash command.
     fn command(&self) -> Option<Command> {
         None
     }
 
-    /// The answer to a word of that command, `rest` being what was typed after it. Never fails: what went wrong is the
-    /// answer then.
+    /// Answers a word of that command, `rest` being the text typed after it. Never fails: an error becomes the
+    /// answer.
     async fn answer(&self, word: &str, rest: &str, facts: &Facts) -> Reply {
         let _ = (word, rest, facts);
         Reply::default()
     }
 
-    /// Windows in which something new can be asked for, from everywhere.
+    /// Returns the forms that can be opened from anywhere in Slack to ask for something new.
     fn shortcuts(&self) -> &'static [Shortcut] {
         &[]
     }
 
-    /// Its section of the Home tab.
+    /// Returns its section of the Home tab.
     async fn home(&self, facts: &Facts) -> Option<Reply> {
         let _ = facts;
         None
     }
 
-    /// What standing approvals can allow beforehand.
+    /// Returns the kinds of changes that standing approvals can allow beforehand.
     fn allowances(&self) -> &'static [Allowance] {
         &[]
     }
 
-    /// The thing or the context of this name, for a standing approval.
+    /// Returns the thing or the context of this name, for a standing approval.
     ///
     /// # Errors
     ///
-    /// A refusal with what was meant perhaps, or that the platform cannot be asked.
+    /// A refusal that suggests similar names, or says that the platform cannot be reached.
     async fn place(&self, name: &str) -> Result<Place, PrepareError> {
         let reply = Reply::text(format!("There is nothing called “{name}” in which this could be allowed."));
         Err(parameters::refused(ErrorKind::NotFound, reply))
     }
 
-    /// The names of its things, to choose from.
+    /// Returns the names of its things, to choose from.
     async fn places(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What envelopes can limit. Its settings bring the same.
+    /// Returns the measures that envelopes can limit. Its settings declare the same ones.
     fn measures(&self) -> &'static [Measure] {
         &[]
     }
@@ -184,52 +184,52 @@ pub trait Capability: Send + Sync {
 /// An outside system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// What people call it.
+    /// The name people use.
     pub name: &'static str,
     /// The tool whose answer has its `name` and `version`.
     pub health: &'static str,
-    /// How long a call may take.
+    /// The time limit of a call.
     pub timeout: Duration,
-    /// How long a change that got no answer is looked for.
+    /// The time during which a change without an answer is looked for.
     pub settle_within: Duration,
 }
 
-/// What the settings can name of a domain.
+/// The things of a domain that the settings can name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nameable {
-    /// What one of its things is called, such as “document”.
+    /// The word for one of its things, such as “document”.
     pub thing: &'static str,
-    /// The contexts.
+    /// The names of the contexts.
     pub contexts: Vec<String>,
-    /// Its things, by name.
+    /// The names of its things.
     pub things: Vec<String>,
 }
 
-/// A window in which something new can be asked for.
+/// A form in which something new can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortcut {
-    /// By which Slack names it.
+    /// The callback id by which Slack names it.
     pub callback: &'static str,
-    /// At the top of the window, such as “New document”.
+    /// The title of the window, such as “New document”.
     pub title: &'static str,
-    /// What is new, such as “new document”.
+    /// The new thing, such as “new document”.
     pub what: &'static str,
-    /// How to ask for it in words.
+    /// The request in words that asks for the same.
     pub says: &'static str,
-    /// The action that makes it, whose form is shown.
+    /// The action that makes the new thing, whose form is shown.
     pub action: &'static str,
 }
 
-/// Something the model may call at any time: it reads.
+/// A tool: it reads, and the model may call it at any time.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// Its name, such as `get_context_metadata`.
+    /// Returns the name, such as `get_context_metadata`.
     fn name(&self) -> &'static str;
 
-    /// When to use it, for the model.
+    /// Returns the description for the model: when to use it.
     fn description(&self) -> &'static str;
 
-    /// The JSON schema of its arguments.
+    /// Returns the JSON schema of the arguments.
     fn schema(&self) -> Value;
 
     /// Reads. The answer is data for the model and for `gathered_info`.
@@ -239,7 +239,7 @@ pub trait Tool: Send + Sync {
     /// [`ToolError`], with a sentence for people.
     async fn call(&self, arguments: &Value) -> Result<Value, ToolError>;
 
-    /// The same for somebody in a conversation. Only what is not for everybody to see looks at who that is.
+    /// Reads for a reader in a conversation. Only tools whose data is not public look at the reader.
     ///
     /// # Errors
     ///
@@ -249,36 +249,37 @@ pub trait Tool: Send + Sync {
         self.call(arguments).await
     }
 
-    /// Its answer as a person reads it. `None`: it is shown as data.
+    /// Returns the answer as a person reads it. `None`: it is shown as data.
     fn present(&self, arguments: &Value, answer: &Value) -> Option<Reply> {
         let _ = (arguments, answer);
         None
     }
 
-    /// What “it” means once this was answered: the name of the thing that was asked about.
+    /// Returns the thing to which “it” refers after this answer: the name of the thing that was asked about.
     fn subject(&self, arguments: &Value, answer: &Value) -> Option<String> {
         let _ = (arguments, answer);
         None
     }
 
-    /// What its answers are, such as “the list of documents”, if a model may read the newest one back without asking anew.
+    /// Returns a name for the answers, such as “the list of documents”, if a model may read the newest one again
+    /// without a new call.
     fn read_back(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether an answer of a moment ago may be given again, with its age, in place of asking anew.
+    /// Returns true if a recent answer may be given again, with its age, instead of asking anew.
     fn may_be_repeated(&self) -> bool {
         false
     }
 }
 
-/// Why a tool has no answer.
+/// The error of a tool that has no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolError {
-    /// What kind of thing went wrong.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// What to say to the person, with what to do now.
+    /// The reply for the person, with what to do now.
     pub reply: Reply,
-    /// Whether asking again soon may help.
+    /// True if asking again soon may help.
     pub transient: bool,
 }

@@ -1,5 +1,5 @@
-//! A moment to come, as people say it: `2027-01-15 09:00`, `Friday 9:00`, `tomorrow at noon`, `in 3 days`. All in UTC; the
-//! card shows what was understood.
+//! Future moments as people say them: `2027-01-15 09:00`, `Friday 9:00`, `tomorrow at noon`, `in 3 days`. All are in
+//! UTC; the card shows how they were understood.
 
 use countersign_core::{
     clock,
@@ -14,10 +14,10 @@ use jiff::{
 
 use super::parameters::refused;
 
-/// How much of what was typed is repeated, in characters.
+/// The number of characters of a person's words that are repeated in a reply.
 const LONGEST: usize = 60;
 
-/// A moment to come, as the platform writes it. Without a zone it is meant in UTC, without a time at midnight.
+/// Parses a future moment into the platform's format. Without a zone it is in UTC, without a time at midnight.
 pub fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
     let refuse = |reply| Err(refused(ErrorKind::Validation, reply));
     let words = given.trim().trim_end_matches("UTC").trim_end();
@@ -33,12 +33,12 @@ pub fn moment(given: &str, now: clock::Timestamp) -> Result<String, PrepareError
     }
 }
 
-/// The same of an end: a day without a time is meant with its evening.
+/// Parses the end of a period: a day without a time means 23:59.
 pub fn end_of(given: &str, now: clock::Timestamp) -> Result<String, PrepareError> {
     moment(&format!("{} 23:59", given.trim()), now).or_else(|_| moment(given, now))
 }
 
-/// A moment of the platform's, for people: `2027-01-15 09:00 UTC`.
+/// Formats a moment of the platform for people: `2027-01-15 09:00 UTC`.
 pub fn when(moment: &str) -> String {
     match moment.parse::<Timestamp>() {
         Ok(moment) => moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
@@ -46,7 +46,7 @@ pub fn when(moment: &str) -> String {
     }
 }
 
-/// A day seen from today, and perhaps a time.
+/// Parses a day relative to today, and optionally a time.
 fn relative(words: &str, now: clock::Timestamp) -> Option<civil::DateTime> {
     let words = words.replace(',', " ");
     let words: Vec<&str> = words.split_whitespace().filter(|word| !matches!(*word, "on" | "at" | "next")).collect();
@@ -80,7 +80,7 @@ fn relative(words: &str, now: clock::Timestamp) -> Option<civil::DateTime> {
     Some(today.checked_add(days.days()).ok()?.to_datetime(clock_time(time)?))
 }
 
-/// `9:00`, `9`, `9am`, `9:30 pm`, `noon`; midnight if nothing is said.
+/// Parses `9:00`, `9`, `9am`, `9:30 pm`, `noon`; no words mean midnight.
 fn clock_time(words: &[&str]) -> Option<Time> {
     let words = words.concat();
     let (digits, afternoon) = match words.as_str() {
@@ -102,12 +102,12 @@ fn clock_time(words: &[&str]) -> Option<Time> {
     Time::new(hour, minute, 0, 0).ok()
 }
 
-/// The day of a moment, in UTC.
+/// Returns the day of a moment, in UTC.
 pub fn day(at: clock::Timestamp) -> Date {
     Timestamp::from_millisecond(at.millis()).unwrap_or_default().to_zoned(TimeZone::UTC).date()
 }
 
-/// What was typed, shortened.
+/// Returns the typed words, shortened.
 fn shortened(asked: &str) -> String {
     match asked.chars().count() {
         0..=LONGEST => asked.to_owned(),
@@ -115,13 +115,13 @@ fn shortened(asked: &str) -> String {
     }
 }
 
-/// A date that cannot be read.
+/// Returns the reply for a date that cannot be read.
 fn no_date(asked: &str) -> Reply {
     Reply::text(Text::new().plain("I cannot read “").bold(shortened(asked)).plain("” as a date."))
         .hint("Write it as 2027-01-15 09:00, or Friday 9:00. I take it as UTC.")
 }
 
-/// A date that is over.
+/// Returns the reply for a date in the past.
 fn past_date(when: &str) -> Reply {
     Reply::text(format!("{when} is over. It has to be a moment to come."))
 }

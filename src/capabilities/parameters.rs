@@ -1,26 +1,26 @@
-//! The parameters of actions: their schemas, and what they are read into.
+//! The parameters of actions: their schemas, and how they are read.
 
 use countersign_core::reply::{Reply, Text};
 use countersign_graph::action::{ErrorKind, MissingParameter, PrepareError, Refusal};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A refusal with a reply.
+/// Returns a refusal with a reply.
 pub fn refused(error: ErrorKind, reply: Reply) -> PrepareError {
     Refusal::Refused { error, reply }.into()
 }
 
-/// The parameters as a type.
+/// Reads the parameters as a type.
 ///
 /// # Errors
 ///
-/// A refusal that says what is wrong with them.
+/// A refusal that says what is wrong with the parameters.
 pub fn parameters<T: DeserializeOwned>(given: &Value) -> Result<T, PrepareError> {
     serde_json::from_value(given.clone())
         .map_err(|error| refused(ErrorKind::Validation, unreadable(&error.to_string())))
 }
 
-/// The schema of parameters, without references, as models like it.
+/// Returns the JSON schema of parameters with subschemas inlined, as models prefer it.
 pub fn schema<T: schemars::JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft07().with(|settings| {
         settings.inline_subschemas = true;
@@ -31,17 +31,17 @@ pub fn schema<T: schemars::JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// A parameter to ask for.
+/// Returns a missing parameter with the question that asks for it.
 pub fn missing(name: &str, question: impl Into<String>, options: Vec<String>) -> MissingParameter {
     MissingParameter { name: name.to_owned(), question: question.into(), options }
 }
 
-/// What a person gave, without blanks around it; nothing if nothing is left.
+/// Returns a person's words without surrounding blanks; `None` if nothing is left.
 pub fn given(words: Option<&String>) -> Option<&str> {
     words.map(|words| words.trim()).filter(|words| !words.is_empty())
 }
 
-/// Parameters of a form that cannot be read.
+/// Returns the reply for parameters that cannot be read.
 pub fn unreadable(why: &str) -> Reply {
     if let Some((unknown, _)) = why.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
         return Reply::text(Text::from("“").bold(unknown).plain("” is nothing that I can set here."))
@@ -60,7 +60,7 @@ pub fn unreadable(why: &str) -> Reply {
         .hint("Say it again with such a number.")
 }
 
-/// What a value has to be, in words, as far as the error of the reader says so.
+/// Returns the expected kind of value in words, if the error of the deserializer names it.
 fn needed(why: &str) -> Option<&'static str> {
     const KINDS: &[(&str, &str)] = &[
         ("i64", "a whole number"),
@@ -76,7 +76,7 @@ fn needed(why: &str) -> Option<&'static str> {
     KINDS.iter().find(|(kind, _)| expected.starts_with(kind)).map(|(_, words)| *words)
 }
 
-/// The number that stands where something is counted, and cannot be: below zero, or with a fraction.
+/// Returns the number that was given for a count although it is negative or has a fraction.
 fn no_count(why: &str) -> Option<&str> {
     let (found, expected) = why.split_once(", expected ")?;
     let counts = ["u64", "u32", "usize", "i64"].iter().any(|kind| expected.starts_with(kind));

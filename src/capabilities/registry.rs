@@ -13,27 +13,27 @@ use serde_json::Value;
 
 use super::{Capability, Family, Service, Shortcut, Tool, family};
 
-/// The command of the bot itself.
+/// The bot's own slash command.
 pub const OWN_COMMAND: &str = "/countersign";
 
 /// All tools and actions by name.
 #[derive(Clone, Default)]
 pub struct Registry {
-    /// The capabilities, in the order in which they are told.
+    /// The capabilities, in the order in which they are listed.
     pub capabilities: Vec<Arc<dyn Capability>>,
-    /// What reads.
+    /// The tools by name.
     pub tools: BTreeMap<&'static str, Arc<dyn Tool>>,
-    /// What changes.
+    /// The actions by name.
     pub actions: BTreeMap<&'static str, Arc<dyn ActionKind>>,
-    /// What is offered to a language model together, in the order in which it is told.
+    /// The families, in the order in which they are listed to a model.
     pub families: Vec<Family>,
-    /// The phrases of all of them.
+    /// The phrases of all capabilities.
     pub book: Arc<Book>,
-    /// The place of each action's capability.
+    /// The index in `capabilities` of each action's capability.
     owners: BTreeMap<&'static str, usize>,
 }
 
-/// Why capabilities do not fit together: a fault of the program.
+/// The reason why capabilities do not fit together: a fault of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     /// Two capabilities have one name.
@@ -68,7 +68,7 @@ pub enum RegistryError {
     /// Two families have one name.
     #[error("there are two families called `{0}`")]
     Family(&'static str),
-    /// A family names what is not there, or a tool or action is in no family.
+    /// A family names something that does not exist, or a tool or action is in no family.
     #[error("`{name}` and the families of {capability} do not fit together")]
     Misnamed {
         /// The tool or action.
@@ -81,28 +81,28 @@ pub enum RegistryError {
     Phrase {
         /// The capability.
         capability: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A phrase leads to what is not there.
+    /// A phrase leads to no tool or action.
     #[error("a phrase leads to `{0}`, which is no tool or action")]
     LeadsNowhere(String),
-    /// Arguments cannot be checked against it.
+    /// A schema is not a valid JSON schema.
     #[error("the schema of `{name}` cannot be used: {reason}")]
     Schema {
         /// The tool or action.
         name: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Registry {
-    /// All of these together.
+    /// Builds the registry of these capabilities.
     ///
     /// # Errors
     ///
-    /// [`RegistryError`], if a name is there twice, a schema is none, or something leads nowhere.
+    /// Returns [`RegistryError`] if a name is taken, a schema is invalid, or something leads nowhere.
     pub fn build(capabilities: Vec<Arc<dyn Capability>>) -> Result<Self, RegistryError> {
         let mut registry = Self::default();
         for capability in capabilities {
@@ -138,7 +138,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// The phrases of all capabilities, each of which leads to something.
+    /// Collects the phrases of all capabilities; each has to lead to a tool or action.
     fn phrases(&self) -> Result<Book, RegistryError> {
         let mut book = Book::default();
         for capability in &self.capabilities {
@@ -161,62 +161,62 @@ impl Registry {
         nowhere.map_or(Ok(book), |name| Err(RegistryError::LeadsNowhere(name)))
     }
 
-    /// The capability that an action belongs to.
+    /// Returns the capability that an action belongs to.
     pub fn of_action(&self, action: &str) -> Option<&dyn Capability> {
         self.owners.get(action).map(|at| &*self.capabilities[*at])
     }
 
-    /// The families that go by this name, their own or the wider one.
+    /// Returns the families of this name, their own or the wider one.
     pub fn families_called<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Family> {
         self.families.iter().filter(move |family| family.name == name || family.within == name)
     }
 
-    /// The first family that a tool or action is in.
+    /// Returns the first family that a tool or action is in.
     pub fn family_of(&self, name: &str) -> Option<&Family> {
         self.families.iter().find(|family| family.names().any(|known| known == name))
     }
 
-    /// The name of the thing that a change is about, as [`Capability::subject`].
+    /// Returns the name of the thing that a change is about, as [`Capability::subject`].
     pub fn subject(&self, action: &str, parameters: &Value, result: &Value) -> Option<String> {
         self.of_action(action)?.subject(parameters, result)
     }
 
-    /// What somebody can begin with, of all capabilities: a label, and the request.
+    /// Returns requests to begin with, of all capabilities: a label, and the request.
     pub fn suggestions(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.capabilities.iter().flat_map(|capability| capability.suggestions().iter().copied())
     }
 
-    /// The names in these words of things that exist, as they were read last.
+    /// Returns the names of existing things in these words, as they were read last.
     pub fn names_in(&self, said: &str) -> Vec<Mention> {
         self.capabilities.iter().flat_map(|capability| capability.names().find(said)).collect()
     }
 
-    /// Reads the names again, where they are old.
+    /// Reads the names again if they are old.
     pub async fn refresh_names(&self) {
         join_all(self.capabilities.iter().map(|capability| capability.refresh_names())).await;
     }
 
-    /// What to try where nothing was said yet, of all capabilities: why, and the request.
+    /// Returns requests to try in a new conversation, of all capabilities: a reason, and the request.
     pub fn invitations(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.capabilities.iter().flat_map(|capability| capability.invitations().iter().copied())
     }
 
-    /// A value of a parameter in the one form in which it is compared.
+    /// Returns a value of a parameter in the canonical form for comparison.
     pub fn canonical(&self, parameter: &str, value: &str) -> Option<String> {
         self.capabilities.iter().find_map(|capability| capability.canonical(parameter, value))
     }
 
-    /// The outside systems.
+    /// Returns the outside systems.
     pub fn services(&self) -> impl Iterator<Item = Service> {
         self.capabilities.iter().filter_map(|capability| capability.service())
     }
 
-    /// The windows in which something new can be asked for.
+    /// Returns the forms in which something new can be asked for.
     pub fn shortcuts(&self) -> impl Iterator<Item = &'static Shortcut> {
         self.capabilities.iter().flat_map(|capability| capability.shortcuts())
     }
 
-    /// Its slash command and its shortcuts, which have to be new and to lead to something.
+    /// Checks the slash command and the shortcuts of a capability, which have to be new and to lead to an action.
     fn admits_ways_of(&self, capability: &dyn Capability) -> Result<(), RegistryError> {
         let command = capability.command().map(|command| command.name);
         let taken =
@@ -257,10 +257,10 @@ mod tests {
     use crate::Tool;
     use countersign_understanding::phrases::Phrases;
 
-    /// A capability that only speaks.
+    /// A capability that has only phrases.
     struct Speaks(&'static str, Option<&'static str>);
 
-    /// Phrases of these lines.
+    /// Phrases from these lines.
     struct Lines(&'static str);
 
     impl Phrases for Lines {

@@ -25,15 +25,15 @@ use super::{
     replies, revoke,
 };
 
-/// Its name.
+/// The name of the action.
 pub const NAME: &str = "grant_standing_approval";
 
-/// The measure that names the changes which are covered: whoever may approve those may grant this.
+/// The measure that names the covered changes: people who may approve those may grant this.
 pub const COVERS: &str = "covers";
 
-/// The longest that one holds, in days.
+/// The longest duration of a standing approval, in days.
 const DAYS: i64 = 31;
-/// `grant_standing_approval`.
+/// The action `grant_standing_approval`.
 pub struct AllowStanding {
     book: Arc<Book>,
     capabilities: Vec<Arc<dyn Capability>>,
@@ -175,19 +175,19 @@ impl ActionKind for AllowStanding {
         }
     }
 
-    /// The same one again changes nothing.
+    /// Adding the same standing approval again changes nothing.
     fn recovery(&self) -> Recovery {
         Recovery::Idempotent
     }
 }
 
 impl AllowStanding {
-    /// For this book; what can be allowed and where, the capabilities say.
+    /// Creates the action for this book; the capabilities say what can be allowed, and in which places.
     pub fn new(book: Arc<Book>, capabilities: Vec<Arc<dyn Capability>>, clock: Arc<dyn Clock>) -> Self {
         Self { book, capabilities, clock }
     }
 
-    /// The capability that brings this.
+    /// Returns the capability that declares this allowance.
     fn of(&self, allowance: &Allowance) -> Option<&dyn Capability> {
         let brings =
             |capability: &&Arc<dyn Capability>| capability.allowances().iter().any(|one| one.name == allowance.name);
@@ -195,7 +195,7 @@ impl AllowStanding {
     }
 }
 
-/// The moment; a day without a time is meant with its evening.
+/// Parses the end; a day without a time means 23:59.
 fn until_when(words: &str, now: Timestamp) -> Result<Timestamp, PrepareError> {
     let moment = moment::end_of(words, now)?;
     let moment: Option<jiff::Timestamp> = moment.parse().ok();
@@ -203,7 +203,7 @@ fn until_when(words: &str, now: Timestamp) -> Result<Timestamp, PrepareError> {
     moment.map(|moment| Timestamp(moment.as_millisecond())).ok_or_else(unreadable)
 }
 
-/// What it is about: whoever may approve the changes that it covers may grant it, within the same envelopes.
+/// Returns the scope of a grant: people who may approve the covered changes may grant it, within the same envelopes.
 fn scope(allowance: &Allowance, bounds: &Bounds, place: &Place) -> Scope {
     let scope = match &place.id {
         Some(_) => Scope::default().of_subject(&*place.name),

@@ -1,7 +1,8 @@
-//! Where standing approvals are kept: one register of the store, changed by compare-and-set.
+//! The book of standing approvals: one register of the store, changed by compare-and-set.
 //!
-//! Every change reads the whole book, works the next one out and sets it if nobody was faster; otherwise once more. There are
-//! few of them, and two processes that spend at the same moment must not spend the same users twice.
+//! Every change reads the whole book, works out the next version and writes it if nothing else was faster; otherwise
+//! it tries again. Standing approvals are few, and two processes that spend at the same moment must not spend the
+//! same users twice.
 
 use std::{fmt, sync::Arc};
 
@@ -23,16 +24,16 @@ use super::{
     replies,
 };
 
-/// The register.
+/// The key of the register.
 pub const KEY: &str = "standing approvals";
 
-/// How often a change is tried when others change the book at the same moment.
+/// The number of tries of a change when others change the book at the same moment.
 const TRIES: u32 = 20;
 
-/// The most that the book holds; the oldest that are over go first.
+/// The most standing approvals that the book holds; the oldest that are over go first.
 const MOST: usize = 200;
 
-/// All standing approvals.
+/// All standing approvals, in the store.
 pub struct Book {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -46,26 +47,26 @@ impl fmt::Debug for Book {
     }
 }
 
-/// Why the book could not be changed.
+/// The reason why the book could not be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum BookError {
-    /// The store did not do it.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] Error),
-    /// Others changed it all the time.
+    /// Others changed the book at every try.
     #[error("the standing approvals are changed by others all the time")]
     Busy,
-    /// It holds as many as it can.
+    /// The book is full of standing approvals that can be used.
     #[error("there are {MOST} standing approvals that can be used")]
     Full,
-    /// There is none of this name.
+    /// No standing approval has this name.
     #[error("there is no standing approval of this name")]
     Unknown,
 }
 
 impl Book {
-    /// The book in this store, of what can be allowed. Of those who granted one, only those count who are `entitled` to
-    /// approve what it covers.
+    /// Opens the book in this store. Of the people who granted a standing approval, only those count who are
+    /// `entitled` to approve the changes it covers.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -75,26 +76,26 @@ impl Book {
         Self { store, clock, entitled, allowances }
     }
 
-    /// What can be allowed.
+    /// Returns the allowances that can be granted.
     pub fn allowances(&self) -> &Allowances {
         &self.allowances
     }
 
-    /// What time it is, for whoever shows them.
+    /// Returns the current time, for replies that show standing approvals.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// All of them, oldest first.
+    /// Returns all standing approvals, oldest first.
     ///
     /// # Errors
     ///
-    /// If the store does not answer, or what it holds cannot be read.
+    /// Fails if the store does not answer, or its content cannot be read.
     pub async fn all(&self) -> Result<Vec<Grant>, Error> {
         read(self.store.register(KEY).await?).map(|(_, grants)| grants)
     }
 
-    /// Adds one. The same one again changes nothing.
+    /// Adds a standing approval. Adding the same one again changes nothing.
     ///
     /// # Errors
     ///
@@ -115,11 +116,11 @@ impl Book {
         .await
     }
 
-    /// Ends one. Ending it again changes nothing. Returns it as it stands then.
+    /// Ends a standing approval and returns it as it is then. Ending it again changes nothing.
     ///
     /// # Errors
     ///
-    /// [`BookError::Unknown`], or that the store did not do it.
+    /// [`BookError::Unknown`], or an error of the store.
     pub async fn revoke(&self, id: &str, by: &UserId) -> Result<Grant, BookError> {
         let now = self.clock.now();
         self.change(|grants| {
@@ -133,7 +134,7 @@ impl Book {
         .await
     }
 
-    /// Changes the book, as often as it takes to be the first.
+    /// Changes the book, trying again while others are faster.
     async fn change<T>(
         &self,
         mut change: impl FnMut(&mut Vec<Grant>) -> Result<Change<T>, BookError>,
@@ -153,11 +154,11 @@ impl Book {
     }
 }
 
-/// What a change of the book came to.
+/// The result of a change of the book.
 enum Change<T> {
-    /// It is as it should be already.
+    /// Nothing has to be written.
     Nothing(T),
-    /// It is to be written.
+    /// The changed book has to be written.
     Written(T),
 }
 

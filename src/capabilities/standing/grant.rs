@@ -1,4 +1,4 @@
-//! A standing approval: what it allows, how much of it is used, and what it covers. Pure.
+//! A standing approval: its bounds, its uses, and the changes it covers. Pure.
 
 use countersign_capabilities::Allowances;
 use countersign_core::{
@@ -11,19 +11,19 @@ use countersign_graph::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How many uses are kept in detail.
+/// The number of uses that are kept in detail.
 const USES: usize = 50;
 
-/// In what it may be done.
+/// The place in which the changes may be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Within {
     /// One thing.
     #[serde(rename = "experiment")]
     Thing {
-        /// Its id.
+        /// The id of the thing.
         id: String,
-        /// Its name when it was granted.
+        /// The name of the thing when it was granted.
         name: String,
     },
     /// Everything of a context.
@@ -31,7 +31,7 @@ pub enum Within {
 }
 
 impl Within {
-    /// The name, for people.
+    /// Returns the name, for people.
     pub fn name(&self) -> &str {
         match self {
             Self::Thing { name, .. } | Self::Context(name) => name,
@@ -39,111 +39,111 @@ impl Within {
     }
 }
 
-/// What is asked for: the parameters of the card.
+/// The bounds of a standing approval: the parameters of the card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Its name.
+    /// The id, such as `sa-1a2b3c`.
     pub id: String,
-    /// What may be done: the name of an [`countersign_capabilities::Allowance`].
+    /// The kind of change: the name of an [`countersign_capabilities::Allowance`].
     pub what: String,
-    /// In what.
+    /// The place.
     pub within: Within,
-    /// How much in all.
+    /// The total amount.
     pub limit: u64,
-    /// Until when.
+    /// The end.
     pub until: Timestamp,
 }
 
-/// One use.
+/// One use of a standing approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Use {
-    /// The run and the message that it was for; the same ones spend once.
+    /// The thread, run and slot of the change; the same ones spend once.
     pub claim: String,
-    /// When.
+    /// The moment of the use.
     pub at: Timestamp,
-    /// Who asked.
+    /// The person who asked for the change.
     pub by: UserId,
-    /// How much.
+    /// The amount spent.
     pub amount: u64,
 }
 
-/// Who ended it, and when.
+/// The early end of a standing approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revoked {
-    /// Who asked for it.
+    /// The person who ended it.
     pub by: UserId,
-    /// When.
+    /// The moment it was ended.
     pub at: Timestamp,
 }
 
 /// A standing approval that was granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// What it allows.
+    /// What is granted, where, how much and until when.
     #[serde(flatten)]
     pub bounds: Bounds,
     /// The workspace it holds in.
     pub team: TeamId,
-    /// The conversation it holds in: what one channel grants is no matter of another.
+    /// The conversation it holds in: a grant of one channel does not apply in another.
     pub channel: ChannelId,
     /// The change that granted it.
     pub action: ActionId,
-    /// Who asked for it.
+    /// The person who asked for it.
     pub asked_by: UserId,
-    /// Who granted it.
+    /// The people who granted it.
     pub granted_by: Vec<UserId>,
-    /// When.
+    /// The moment it was granted.
     pub granted_at: Timestamp,
-    /// How much is used.
+    /// The amount used.
     pub used: u64,
-    /// The newest uses.
+    /// The newest uses, at most [`USES`].
     #[serde(default)]
     pub uses: Vec<Use>,
-    /// Whether it was ended before its time.
+    /// The early end, if it was ended before its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<Revoked>,
 }
 
-/// How a standing approval stands.
+/// The state of a standing approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It can be used.
     Open,
-    /// Nothing is left.
+    /// All of the amount is used.
     UsedUp,
-    /// Its time is over.
+    /// The end has passed.
     Expired,
-    /// It was ended.
+    /// A person ended it.
     Revoked,
 }
 
-/// Why a change of the kind that was granted is not covered.
+/// The reason why a change of the granted kind is not covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyNot {
-    /// It is outside an envelope.
+    /// The change is outside an envelope.
     Outside,
-    /// Who granted it asks for this, and another person has to approve it.
+    /// The person who granted the approval asks for the change, so another person has to approve it.
     OwnRequest,
-    /// Nobody who granted it may approve this.
+    /// None of the people who granted it may approve the change.
     NotEntitled,
-    /// Fewer of those who granted it may approve this than have to.
+    /// Fewer of the people who granted it may approve the change than have to.
     TooFew {
-        /// How many may.
+        /// The number of granters who may approve it.
         counted: usize,
-        /// How many have to.
+        /// The number of people who have to approve it.
         needed: usize,
     },
-    /// It is more than is left.
+    /// The change needs more than is left.
     TooMuch {
-        /// What it needs.
+        /// The amount that the change needs.
         amount: u64,
-        /// What is left.
+        /// The amount that is left.
         left: u64,
     },
 }
 
 impl Grant {
-    /// How it stands.
+    /// Returns the state at this moment.
     pub fn standing(&self, now: Timestamp) -> Standing {
         match () {
             () if self.revoked.is_some() => Standing::Revoked,
@@ -153,24 +153,24 @@ impl Grant {
         }
     }
 
-    /// Whether it holds in the conversation of somebody who asks.
+    /// Returns true if it holds in the reader's conversation.
     pub fn is_here(&self, reader: &Reader) -> bool {
         self.team == reader.team && self.channel == reader.channel
     }
 
-    /// Whether somebody may be told of it: it holds in their conversation, or they asked for it or granted it. What it is
-    /// about can give away what a private channel is for, so nobody else is told.
+    /// Returns true if the reader may see it: it holds in their conversation, or they asked for it or granted it. Its
+    /// subject can give away the purpose of a private channel, so nobody else may.
     pub fn is_told(&self, reader: &Reader) -> bool {
         let own = |by: &UserId| self.asked_by == *by || self.granted_by.contains(by);
         self.is_here(reader) || (self.team == reader.team && reader.by.as_ref().is_some_and(own))
     }
 
-    /// What a change would use of it. `entitled` are those of its granters who may approve that change. Nothing if it is about
-    /// other changes, or over.
+    /// Returns the amount that a change would use. `entitled` are the granters who may approve that change. `None` if
+    /// the grant is about other changes, or over.
     ///
     /// # Errors
     ///
-    /// Why the change is not covered although it is of the kind that was granted.
+    /// The reason why the change is not covered although it is of the granted kind.
     pub fn covers(
         &self,
         allowances: &Allowances,
@@ -184,13 +184,13 @@ impl Grant {
         Some(self.why_not(record, entitled).map_or(room, Err))
     }
 
-    /// Whether a change is of the kind that was granted, in the right place.
+    /// Returns true if a change is of the granted kind, in the right place.
     pub fn is_about(&self, allowances: &Allowances, record: &ActionRecord) -> bool {
         self.amount_of(allowances, record).is_some()
     }
 
-    /// Why those who granted it do not stand for those who have to approve a change; nothing if they do. Each of them counts
-    /// only where they may approve the change itself.
+    /// Returns the reason why the granters do not stand in for the approvers of a change; `None` if they do. A
+    /// granter counts only if entitled to approve the change itself.
     pub fn why_not(&self, record: &ActionRecord, entitled: &[UserId]) -> Option<WhyNot> {
         let (policy, granters) = (&record.policy, &self.granted_by);
         let needed = usize::try_from(policy.needed).unwrap_or(usize::MAX).max(1);
@@ -206,7 +206,7 @@ impl Grant {
         }
     }
 
-    /// How much a change is, if it is of the kind that was granted, in the right place.
+    /// Returns the amount of a change that is of the granted kind, in the right place.
     fn amount_of(&self, allowances: &Allowances, record: &ActionRecord) -> Option<u64> {
         let allowance = allowances.get(&self.bounds.what)?;
         let place = &record.thread;
@@ -219,7 +219,7 @@ impl Grant {
         allowance.amount_of(record).filter(|_| within && here)
     }
 
-    /// Writes a use down.
+    /// Records a use.
     pub fn spend(&mut self, amount: u64, record: &ActionRecord, now: Timestamp) {
         self.used += amount;
         self.uses.push(Use { claim: claim(record), at: now, by: record.requested_by.clone(), amount });
@@ -227,13 +227,13 @@ impl Grant {
         self.uses.drain(..over);
     }
 
-    /// Whether this very change spent already.
+    /// Returns true if this very change has spent already.
     pub fn has_spent(&self, allowances: &Allowances, record: &ActionRecord) -> bool {
         let (claim, amount) = (claim(record), self.amount_of(allowances, record));
         self.uses.iter().any(|one| one.claim == claim && Some(one.amount) == amount)
     }
 
-    /// As a record names it.
+    /// Returns the grant as the record of a change names it.
     pub fn under(&self, allowances: &Allowances) -> Under {
         Under {
             id: self.bounds.id.clone(),
@@ -246,14 +246,14 @@ impl Grant {
 }
 
 impl Bounds {
-    /// `up to 200 simulated users in “Math Hints” until 2027-01-15 09:00 UTC`.
+    /// Returns the bounds in words: `up to 200 simulated users in “Math Hints” until 2027-01-15 09:00 UTC`.
     pub fn words(&self, allowances: &Allowances) -> String {
         let Self { what, within, limit, until, .. } = self;
         format!("up to {} in “{}” until {}", allowances.amount(what, *limit), within.name(), moment(*until))
     }
 }
 
-/// A moment for people who may be anywhere.
+/// Formats a moment in UTC, for people in any time zone.
 pub fn moment(at: Timestamp) -> String {
     let moment = jiff::Timestamp::from_millisecond(at.millis()).unwrap_or_default();
     moment.strftime("%Y-%m-%d %H:%M UTC").to_string()
@@ -270,14 +270,14 @@ pub(super) mod tests {
     use super::*;
     use countersign_graph::action::{Approver, Policy, Scope, Undo};
 
-    /// What a test allows.
+    /// The allowances of the tests.
     pub(crate) fn allowances() -> Allowances {
         Allowances::new(countersign_experiments::allowances::ALL)
     }
 
     pub(crate) const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
-    /// A change that asks for so many simulated users in an experiment.
+    /// A change that asks for this number of simulated users in an experiment.
     pub(crate) fn simulation(experiment: &str, users: u64) -> ActionRecord {
         let saved = include_str!("../../../tests/fixtures/shapes/action_record.json");
         let saved: Vec<ActionRecord> = serde_json::from_str(saved).unwrap();

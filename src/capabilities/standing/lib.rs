@@ -1,11 +1,12 @@
 //! Standing approvals: a bounded number of changes of one kind that need not wait for a person, until a certain moment.
 //!
-//! A standing approval is asked for in words and granted by a card of its own, [`allow`]; [`revoke`] ends it, and
-//! [`list::ListStandingApprovals`] shows which there are. [`grant`] is what one is and what it covers, [`book`] where all of
-//! them are kept. The platform knows nothing of them: their effect is in our own store.
+//! A standing approval is requested in words and granted by a card of its own, [`allow`]; [`revoke`] ends it, and
+//! [`list::ListStandingApprovals`] lists them. [`grant`] defines one and the changes it covers, [`book`] keeps all of
+//! them. The platform knows nothing of them: they take effect in our own store.
 //!
-//! *Architecture Invariant:* nothing that cannot be undone is covered but tests with simulated users, whose card says what
-//! stays behind; nothing outside an envelope; and nothing that needs more people than granted it.
+//! *Architecture Invariant:* no change that cannot be undone is covered except tests with simulated users, whose card
+//! names the data that stays behind; no change outside an envelope is covered; and none that needs more people than
+//! granted the approval.
 
 pub mod allow;
 pub mod book;
@@ -24,10 +25,10 @@ use countersign_understanding::phrases::Phrases;
 use self::book::Book;
 use countersign_capabilities::{Capability, Family, Tool};
 
-/// The names of the changes, for settings.
+/// The names of the actions, for settings.
 pub const ACTIONS: [&str; 2] = [allow::NAME, revoke::NAME];
 
-/// What can be done with standing approvals.
+/// The capability of standing approvals.
 pub struct StandingApprovals {
     book: Arc<Book>,
     others: Vec<Arc<dyn Capability>>,
@@ -35,7 +36,7 @@ pub struct StandingApprovals {
 }
 
 impl StandingApprovals {
-    /// Those of this book, about what these capabilities do.
+    /// Creates the capability for this book and the changes of these other capabilities.
     pub fn new(book: Arc<Book>, others: Vec<Arc<dyn Capability>>, clock: Arc<dyn Clock>) -> Self {
         Self { book, others, clock }
     }

@@ -1,4 +1,4 @@
-//! `list_standing_approvals`: what may be done without asking each time.
+//! `list_standing_approvals`: lists the changes that need no approval each time.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use super::{
     replies,
 };
 
-/// Its name.
+/// The name of the tool.
 pub const NAME: &str = "list_standing_approvals";
 
-/// How many of those that are over are shown.
+/// The number of ended standing approvals that are shown.
 const OVER: usize = 5;
 
-/// `list_standing_approvals`.
+/// The tool `list_standing_approvals`.
 #[derive(Debug)]
 pub struct ListStandingApprovals(pub Arc<Book>);
 
@@ -38,7 +38,7 @@ impl Tool for ListStandingApprovals {
         json!({ "type": "object", "properties": {} })
     }
 
-    /// Who is not known is told of none.
+    /// Lists none, since the reader is not known.
     async fn call(&self, _: &Value) -> Result<Value, ToolError> {
         Ok(json!({}))
     }
@@ -56,7 +56,8 @@ impl Tool for ListStandingApprovals {
     }
 }
 
-/// What somebody is told. Where others read along, what they have in other conversations is only counted.
+/// Returns the list for a reader. Where others read along, grants of the reader's other conversations are only
+/// counted.
 fn told(allowances: &Allowances, all: &[Grant], reader: &Reader, now: Timestamp) -> Value {
     let is_open = |grant: &Grant| grant.standing(now) == Standing::Open;
     let (mut told, mut elsewhere) = (Vec::new(), 0);

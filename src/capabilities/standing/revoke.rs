@@ -18,10 +18,10 @@ use super::{
     replies,
 };
 
-/// Its name.
+/// The name of the action.
 pub const NAME: &str = "revoke_standing_approval";
 
-/// `revoke_standing_approval`.
+/// The action `revoke_standing_approval`.
 #[derive(Debug)]
 pub struct RevokeStanding(pub Arc<Book>);
 
@@ -33,7 +33,7 @@ struct Given {
     id: Option<String>,
 }
 
-/// What is stored.
+/// The stored parameters.
 #[derive(Serialize, Deserialize)]
 struct Revocation {
     id: String,
@@ -53,7 +53,7 @@ impl ActionKind for RevokeStanding {
         parameters::schema::<Given>()
     }
 
-    /// Who is not known can end none.
+    /// Refuses, since an unknown reader can end none.
     async fn prepare(&self, parameters: &Value) -> Result<Proposal, PrepareError> {
         self.propose(parameters, |_| false).await
     }
@@ -93,7 +93,7 @@ impl ActionKind for RevokeStanding {
 }
 
 impl RevokeStanding {
-    /// The card that ends one of those that somebody is `told` of.
+    /// Proposes to end one of the standing approvals that `told` accepts.
     async fn propose(
         &self,
         parameters: &Value,
@@ -145,7 +145,7 @@ impl RevokeStanding {
     }
 }
 
-/// Our own store cannot be asked; nothing was changed.
+/// The outcome if our own store does not answer: nothing was changed.
 pub(super) fn not_kept() -> Outcome {
     Outcome::Failed { error: ErrorKind::Network, summary: Text::from(replies::not_now().words()) }
 }
