@@ -1,4 +1,5 @@
-//! Reading from the platform on behalf of tools and actions: by name, with every error in the form its caller needs.
+//! Reads from the platform for tools and actions: things are found by name, and each error has the form its caller
+//! needs.
 
 use countersign_capabilities::ToolError;
 pub use countersign_capabilities::parameters::{parameters, refused, schema};
@@ -17,17 +18,17 @@ use crate::upgrade::{
     experiment::{Experiment, Named},
 };
 
-/// How many experiments are offered where none was named.
+/// The number of experiments that are offered if none was named.
 const OFFERED: usize = 30;
 
-/// Asks for an experiment, with the names there are.
+/// Returns the question for an experiment, with the existing names.
 pub async fn which_experiment(client: &UpgradeClient) -> MissingParameter {
     let names = client.names().await.unwrap_or_default();
     let options = names.into_iter().take(OFFERED).map(|named| named.name).collect();
     MissingParameter { name: "experiment".to_owned(), question: "Which experiment?".to_owned(), options }
 }
 
-/// What kind of thing went wrong, for those who only sort.
+/// Returns the kind of an error.
 pub fn kind(error: &Error) -> ErrorKind {
     match error {
         Error::NotFound { .. } => ErrorKind::NotFound,
@@ -39,7 +40,7 @@ pub fn kind(error: &Error) -> ErrorKind {
     }
 }
 
-/// What to say about a read that failed.
+/// Returns the reply about a failed read.
 pub fn read_failed(error: &Error) -> Reply {
     match error {
         Error::Unavailable { reason } | Error::NoAnswer { reason } => refusals::platform_down(reason),
@@ -54,22 +55,22 @@ pub fn read_failed(error: &Error) -> Reply {
     }
 }
 
-/// A failed read, for a tool.
+/// Turns a failed read into the error of a tool.
 pub fn tool_error(error: &Error) -> ToolError {
     let transient = matches!(error, Error::Unavailable { .. } | Error::SignIn(google::Error::Unreachable { .. }));
     ToolError { kind: kind(error), reply: read_failed(error), transient }
 }
 
-/// A failed read, while a change is prepared.
+/// Turns a failed read into an error of `prepare`.
 pub fn unavailable(error: Error) -> PrepareError {
     PrepareError::Unavailable { error: kind(&error), reply: read_failed(&error) }
 }
 
-/// The experiment that `asked` names. `says` makes a corrected request from a name or id, for the buttons.
+/// Returns the experiment that `asked` names. `says` turns a name or id into a corrected request, for the buttons.
 ///
 /// # Errors
 ///
-/// A refusal with suggestions, or that the platform cannot be asked.
+/// A refusal with suggestions, or an error of the platform.
 pub async fn experiment(
     client: &UpgradeClient,
     asked: &str,
@@ -104,11 +105,11 @@ async fn named(client: &UpgradeClient, asked: &str, says: impl Fn(&str) -> Strin
     }
 }
 
-/// The context that `asked` names, and its vocabulary.
+/// Returns the context that `asked` names, and its vocabulary.
 ///
 /// # Errors
 ///
-/// A refusal that lists the contexts there are.
+/// A refusal that lists the existing contexts.
 pub fn context<'a>(
     contexts: &'a Contexts,
     asked: &str,
@@ -120,35 +121,35 @@ pub fn context<'a>(
     picked.map(|(name, metadata)| (name.as_str(), metadata)).ok_or_else(unknown)
 }
 
-/// The word of a context's vocabulary that `asked` means; `what` it is goes into the refusal.
+/// Returns the word of a context's vocabulary that `asked` means; `what` names the kind of word in the refusal.
 ///
 /// # Errors
 ///
-/// A refusal that lists the words there are.
+/// A refusal that lists the known words.
 pub fn word(known: &[String], what: &str, asked: &str, context: &str) -> Result<String, PrepareError> {
     let unknown = || refused(ErrorKind::Validation, refusals::unknown_word(what, asked, context, known));
     lookup::pick(known, asked).cloned().ok_or_else(unknown)
 }
 
-/// The group type that `asked` means; people say `class` for `classId`.
+/// Returns the group type that `asked` means; people say `class` for `classId`.
 pub fn group_type<'a>(known: &'a [String], asked: &str) -> Option<&'a String> {
     lookup::pick(known, asked).or_else(|| lookup::pick(known, &format!("{}Id", asked.trim())))
 }
 
-/// The group type of a context that `asked` means.
+/// Returns the group type of a context that `asked` means.
 ///
 /// # Errors
 ///
-/// A refusal that lists the types there are.
+/// A refusal that lists the known types.
 pub fn group(known: &[String], asked: &str, context: &str) -> Result<String, PrepareError> {
     word(known, "group type", group_type(known, asked).map_or(asked, String::as_str), context)
 }
 
-/// A user id that can travel in a header.
+/// Returns a user id that is valid in a header.
 ///
 /// # Errors
 ///
-/// A refusal, if it cannot.
+/// A refusal if the id is not valid there.
 pub fn user(asked: &str) -> Result<String, PrepareError> {
     let fits = (1..=250).contains(&asked.len()) && asked.bytes().all(|b| (b' '..=b'~').contains(&b));
     if fits && asked.trim() == asked {

@@ -1,4 +1,4 @@
-//! What standing approvals can allow: simulated users, and starts and stops.
+//! The changes that standing approvals can allow: simulated users, and starts and stops.
 
 use countersign_capabilities::{Allowance, Counts, Place};
 use countersign_core::reply::{Fact, Text};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{access, actions, lookup, scope, testing, upgrade::client::UpgradeClient};
 
-/// All of it.
+/// All allowances of this capability.
 pub const ALL: &[Allowance] = &[
     Allowance {
         name: "simulate",
@@ -51,12 +51,12 @@ pub const ALL: &[Allowance] = &[
     },
 ];
 
-/// The one experiment that a change is about, by id.
+/// Returns the id of the one experiment that a change is about.
 fn thing(parameters: &Value) -> Option<&str> {
     parameters["experiment"].as_str().or_else(|| parameters["place"]["experiment"].as_str())
 }
 
-/// The experiment of that name, or else the context.
+/// Returns the experiment of this name, or else the context.
 pub(super) async fn place(client: &UpgradeClient, name: &str) -> Result<Place, PrepareError> {
     let says = |known: &str| format!("allow simulated users in {known}");
     match access::experiment(client, name, says).await {

@@ -1,4 +1,4 @@
-//! How the platform is, for an operator; and what the settings can name of it.
+//! Checks the platform for an operator, and reads the things that the settings can name.
 
 use countersign_capabilities::Nameable;
 
@@ -7,7 +7,7 @@ use super::{
     upgrade::{client::UpgradeClient, error::Error, sign_in::SignIn},
 };
 
-/// Whether it answers, and whether it lets us in.
+/// Checks that the platform answers and accepts our sign-in; returns its version and the way of signing in.
 pub(super) async fn platform(client: &UpgradeClient, settings: &Upgrade) -> Result<String, String> {
     let at = |error: Error| match error {
         Error::SignIn(_) => error.to_string(),
@@ -35,7 +35,7 @@ pub(super) async fn platform(client: &UpgradeClient, settings: &Upgrade) -> Resu
     }
 }
 
-/// The contexts and experiments that there are.
+/// Reads the names of the contexts and experiments.
 pub(super) async fn nameable(client: &UpgradeClient) -> Result<Nameable, String> {
     let contexts = client.context_metadata().await.map_err(|error| error.to_string())?;
     let names = client.names().await.map_err(|error| error.to_string())?;

@@ -14,7 +14,7 @@ use super::{
     rules,
 };
 
-/// The command.
+/// The command `/upgrade` and its words.
 pub(super) const COMMAND: Command = Command {
     name: "/upgrade",
     words: &[
@@ -34,7 +34,7 @@ pub(super) const COMMAND: Command = Command {
     ],
 };
 
-/// The answer to one of its words.
+/// Answers one word of the command.
 pub(super) async fn answer(word: &str, rest: &str, facts: &Facts) -> Reply {
     match word {
         "list" => list(rest, facts).await,
@@ -43,7 +43,7 @@ pub(super) async fn answer(word: &str, rest: &str, facts: &Facts) -> Reply {
     }
 }
 
-/// Whether the platform answers, and which version it is.
+/// Answers with the health and version of the platform.
 async fn health(facts: &Facts) -> Reply {
     match facts.read(SERVICE.name, SERVICE.health, json!({}), deadline()).await {
         Ok(fact) if fact.fresh => facts.aged(answers::health_reply(&fact.answer), &fact, SERVICE.name),
@@ -52,7 +52,7 @@ async fn health(facts: &Facts) -> Reply {
     }
 }
 
-/// The experiments: all, or those of a status or a context.
+/// Lists the experiments: all, or those of a status or a context.
 async fn list(filter: &str, facts: &Facts) -> Reply {
     let until = deadline();
     let which = match rules::status_meant(filter) {
@@ -76,7 +76,7 @@ async fn list(filter: &str, facts: &Facts) -> Reply {
     }
 }
 
-/// One experiment, by its name.
+/// Shows one experiment, found by its name.
 async fn show(name: &str, facts: &Facts) -> Reply {
     let asked = json!({ "experiment_id": name });
     match facts.read(SERVICE.name, "get_experiment_details", asked, deadline()).await {
@@ -85,7 +85,7 @@ async fn show(name: &str, facts: &Facts) -> Reply {
     }
 }
 
-/// With what can be chosen as words: a private answer has no buttons.
+/// Lists the choices as text if they are ids: a private answer has no buttons.
 fn listed(mut reply: Reply) -> Reply {
     let ids = reply.choices.len() > 1 && reply.choices.iter().all(|choice| choice.label.contains(", id "));
     let labels = std::mem::take(&mut reply.choices).into_iter().map(|choice| choice.label.into()).collect();
@@ -95,7 +95,7 @@ fn listed(mut reply: Reply) -> Reply {
     }
 }
 
-/// Neither a context nor a status, but nearly the latter.
+/// Refuses a word that is neither a context nor a status, but close to this status.
 fn not_a_list(asked: &str, status: &str) -> Reply {
     let asked: String = asked.chars().take(60).collect();
     let text = Text::from("There is no context or status ").code(asked);

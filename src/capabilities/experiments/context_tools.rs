@@ -1,4 +1,4 @@
-//! What one context knows, part by part.
+//! Tools that read one part of a context's vocabulary each.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -27,7 +27,7 @@ struct One {
     context: String,
 }
 
-/// A decision point, and who uses it.
+/// A decision point and the experiments that use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PointInUse {
     /// `site / target`.
@@ -36,7 +36,8 @@ pub struct PointInUse {
     pub experiments: Vec<String>,
 }
 
-/// The context that the arguments name, with its vocabulary. `part` is what is asked of it, for the buttons.
+/// Returns the context that the arguments name, with its vocabulary. `part` is the part that is asked for, for the
+/// buttons.
 async fn asked(client: &UpgradeClient, arguments: &Value, part: &str) -> Result<(String, ContextMetadata), ToolError> {
     let One { context } = arguments_as(arguments)?;
     let contexts = client.context_metadata().await.map_err(|error| tool_error(&error))?;
@@ -45,7 +46,7 @@ async fn asked(client: &UpgradeClient, arguments: &Value, part: &str) -> Result<
     Ok((name.to_owned(), known.clone()))
 }
 
-/// `get_available_contexts`: their names.
+/// `get_available_contexts`: the names of the contexts.
 #[derive(Debug)]
 pub struct AvailableContexts(pub Arc<UpgradeClient>);
 
@@ -109,7 +110,7 @@ impl Tool for ConditionsOfContext {
     }
 }
 
-/// `get_decision_points_for_context`: sites, targets, and which pairs are in use.
+/// `get_decision_points_for_context`: sites, targets, and the pairs in use.
 #[derive(Debug)]
 pub struct PointsOfContext(pub Arc<UpgradeClient>);
 

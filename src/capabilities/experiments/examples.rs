@@ -1,14 +1,14 @@
-//! An example from the platform for a word, in one sentence.
+//! Examples from the platform for a word of the glossary, in one sentence each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{glossary::Example, replies::answers, rules, summary};
 use crate::upgrade::{client::UpgradeClient, experiment::View, status::Status};
 
-/// How many things are named.
+/// The number of things that are named.
 const NAMED: usize = 5;
 
-/// The example, if there is one on the platform now.
+/// Returns an example, if the platform has one now.
 pub async fn of(client: &UpgradeClient, example: Example) -> Option<String> {
     match example {
         Example::Contexts => {
@@ -89,7 +89,7 @@ fn among(all: &[View], example: Example) -> Option<String> {
     })
 }
 
-/// `a, b and c`; no more than a few.
+/// Joins up to [`NAMED`] words: `a, b and c`.
 fn few(words: &[String]) -> String {
     match words {
         [] => "none".to_owned(),

@@ -1,14 +1,14 @@
-//! What a language model is offered together: the families of this capability.
+//! The families of this capability: its tools and actions, grouped for a language model.
 //!
-//! Their wider names are the kinds of request that the assistant has always told apart. A family is a part of one where
-//! all of it would be too much to send with each request.
+//! Their wider names are the kinds of request that the assistant distinguishes. A family is a part of such a kind if
+//! the whole would be too much to send with each request.
 
 use countersign_capabilities::Family;
 
-/// Starting, stopping, designing and deleting experiments.
+/// The wider name for starting, stopping, designing and deleting experiments.
 const MANAGEMENT: &str = "experiment_management";
 
-/// The families, in the order in which a model is told of them.
+/// Returns the families, in the order in which a model sees them.
 pub(super) fn all() -> Vec<Family> {
     vec![
         Family::new("experiment_status", "start, schedule, stop, resume, cancel, archive or delete experiments")

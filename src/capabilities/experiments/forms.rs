@@ -1,6 +1,6 @@
-//! The forms in which people give or change what is asked of the platform.
+//! The forms in which people fill in or change the parameters of an action.
 //!
-//! A field is offered where its value can be shown as text; everything else stays as it is ([`Form::fill`]).
+//! A parameter has a field if its value can be shown as text; every other one stays as it is ([`Form::fill`]).
 
 use countersign_graph::action::{Field, Form, Input, Pick};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::actions::choices;
 use crate::upgrade::{client::UpgradeClient, context::Contexts, status::Status};
 
-/// The form of a new experiment.
+/// Returns the form of a new experiment.
 pub(super) async fn creation(client: &UpgradeClient, given: &Value) -> Form {
     let contexts = client.context_metadata().await.unwrap_or_default();
     let mut fields = vec![
@@ -27,7 +27,7 @@ pub(super) async fn creation(client: &UpgradeClient, given: &Value) -> Form {
     Form { fields }
 }
 
-/// The form of a change of a design. What is empty stays as it is in the experiment.
+/// Returns the form of a change of a design. An empty field leaves the experiment as it is.
 pub(super) async fn update(client: &UpgradeClient, given: &Value) -> Form {
     let contexts = client.context_metadata().await.unwrap_or_default();
     let mut fields = vec![line(given, "/new_name", "New name"), prose(given, "/description", "Description")];
@@ -43,7 +43,7 @@ pub(super) async fn update(client: &UpgradeClient, given: &Value) -> Form {
     Form { fields }
 }
 
-/// The form of a change of status.
+/// Returns the form of a change of status.
 pub(super) fn status(given: &Value) -> Form {
     let statuses = [
         Status::Enrolling,
@@ -65,18 +65,18 @@ pub(super) fn status(given: &Value) -> Form {
     }
 }
 
-/// The form of a test with simulated users; at most `most`.
+/// Returns the form of a test with at most `most` simulated users.
 pub(super) fn users(given: &Value, most: u32) -> Form {
     Form { fields: vec![number(given, "/users", "Simulated users", (1.0, f64::from(most))).required()] }
 }
 
-/// The form of what is done for one user: their id, and what else there is to give, each a line.
+/// Returns the form of an action for one user: their id, and a line for each of `more`, given as place and label.
 pub(super) fn user(given: &Value, more: &[(&str, &str)]) -> Form {
     let user = std::iter::once(line(given, "/user", "User id").required());
     Form { fields: user.chain(more.iter().map(|(place, label)| line(given, place, label))).collect() }
 }
 
-/// Where it takes place, one point on each line; nothing if more is said about a point than fits on one.
+/// Returns the field of the decision points, one on each line; `None` if a point has more parts than fit on a line.
 fn points(given: &Value, contexts: &Contexts) -> Option<Field> {
     let lines = match given.pointer("/decision_points") {
         None => Vec::new(),
@@ -99,7 +99,7 @@ fn point(point: &Value) -> Option<String> {
     }
 }
 
-/// A weight for each condition where they are known, or all of them in words.
+/// Returns a field for each weight if the weights are known, otherwise one field for all conditions.
 fn conditions(given: &Value) -> Vec<Field> {
     match given.pointer("/conditions") {
         Some(Value::Array(conditions)) if !conditions.is_empty() => {
@@ -117,7 +117,7 @@ fn conditions(given: &Value) -> Vec<Field> {
     }
 }
 
-/// What new and changed designs have in common.
+/// Returns the fields that new and changed designs have in common.
 fn design(given: &Value) -> Vec<Field> {
     let picks = |values: &[&str]| values.iter().map(|value| Pick::of(*value)).collect();
     vec![

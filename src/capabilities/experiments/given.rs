@@ -1,8 +1,8 @@
-//! What people and models give as parameters, in the forms they give it.
+//! The parameters as people and models give them, in any accepted form.
 //!
-//! A decision point may be an object or `site / target`, weights a list or `70/30`. Everything is accepted here once and
-//! becomes one form, which the card shows and the record stores. The stored form is one of those accepted, so that a
-//! record can be edited and prepared again.
+//! A decision point may be an object or `site / target`, weights a list or `70/30`. Every form is read here into one,
+//! which the card shows and the record stores. The stored form is one of the accepted ones, so that a record can be
+//! edited and prepared again.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub enum GivenPoint {
 }
 
 impl GivenPoint {
-    /// Whether people who were here before the start stay out, where that was said.
+    /// Returns whether people who were here before the start stay out; `None` if not given.
     pub fn excludes(&self) -> Option<bool> {
         match self {
             Self::Words(_) => None,
@@ -36,7 +36,7 @@ impl GivenPoint {
         }
     }
 
-    /// Site and target, if both are there.
+    /// Returns site and target, if both are given.
     pub fn parts(&self) -> Option<(String, String)> {
         let (site, target) = match self {
             Self::Words(words) => words.split_once(" / ").or_else(|| words.split_once([',', '/']))?,
@@ -58,7 +58,7 @@ pub enum OneOrMany<T> {
 }
 
 impl<T: Clone> OneOrMany<T> {
-    /// All of them.
+    /// Returns all of them.
     pub fn all(&self) -> Vec<T> {
         match self {
             Self::Many(many) => many.clone(),
@@ -84,7 +84,7 @@ pub enum GivenCondition {
 }
 
 impl GivenCondition {
-    /// The code, and the weight if there is one.
+    /// Returns the code, and the weight if there is one.
     pub fn parts(&self) -> (String, Option<f64>) {
         match self {
             Self::Words(words) => match words.rsplit_once([':', '=']) {
@@ -109,7 +109,7 @@ pub enum GivenWeights {
 }
 
 impl GivenWeights {
-    /// The weights for conditions of these codes, in their order. Nothing if they do not fit.
+    /// Returns the weights for conditions of these codes, in their order; `None` if they do not fit.
     pub fn fit(&self, codes: &[String]) -> Option<Vec<f64>> {
         match self {
             Self::List(list) => (list.len() == codes.len()).then(|| list.clone()),
@@ -124,7 +124,7 @@ impl GivenWeights {
         }
     }
 
-    /// How many there are, where that can be told without the conditions.
+    /// Returns the weights as a list without checking the conditions; `None` if they cannot be read.
     pub fn list(&self) -> Option<Vec<f64>> {
         match self {
             Self::List(list) => Some(list.clone()),
@@ -160,7 +160,7 @@ pub enum GivenPayloads {
 }
 
 impl GivenPayloads {
-    /// All of them.
+    /// Returns all of them, one by one.
     pub fn all(&self) -> Vec<GivenPayload> {
         match self {
             Self::List(list) => list.clone(),
@@ -206,7 +206,7 @@ pub enum GivenLevel {
 }
 
 impl GivenLevel {
-    /// Name, payload, and the payload's type, where they are given.
+    /// Returns name, payload and the type of the payload, as far as given.
     pub fn parts(&self) -> (String, Option<String>, Option<String>) {
         match self {
             Self::Words(words) => match words.split_once('=') {
@@ -231,7 +231,7 @@ pub enum GivenMembers {
 /// Group memberships: one id or several for each type.
 pub type GivenGroups = BTreeMap<String, OneOrMany<String>>;
 
-/// Equal shares in percent, with at most two decimals, adding up to 100.
+/// Returns `n` equal shares in percent, with at most two decimals, adding up to 100.
 pub fn equal_shares(n: usize) -> Vec<f64> {
     let share = (10_000 / n.max(1)) as f64 / 100.0;
     let mut shares = vec![share; n];

@@ -1,4 +1,4 @@
-//! What one knows of the platform without asking it: its words, and what each change takes.
+//! Tools that answer without asking the platform: the glossary, and the parameters of each action.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::upgrade::client::UpgradeClient;
 
-/// How long an explanation waits for its example.
+/// The longest time an explanation waits for its example.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Nothing to say.
@@ -36,7 +36,7 @@ struct Asked {
     with: Option<String>,
 }
 
-/// `explain_upgrade_concept`: one word, or how two work together.
+/// `explain_upgrade_concept`: explains one word, or how two work together.
 #[derive(Debug)]
 pub struct ExplainConcept(pub Arc<UpgradeClient>);
 
@@ -88,7 +88,7 @@ fn known(concept: &str) -> Result<&'static Term, ToolError> {
     })
 }
 
-/// A list of words from the glossary.
+/// A tool that lists words from the glossary.
 #[derive(Debug)]
 pub struct Terms {
     name: &'static str,
@@ -154,13 +154,13 @@ fn first_sentence(meaning: &str) -> &str {
     meaning.find(". ").or_else(|| meaning.find(".\n")).map_or(meaning, |end| &meaning[..=end])
 }
 
-/// What a change takes: `get_create_experiment_schema` and so on.
+/// A tool that returns the parameters of an action: `get_create_experiment_schema` and so on.
 pub struct ActionSchema {
     name: &'static str,
     action: Arc<dyn ActionKind>,
 }
 
-/// The tool for each action that has one.
+/// Returns the schema tool of each action that has one.
 pub fn schemas(actions: &[Arc<dyn ActionKind>]) -> Vec<Arc<dyn Tool>> {
     let named = |action: &Arc<dyn ActionKind>| {
         Some(match action.name() {

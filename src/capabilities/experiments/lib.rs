@@ -1,15 +1,15 @@
-//! Experiments on UpGrade: what can be read about them and what can be done with them.
+//! Experiments on UpGrade: the tools that read them and the actions that change them.
 //!
-//! [`tools`] and [`context_tools`] read at any time, [`knowledge`] needs no looking up; each file in [`actions`] is one
-//! change that a person approves. All find experiments by name through [`lookup`] and [`access`]. [`rules`] is the table of
-//! status changes that the platform does not keep itself, [`given`] the forms in which people state things, [`listing`]
-//! which experiments a list shows, [`families`] what a language
-//! model is offered together, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a
-//! running one with simulated participants, and [`replies`] every sentence. None of it knows Slack, a language model or
-//! the engine beyond the two traits it implements.
+//! [`tools`] and [`context_tools`] read at any time, [`knowledge`] needs no access to the platform; each file in
+//! [`actions`] is one change that a person approves. All find experiments by name through [`lookup`] and [`access`].
+//! [`rules`] is the table of status changes, which the platform does not enforce, [`given`] the forms in which people
+//! give parameters, [`listing`] the filter and order of a list, [`families`] the groups that a language model is
+//! offered, [`summary`] an experiment in few words, [`setup`] the rest of it, [`testing`] tries a running one with
+//! simulated participants, and [`replies`] holds every sentence. None of it knows Slack, a language model or the
+//! engine beyond the two traits it implements.
 //!
-//! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of what it read and of validated
-//! parameters, never of a model's words.
+//! *Architecture Invariant:* `prepare` reads and never writes, and a card is made of the data it read and of
+//! validated parameters, never of a model's words.
 
 pub mod access;
 pub mod actions;
@@ -57,7 +57,7 @@ use countersign_capabilities::{
     Allowance, Capability, Command, Family, Nameable, Place, Service, Shortcut, Tool, facts::Facts,
 };
 
-/// Everything that can be read and done, on one platform.
+/// The capability of experiments, on one platform.
 #[derive(Debug)]
 pub struct Experiments {
     client: Arc<UpgradeClient>,
@@ -66,27 +66,27 @@ pub struct Experiments {
     names: names::KnownNames,
 }
 
-/// Its name.
+/// The name of the capability.
 const NAME: &str = "experiments";
 
 impl Experiments {
-    /// On the platform that the settings name. The clock tells which dates are to come.
+    /// Creates the capability on the platform that the settings name. `clock` decides which dates are in the future.
     ///
     /// # Errors
     ///
-    /// If the client cannot be set up.
+    /// Fails if the client cannot be set up.
     pub fn new(settings: &Upgrade, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
         Ok(Self::with_client(settings.client(clock.clone())?, settings, clock))
     }
 
-    /// The same with a client that is there already.
+    /// Creates the capability with an existing client.
     pub fn with_client(client: Arc<UpgradeClient>, settings: &Upgrade, clock: Arc<dyn Clock>) -> Self {
         let names = names::KnownNames::new(client.clone(), clock.clone());
         Self { client, settings: settings.clone(), clock, names }
     }
 }
 
-/// The platform, but for its times.
+/// The platform as a service; the settings replace its times.
 const SERVICE: Service = Service {
     name: "UpGrade",
     health: "check_upgrade_health",

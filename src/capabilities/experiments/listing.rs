@@ -1,6 +1,6 @@
-//! Which experiments to list, and in which order.
+//! The filter and the order of a list of experiments.
 //!
-//! The platform's own search sorts inside a page only, so everything is read and sorted here.
+//! The platform's own search sorts only within a page, so all experiments are read and sorted here.
 
 use std::cmp::Reverse;
 
@@ -16,21 +16,21 @@ use super::{
 };
 use crate::upgrade::{experiment::View, status::Status};
 
-/// How many experiments one page shows.
+/// The number of experiments on a page.
 pub const PAGE: usize = 10;
 
-/// How much is said.
+/// The level of detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
-    /// Only the essence: “in short”.
+    /// Only the essentials: “in short”.
     Short,
-    /// As usual.
+    /// The usual detail.
     #[default]
     Normal,
     /// Everything: “in detail”.
     Full,
-    /// The data itself, as a JSON file in the thread: “raw”, “as JSON”.
+    /// The data, as a JSON file in the thread: “raw”, “as JSON”.
     Raw,
 }
 
@@ -76,7 +76,7 @@ pub struct Which {
     pub form: Form,
 }
 
-/// An order.
+/// The order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sort {
@@ -94,7 +94,7 @@ pub enum Sort {
     Changed,
 }
 
-/// What limits a list, understood.
+/// A parsed filter.
 #[derive(Debug)]
 pub struct Filter<'a> {
     which: &'a Which,
@@ -103,7 +103,7 @@ pub struct Filter<'a> {
     changed: Option<Period>,
 }
 
-/// Statuses that a list is limited to, or all but these.
+/// The statuses that a list is limited to, or all others.
 #[derive(Debug)]
 struct Statuses {
     but: bool,
@@ -111,7 +111,7 @@ struct Statuses {
 }
 
 impl Statuses {
-    /// `archived or cancelled`, `not running`
+    /// Parses statuses, such as `archived or cancelled` or `not running`.
     fn meant(words: &str) -> Option<Self> {
         let plain = words.trim().to_lowercase().replace(" or ", ",").replace(" and ", ",");
         let (but, listed) = plain.strip_prefix("not ").map_or((false, plain.as_str()), |listed| (true, listed));
@@ -131,11 +131,11 @@ impl Statuses {
 }
 
 impl Which {
-    /// What it means on this day.
+    /// Returns the filter that the words mean on this day.
     ///
     /// # Errors
     ///
-    /// What to say to a status or a time that is none.
+    /// The reply about an unknown status or time.
     pub fn understood(&self, today: Date) -> Result<Filter<'_>, Reply> {
         let status = self.status.as_deref().map(|words| {
             let known = ["inactive", "running", "paused", "cancelled", "archived"];
@@ -153,7 +153,7 @@ impl Which {
         })
     }
 
-    /// What it is limited to: `running, in assign-prog, created today`.
+    /// Returns the filter in words: `running, in assign-prog, created today`.
     pub fn words(&self) -> String {
         let status = self.status.as_deref().map(|words| match Statuses::meant(words) {
             Some(statuses) => statuses.words(),
@@ -172,7 +172,7 @@ impl Which {
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
-    /// How to ask for a page of it.
+    /// Returns the request for a page of this list.
     pub fn request(&self, page: usize) -> String {
         let mut said = "list".to_owned();
         let mut say = |words: String| said = format!("{said} {words}");
@@ -211,7 +211,7 @@ impl Which {
         said
     }
 
-    /// The order: what was asked for; the newest first where a time was; else by name.
+    /// Returns the order: the requested one; newest first if limited by a time; otherwise by name.
     pub fn order(&self) -> Sort {
         self.sort.unwrap_or(match (&self.created, &self.changed) {
             (Some(_), _) => Sort::Newest,
@@ -222,7 +222,7 @@ impl Which {
 }
 
 impl Filter<'_> {
-    /// Those of `all` that fit, in order.
+    /// Returns the experiments of `all` that fit, in order.
     pub fn of<'e>(&self, all: &'e [View]) -> Vec<&'e View> {
         let mut found: Vec<_> = all.iter().filter(|view| self.fits(view)).collect();
         let by_name = |e: &&View| (e.name.to_lowercase(), e.id);

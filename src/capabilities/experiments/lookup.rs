@@ -1,25 +1,24 @@
-//! Which experiment a person means.
+//! Finds the experiment that a person means.
 //!
-//! A name is taken as meant if it is the name of exactly one experiment, whatever its case and the quotes around it, its
-//! accents and its punctuation.
-//! Anything less is asked back: near names are suggested, never chosen.
+//! A name is accepted if exactly one experiment has it, ignoring case, surrounding quotes, accents and punctuation.
+//! Anything less leads to a question: similar names are suggested, never chosen.
 
 use countersign_understanding::lexicon::fold;
 
 use super::upgrade::experiment::{ExperimentId, Named};
 
-/// What a name leads to.
+/// The result of a search by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Exactly this one.
+    /// Exactly this experiment.
     One(Named),
-    /// Several of that name.
+    /// Several experiments of that name.
     Several(Vec<Named>),
-    /// None; these have similar names, the nearest first.
+    /// No experiment; these have similar names, the nearest first.
     None(Vec<Named>),
 }
 
-/// Looks for `asked`, a name or an id, among all names.
+/// Searches all names for `asked`, a name or an id.
 pub fn find(names: &[Named], asked: &str) -> Found {
     if let Ok(id) = asked.parse::<ExperimentId>() {
         return names.iter().find(|named| named.id == id).cloned().map_or(Found::None(Vec::new()), Found::One);
@@ -39,7 +38,8 @@ pub fn find(names: &[Named], asked: &str) -> Found {
     }
 }
 
-/// The one whose id begins like this, as ids are shown in short: at least 8 digits, and nothing that could be a word.
+/// Returns the one whose id begins like this, as short ids are shown: at least 8 digits, and nothing that could be a
+/// word.
 fn by_short_id<'a>(names: &'a [Named], asked: &str) -> Option<&'a Named> {
     let short = asked.trim_end_matches('…');
     let short = short.strip_prefix("id ").unwrap_or(short);
@@ -48,7 +48,7 @@ fn by_short_id<'a>(names: &'a [Named], asked: &str) -> Option<&'a Named> {
     found.next().filter(|_| found.next().is_none())
 }
 
-/// The one of `known` that `asked` means: exactly, or uniquely whatever its case.
+/// Returns the one of `known` that `asked` means: exactly, or uniquely if case is ignored.
 pub fn pick<'a>(known: &'a [String], asked: &str) -> Option<&'a String> {
     known.iter().find(|word| *word == asked).or_else(|| {
         let mut found = known.iter().filter(|word| plain(word) == plain(asked));
@@ -56,13 +56,13 @@ pub fn pick<'a>(known: &'a [String], asked: &str) -> Option<&'a String> {
     })
 }
 
-/// Lower case, single blanks, no quotes around it.
+/// Returns the words in lower case, with single blanks and without surrounding quotes.
 fn plain(words: &str) -> String {
     let words = words.trim().trim_matches(['"', '\'', '“', '”', '„', '‘', '’', '`', '«', '»']);
     words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// Up to three names near `wanted`: those that contain it or are spelled alike.
+/// Returns up to three names near `wanted`: those that contain it or are spelled alike.
 fn similar(names: &[Named], wanted: &str) -> Vec<Named> {
     let nearness = |named: &Named| {
         let name = plain(&named.name);

@@ -1,11 +1,13 @@
-//! What exists on the platform, kept for a short time: so that a message is read with the names there are.
+//! The names that exist on the platform, kept for a short time, so that a message is read with them.
 //!
-//! A snapshot serves for [`KEPT`], the vocabulary of contexts, which an administrator sets, for longer. A change of ours
-//! makes it old at once. It is read by one at a time, within [`PATIENCE`]; while the platform is away the last one serves,
-//! and it is not asked again for a moment. Names only tell what words mean: what a change is about is looked up anew.
+//! A snapshot is used for [`KEPT`], the vocabulary of contexts, which an administrator sets, for longer. A change by
+//! the bot makes it old at once. One task at a time reads it, within [`PATIENCE`]; while the platform is away the
+//! last snapshot is used, and the platform is not asked again for [`PAUSE`]. Names only show what words mean: the
+//! experiment of a change is looked up anew.
 //!
-//! Tags are not among them: only the answer that holds every experiment as a whole tells them, too much to read this often.
-//! Sites and targets that are words as well, such as `chat`, are left out, so that nobody who says the word is taken to name it.
+//! Tags are left out: they are only in the answer that holds all experiments in full, which is too large to read this
+//! often. Sites and targets that are also ordinary words, such as `chat`, are left out, so that the word in a message
+//! is not taken for the name.
 
 use std::{
     sync::{Arc, Mutex},
@@ -18,27 +20,27 @@ use tracing::debug;
 
 use super::upgrade::{client::UpgradeClient, context::Contexts};
 
-/// How long the names of experiments are taken as they were read.
+/// The time for which the names of experiments are used without reading them again.
 const KEPT: Duration = Duration::from_secs(30);
-/// How long the vocabulary of contexts is.
+/// The time for which the vocabulary of contexts is used without reading it again.
 const VOCABULARY_KEPT: Duration = Duration::from_secs(600);
-/// How long nobody asks again after no answer came.
+/// The pause after a failed read.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How long a message waits for names.
+/// The longest time a message waits for names.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The kinds of names.
+/// The kind of an experiment's name.
 pub(crate) const EXPERIMENT: &str = "experiment";
-/// A client application.
+/// The kind of a context's name, a client application.
 pub(crate) const CONTEXT: &str = "context";
-/// A condition that a context suggests.
+/// The kind of a condition that a context suggests.
 pub(crate) const CONDITION: &str = "condition";
-/// A type of group, such as `classId`.
+/// The kind of a group type, such as `classId`.
 pub(crate) const GROUP_TYPE: &str = "group type";
 
-/// A site.
+/// The kind of a site.
 pub(crate) const SITE: &str = "site";
-/// A target.
+/// The kind of a target.
 pub(crate) const TARGET: &str = "target";
 
 /// The names on one platform.
@@ -50,11 +52,11 @@ pub(super) struct KnownNames {
     turn: tokio::sync::Mutex<()>,
 }
 
-/// What was read, and when.
+/// The names read last, and the times of the reads.
 #[derive(Debug, Default)]
 struct Kept {
     names: Arc<Names>,
-    /// When they were read, and how many changes of ours there had been.
+    /// The time of the read, and the number of the bot's changes up to then.
     read: Option<(Timestamp, u64)>,
     contexts: Contexts,
     contexts_read: Option<Timestamp>,
@@ -62,17 +64,17 @@ struct Kept {
 }
 
 impl KnownNames {
-    /// Nothing is read yet.
+    /// Starts with no names.
     pub(super) fn new(client: Arc<UpgradeClient>, clock: Arc<dyn Clock>) -> Self {
         Self { client, clock, kept: Mutex::default(), turn: tokio::sync::Mutex::default() }
     }
 
-    /// The names as they were read last.
+    /// Returns the names as read last.
     pub(super) fn snapshot(&self) -> Arc<Names> {
         self.kept().names.clone()
     }
 
-    /// Reads them again where they are old. What cannot be read stays as it is.
+    /// Reads the names again if they are old. A part that cannot be read stays as it is.
     pub(super) async fn refresh(&self) {
         if self.is_fresh() {
             return;
@@ -137,7 +139,7 @@ fn name(kind: &str, name: &str) -> Name {
     Name { kind: kind.to_owned(), name: name.to_owned(), id: None, owner: super::NAME.to_owned(), subject: false }
 }
 
-/// What contexts are called, and what they know.
+/// Returns the names of the contexts and of the words in their vocabularies.
 fn vocabulary(contexts: &Contexts) -> Vec<Name> {
     let mut all = Vec::new();
     for (context, knows) in contexts {
@@ -152,7 +154,8 @@ fn vocabulary(contexts: &Contexts) -> Vec<Name> {
     all
 }
 
-/// Whether nobody writes it but for what it names: with a sign or a capital letter in it.
+/// Returns true for a name that is not an ordinary word: it has a sign, a digit or a capital letter after the first
+/// letter.
 fn is_no_word(name: &str) -> bool {
     name.chars().skip(1).any(|letter| !letter.is_lowercase())
 }

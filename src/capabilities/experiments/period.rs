@@ -1,4 +1,4 @@
-//! When something happened, as people say it: “today”, “this week”, “since 2026-11-01”.
+//! Periods in the past, as people say them: “today”, “this week”, “since 2026-11-01”.
 
 use countersign_core::clock::{MONTHS, WEEKDAYS};
 use jiff::{
@@ -6,7 +6,7 @@ use jiff::{
     civil::{Date, Weekday},
 };
 
-/// From one day to another, both included.
+/// A period of days, first and last included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     /// The first day.
@@ -16,13 +16,13 @@ pub struct Period {
 }
 
 impl Period {
-    /// Whether a moment, as the platform writes it, lies in it.
+    /// Returns true if a moment in the platform's format lies in the period.
     pub fn holds(&self, moment: &str) -> bool {
         moment.get(..10).and_then(|day| day.parse().ok()).is_some_and(|day: Date| self.from <= day && day <= self.to)
     }
 }
 
-/// The period that these words mean, on this day.
+/// Returns the period that these words mean on this day.
 pub fn meant(words: &str, today: Date) -> Option<Period> {
     let plain = words.trim().to_lowercase().replace(',', " ");
     let words: Vec<&str> = plain.split_whitespace().filter(|word| !matches!(*word, "the" | "in" | "on")).collect();
@@ -100,7 +100,8 @@ pub fn meant(words: &str, today: Date) -> Option<Period> {
 
 const TO: &[&str] = &["to", "until", "till"];
 
-/// From the first day of one period to the last of another. A second date in the future ends the range this year.
+/// Returns the period from the first day of one to the last day of another. A second date in the future ends the
+/// range this year.
 fn range(words: &[&str], and: &[&str], today: Date) -> Option<Period> {
     let middle = words.iter().position(|word| and.contains(word))?;
     let (from, last) =
@@ -114,7 +115,7 @@ fn whole_month(year: i16, month: i8) -> Option<Period> {
     Some(Period { from: first, to: first.last_of_month() })
 }
 
-/// `3`, `3rd`
+/// Parses `3` or `3rd`.
 fn day_of_month(word: &str) -> Option<i8> {
     word.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Which decision point is meant, and whose it is.
+//! Finds decision points and the experiments that own them.
 
 use countersign_graph::action::{ErrorKind, PrepareError, Refusal};
 
@@ -14,12 +14,12 @@ use crate::upgrade::{
     status::Status,
 };
 
-/// The one experiment that owns the point, in this context if one is given; nothing if none does. `says` makes a
-/// corrected request from an experiment's name, for the buttons.
+/// Returns the one experiment that owns the point, in this context if one is given; `None` if no experiment does.
+/// `says` turns an experiment's name into a corrected request, for the buttons.
 ///
 /// # Errors
 ///
-/// A refusal, if several own it or only one in another context; or that the platform cannot be asked.
+/// A refusal if several experiments own the point, or only one in another context; or an error of the platform.
 pub async fn owner(
     client: &UpgradeClient,
     site: &str,
@@ -56,11 +56,11 @@ pub async fn owner(
     Ok(owners.pop())
 }
 
-/// The point as the experiment writes it: site and target.
+/// Returns the point as the experiment writes it: site and target.
 ///
 /// # Errors
 ///
-/// A refusal that lists the points there are.
+/// A refusal that lists the experiment's points.
 pub fn of(owner: &View, site: &str, target: &str) -> Result<(String, String), PrepareError> {
     find(owner, site, target).ok_or_else(|| {
         let points: Vec<_> = owner.decision_points.iter().map(DecisionPoint::words).collect();
@@ -69,7 +69,7 @@ pub fn of(owner: &View, site: &str, target: &str) -> Result<(String, String), Pr
     })
 }
 
-/// The first point that a user can visit: one with a target.
+/// Returns the first point that a user can visit: one with a target.
 pub fn first(owner: &View) -> Option<(String, String)> {
     owner.decision_points.iter().find_map(|point| Some((point.site.clone(), point.target.clone()?)))
 }

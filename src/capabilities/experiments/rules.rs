@@ -1,26 +1,26 @@
-//! Which changes of status are made, and from where.
+//! The changes of status that the bot makes.
 //!
 //! The server accepts all of them, so this table is the only guard: a fresh experiment may start if it is complete, a
-//! running one may be stopped and resumed, a stopped one set back, anything may be cancelled, and what is cancelled may be
-//! archived. Pure; it asks nobody.
+//! running one may be stopped and resumed, a stopped one set back, anything may be cancelled, and a cancelled one may
+//! be archived. Pure.
 
 use crate::upgrade::{
     experiment::{Condition, View},
     status::Status,
 };
 
-/// Why a change of status is not made.
+/// The reason why a change of status is not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Objection {
-    /// It stands there already.
+    /// The experiment has this status already.
     Already,
-    /// It may start, but is not complete.
+    /// The experiment may start, but lacks these things.
     NotReady(Vec<String>),
-    /// There is no way from where it stands; these there are.
+    /// The experiment cannot get this status from its present one, only these.
     NoWay(Vec<Status>),
 }
 
-/// Whether an experiment may move to `to` now.
+/// Checks that an experiment may move to `to` now.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub fn check(experiment: &View, to: Status) -> Result<(), Objection> {
     }
 }
 
-/// The statuses that are offered from `from`. Back from paused to inactive is only for those who ask for it.
+/// Returns the statuses that are offered from `from`. Back from paused to inactive is possible but not offered.
 pub fn possible(from: Status) -> Vec<Status> {
     let offered = |to: &Status| may_become(from, *to) && (from, *to) != (Status::EnrollmentComplete, Status::Inactive);
     Status::ALL.into_iter().filter(offered).collect()
@@ -62,7 +62,7 @@ fn may_become(from: Status, to: Status) -> bool {
     }
 }
 
-/// What an experiment lacks to be started.
+/// Returns the things that an experiment lacks to be started.
 fn shortcomings(experiment: &View) -> Vec<String> {
     let mut problems = Vec::new();
     if experiment.decision_points.is_empty() {
@@ -77,15 +77,15 @@ fn shortcomings(experiment: &View) -> Vec<String> {
     problems
 }
 
-/// Whether weights add up to 100, as well as single precision can tell.
+/// Returns true if weights add up to 100, within the error of single precision.
 pub fn total_is_100(weights: impl Iterator<Item = f64> + Clone) -> bool {
     let tolerance = 0.01 * f64::from(u32::try_from(weights.clone().count()).unwrap_or(u32::MAX));
     (weights.sum::<f64>() - 100.0).abs() <= tolerance + 1e-9
 }
 
-/// A weight in percent, with the decimals that somebody may have written: up to four as they are stored, which is in
-/// single precision. What has more is a fraction such as a third, and has two; unless it would look like nothing or like
-/// all, and is not.
+/// Formats a weight in percent with the decimals that a person may have written: up to four as they are stored in
+/// single precision. A longer number is a fraction such as a third and gets two decimals, unless that would round it
+/// to 0 or 100.
 pub fn number(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "that is how weights are stored")]
     let stored = value as f32;
@@ -99,15 +99,15 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// `control 50%, variant 50%`.
+/// Returns the weights in words: `control 50%, variant 50%`.
 pub fn weights_in_words(conditions: &[Condition]) -> String {
     let words = conditions.iter().map(|c| format!("{} {}%", c.condition_code, number(c.assignment_weight)));
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The status a person means: a name from either set, or a verb.
+/// Returns the status a person means: a name from either set, or a verb.
 ///
-/// “Stop” is the reversible one, as “end” and “finish” could be either they are not understood.
+/// “Stop” means the reversible one; “end” and “finish” could mean either and are not understood.
 pub fn status_meant(words: &str) -> Option<Status> {
     let word: String = words.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     if let Some(status) = Status::ALL.into_iter().find(|s| s.stored().to_lowercase() == word || s.shown() == word) {
@@ -125,7 +125,7 @@ pub fn status_meant(words: &str) -> Option<Status> {
     }
 }
 
-/// The status that was most likely meant by a word with a slip of the finger in it.
+/// Returns the status that was probably meant by a misspelled word.
 pub fn status_nearly_meant(word: &str) -> Option<&'static str> {
     const STATUSES: &[&str] =
         &["running", "enrolling", "inactive", "scheduled", "stopped", "paused", "completed", "cancelled", "archived"];
@@ -136,7 +136,7 @@ pub fn status_nearly_meant(word: &str) -> Option<&'static str> {
         .find(|status| strsim::damerau_levenshtein(status, &word) <= if word.len() > 6 { 2 } else { 1 })
 }
 
-/// The verb that leads from `from` to `to`, as people say it to the bot.
+/// Returns the verb that leads from `from` to `to`, as people say it to the bot.
 pub fn verb(from: Status, to: Status) -> &'static str {
     match (from, to) {
         (Status::EnrollmentComplete, Status::Enrolling) => "resume",

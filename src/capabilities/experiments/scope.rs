@@ -1,4 +1,4 @@
-//! What a change of experiments is about, for policies and limits.
+//! The scope of a change of experiments, for policies and limits.
 //!
 //! | measure | what it holds |
 //! | --- | --- |
@@ -11,27 +11,27 @@ use countersign_graph::action::Scope;
 
 use crate::upgrade::experiment::View;
 
-/// The status that it is to have.
+/// The measure of the new status.
 pub(super) const STATUS: &str = "status";
 
-/// A weight in percent.
+/// The measure of a weight in percent.
 pub(super) const WEIGHT: &str = "weight";
 
-/// When it is to start by itself.
+/// The measure of the scheduled start.
 pub(super) const START: &str = "start";
 
-/// When it is to end by itself.
+/// The measure of the scheduled end.
 pub(super) const END: &str = "end";
 
-/// How many simulated users there will be.
+/// The measure of the number of simulated users.
 pub(super) const USERS: &str = "users";
 
-/// A change of this experiment.
+/// Returns the scope of a change of this experiment.
 pub(super) fn of(experiment: &View) -> Scope {
     all([experiment])
 }
 
-/// A change of all of these.
+/// Returns the scope of a change of all of these.
 pub(super) fn all<'a>(experiments: impl IntoIterator<Item = &'a View>) -> Scope {
     experiments.into_iter().fold(Scope::default(), |mut scope, experiment| {
         scope.targets.push(format!("experiment:{}", experiment.id));
@@ -42,12 +42,12 @@ pub(super) fn all<'a>(experiments: impl IntoIterator<Item = &'a View>) -> Scope 
     })
 }
 
-/// People in this experiment: it stays as it is.
+/// Returns the scope of a change of people in this experiment, which itself stays as it is.
 pub(super) fn people_in(experiment: &View) -> Scope {
     Scope { targets: Vec::new(), ..of(experiment) }
 }
 
-/// Simulated users in this experiment.
+/// Returns the scope of a test with simulated users in this experiment.
 pub(super) fn simulated(experiment: &View, users: u32) -> Scope {
     people_in(experiment).measure(USERS, users)
 }

@@ -1,4 +1,4 @@
-//! `[upgrade]`: the settings of this capability, and what envelopes can limit.
+//! `[upgrade]`: the settings of this capability, and the measures that envelopes can limit.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -18,26 +18,26 @@ use super::{
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Upgrade {
-    /// Where its API is, prefix included; also `UPGRADE_API_URL`.
+    /// The address of its API, prefix included; also `UPGRADE_API_URL`.
     pub api_url: String,
-    /// How long a call may take, such as `"10s"`.
+    /// The time limit of a call, such as `"10s"`.
     #[serde(with = "humantime_serde")]
     pub timeout: Duration,
-    /// The most that is read of one answer, in megabytes.
+    /// The largest answer that is read, in megabytes.
     pub max_answer_mb: usize,
-    /// How long a change that got no answer is looked for, such as `"1min"`.
+    /// The time during which a change without an answer is looked for, such as `"1min"`.
     #[serde(with = "humantime_serde")]
     pub settle_within: Duration,
     /// The key file of a Google service account that signs in; also `UPGRADE_SERVICE_ACCOUNT`.
     pub service_account: Option<PathBuf>,
-    /// Where its tokens come from, if not from where the key file says.
+    /// The address that issues its tokens, if not the one in the key file.
     pub token_uri: Option<String>,
     /// `UPGRADE_AUTH_TOKEN`, a token that does not expire.
     #[serde(skip)]
     pub auth_token: Option<SecretString>,
 }
 
-/// The section, for whoever reads the settings.
+/// The section, for the reader of the settings.
 pub const SECTION: SectionSpec = SectionSpec {
     name: "upgrade",
     secrets: &[("auth_token", "UPGRADE_AUTH_TOKEN")],
@@ -46,7 +46,7 @@ pub const SECTION: SectionSpec = SectionSpec {
     read: |values| Ok(Box::new(serde_json::from_value::<Upgrade>(values)?)),
 };
 
-/// What envelopes can limit.
+/// The measures that envelopes can limit.
 pub const MEASURES: &[Measure] = &[
     Measure {
         name: scope::STATUS,
@@ -133,11 +133,11 @@ impl Section for Upgrade {
 }
 
 impl Upgrade {
-    /// A client for the platform.
+    /// Creates a client for the platform.
     ///
     /// # Errors
     ///
-    /// If the address or the key file cannot be used.
+    /// Fails if the address or the key file cannot be used.
     pub fn client(&self, clock: Arc<dyn Clock>) -> anyhow::Result<Arc<UpgradeClient>> {
         let base_url = self.api_url.parse().context("upgrade.api_url is no address")?;
         let settings = UpgradeConfig { base_url, sign_in: self.sign_in(clock)?, timeout: self.timeout };
@@ -145,11 +145,11 @@ impl Upgrade {
         Ok(Arc::new(client.reading_at_most(self.max_answer_mb << 20)))
     }
 
-    /// How to sign in to the platform.
+    /// Returns the way to sign in to the platform.
     ///
     /// # Errors
     ///
-    /// If the key file cannot be used.
+    /// Fails if the key file cannot be used.
     pub fn sign_in(&self, clock: Arc<dyn Clock>) -> anyhow::Result<SignIn> {
         let Some(path) = &self.service_account else {
             return Ok(self.auth_token.clone().map_or(SignIn::Nobody, SignIn::Token));

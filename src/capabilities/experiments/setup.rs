@@ -1,4 +1,4 @@
-//! What else belongs to an experiment: contents, lists of people, history; in words, without the server's ids.
+//! The further setup of an experiment: contents, lists of people, history; in words, without the server's ids.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,12 +9,12 @@ use crate::upgrade::{
     status::Status,
 };
 
-/// How many members of a list are named.
+/// The number of members of a list that are named.
 const NAMED: usize = 20;
-/// The longest content that is told, in characters.
+/// The longest content that is shown, in characters.
 const LONGEST_CONTENT: usize = 300;
 
-/// What is handed to the application for one condition at one decision point.
+/// The content that the application receives for one condition at one decision point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// The condition's code.
@@ -28,7 +28,7 @@ pub struct Content {
     pub value: String,
 }
 
-/// What a factorial design varies.
+/// A factor of a factorial design.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Varied {
     /// The factor's name.
@@ -37,17 +37,17 @@ pub struct Varied {
     pub levels: Vec<Told>,
 }
 
-/// A level, and what the application is told with it.
+/// A level, and the content that the application receives with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// Its name.
+    /// The name of the level.
     pub level: String,
     /// The content, shortened, if it is more than the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
 }
 
-/// How many with one condition were at one decision point.
+/// The number of users of one condition at one decision point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtPoint {
     /// The condition's code.
@@ -61,25 +61,25 @@ pub struct AtPoint {
 /// A list of people who may or must not take part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct People {
-    /// What it is called.
+    /// The name of the list.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Users by id, groups as `type: id`, other segments by name; the first ones.
     pub members: Vec<String>,
-    /// How many there are.
+    /// The number of all members.
     pub total: usize,
 }
 
 /// A change of status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// What it became.
+    /// The new status.
     pub status: Status,
-    /// When.
+    /// The time of the change.
     pub at: String,
 }
 
-/// The contents, where they say more than the condition's code.
+/// Returns the contents that differ from the condition's code.
 pub fn contents(view: &View) -> Vec<Content> {
     let read = |payload: &Payload| {
         let condition = view.condition(&payload.parent_condition)?;
@@ -100,7 +100,7 @@ pub fn contents(view: &View) -> Vec<Content> {
     contents
 }
 
-/// The factors with their levels.
+/// Returns the factors with their levels.
 pub fn factors(view: &View) -> Vec<Varied> {
     let told = |level: &Level| {
         let payload = level.payload.as_ref().map(|payload| shorten(&payload.value));
@@ -110,7 +110,7 @@ pub fn factors(view: &View) -> Vec<Varied> {
     view.factors.iter().map(varied).collect()
 }
 
-/// How many were where, by condition; the server counts by ids.
+/// Returns the enrolled users by condition and decision point; the server counts by ids.
 pub fn enrolled_at(view: &View, enrolled: &EnrollmentDetail) -> Vec<AtPoint> {
     let pairs = view.conditions.iter().flat_map(|c| view.decision_points.iter().map(move |point| (c, point)));
     let count = |(condition, point): (&Condition, &DecisionPoint)| {
@@ -132,7 +132,7 @@ fn shorten(value: &str) -> String {
     }
 }
 
-/// Who may take part, or who must not: the lists that have members.
+/// Returns the lists of one side, people who may or who must not take part, that have members.
 pub fn people(view: &View, side: Side) -> Vec<People> {
     view.lists(side).iter().filter(|list| !list.is_empty()).map(members).collect()
 }
@@ -146,7 +146,7 @@ fn members(list: &MemberList) -> People {
     People { name: list.name.clone(), members, total }
 }
 
-/// The changes of status, the oldest first; the server keeps them in no order.
+/// Returns the changes of status, the oldest first; the server keeps them in no order.
 pub fn history(view: &View) -> Vec<Turn> {
     let read = |change: &StatusChange| Turn { status: change.to_state, at: change.time_log.clone() };
     let mut history: Vec<_> = view.state_time_logs.iter().map(read).collect();
@@ -154,7 +154,7 @@ pub fn history(view: &View) -> Vec<Turn> {
     history
 }
 
-/// When it ends by itself: `with 100 people enrolled`.
+/// Returns the condition of the automatic end: `with 100 people enrolled`.
 pub fn ends(view: &View) -> Option<String> {
     let count = |count: Option<u64>, one: &str, many: &str| match count? {
         1 => Some(format!("1 {one}")),

@@ -1,13 +1,14 @@
-//! Which experiment a question or a change is about: what “it” means, and what can be asked next about it.
+//! The experiment that a question or a change is about: the referent of “it”, and the requests that suit next.
 
 use countersign_core::reply::Choice;
 use countersign_graph::action::{ActionRecord, ErrorKind, Outcome, Status};
 use serde_json::Value;
 
-/// The list of everything, as a button.
+/// The button that lists all experiments: label and request.
 pub(super) const LIST: (&str, &str) = ("List experiments", "list experiments");
 
-/// The experiment that a change is about. What the platform calls it now comes first: it may have been renamed.
+/// Returns the name of the experiment that a change is about. Its present name on the platform comes first: it may
+/// have been renamed.
 pub(super) fn of_change(parameters: &Value, result: &Value) -> Option<String> {
     let places = [
         result.get("name"),
@@ -19,14 +20,14 @@ pub(super) fn of_change(parameters: &Value, result: &Value) -> Option<String> {
     places.into_iter().flatten().find_map(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
-/// The experiment that was read about, by the name the answer gives it.
+/// Returns the name of the experiment that was read, as the answer gives it.
 pub(super) fn of_answer(arguments: &Value, answer: &Value) -> Option<String> {
     let asked = ["experiment", "experiment_id"].into_iter().find_map(|key| arguments.get(key)?.as_str());
     let asked = asked.filter(|asked| !asked.is_empty())?;
     Some(answer["name"].as_str().unwrap_or(asked).to_owned())
 }
 
-/// What can be asked next about a change that has ended. The way back is on its card, and so is trying again.
+/// Returns the requests that suit next after a change has ended. Undoing it and trying again are on its card.
 pub(super) fn next_steps(record: &ActionRecord) -> Vec<Choice> {
     let result = match &record.outcome {
         Some(Outcome::Done { result, .. }) => result,

@@ -1,6 +1,6 @@
-//! An experiment in few words, as data: what tools answer and replies are drawn from.
+//! An experiment in few words, as data: tools answer with it, and replies are drawn from it.
 //!
-//! A whole experiment is kilobytes of ids and time stamps; a model needs its name, where it stands, and what it compares.
+//! A whole experiment is kilobytes of ids and time stamps; a model needs its name, its status, and its conditions.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,27 +18,27 @@ use crate::upgrade::{
 /// An experiment in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Its id.
+    /// The id.
     pub id: ExperimentId,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Where it stands, by its stored name.
+    /// The status, by its stored name.
     pub status: Status,
-    /// The same, in words for people.
+    /// The status, in words for people.
     pub status_words: String,
     /// The application it belongs to.
     pub context: String,
-    /// Its conditions, in order.
+    /// The conditions, in order.
     pub conditions: Vec<Share>,
-    /// Its decision points, each `site / target`.
+    /// The decision points, each `site / target`.
     pub decision_points: Vec<String>,
-    /// Labels.
+    /// The tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// When it was created.
+    /// The time of creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
-    /// When it was last changed.
+    /// The time of the last change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
 }
@@ -46,87 +46,87 @@ pub struct Summary {
 /// A condition and its share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Share {
-    /// Its code.
+    /// The condition's code.
     pub code: String,
-    /// Its weight in percent.
+    /// The weight in percent.
     pub weight: f64,
-    /// How many users are enrolled in it, where that was read.
+    /// The number of enrolled users, if it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enrolled: Option<u64>,
 }
 
-/// An experiment by itself.
+/// All details of one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Details {
-    /// What a list says too.
+    /// The part that is also shown in a list.
     #[serde(flatten)]
     pub summary: Summary,
-    /// What it is about.
+    /// The description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Who draws a lot.
+    /// The unit that is assigned a condition.
     pub assignment_unit: String,
     /// The type of group, with unit `group`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Whose past decides.
+    /// The unit whose past assignment is kept, person or group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consistency_rule: Option<String>,
-    /// What holds once enrolment is complete, with the condition it names.
+    /// The rule after enrolment is complete, with the condition it names.
     pub post_experiment_rule: String,
-    /// Whether people on no list take part.
+    /// The rule for people who are on no list: they take part, or not.
     pub filter_mode: String,
-    /// How many users are enrolled, where that could be read.
+    /// The number of enrolled users, if it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enrolled_users: Option<u64>,
-    /// How many groups are enrolled.
+    /// The number of enrolled groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enrolled_groups: Option<u64>,
-    /// How many users came and may not take part.
+    /// The number of users who came but may not take part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excluded_users: Option<u64>,
-    /// What it varies, in a factorial design.
+    /// The factors of a factorial design.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub factors: Vec<Varied>,
-    /// How many were at which decision point, where there are several.
+    /// The enrolled users at each decision point, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub enrolled_at: Vec<AtPoint>,
-    /// The contents for each condition and decision point, where they are more than the code.
+    /// The contents for each condition and decision point that differ from the code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub payloads: Vec<Content>,
-    /// Who may take part.
+    /// The lists of people who may take part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inclusion_lists: Vec<People>,
-    /// Who must not.
+    /// The lists of people who must not take part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusion_lists: Vec<People>,
-    /// Where people who came before the start stay out.
+    /// The decision points at which people who came before the start stay out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude_if_reached: Vec<String>,
-    /// When it ends by itself.
+    /// The condition of the automatic end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<String>,
-    /// How the lot is drawn, if it is not plainly by chance.
+    /// The way of drawing conditions, if it is not simply random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignment_algorithm: Option<String>,
-    /// What a stratified draw goes by.
+    /// The factor of a stratified draw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stratification_factor: Option<String>,
-    /// When it starts by itself.
+    /// The scheduled start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_on: Option<String>,
-    /// When it is to end.
+    /// The scheduled end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_on: Option<String>,
-    /// Its changes of status, the oldest first.
+    /// The changes of status, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Turn>,
-    /// What it may become next, by our rules.
+    /// The statuses that our rules allow next.
     pub next_statuses: Vec<Status>,
 }
 
 impl Summary {
-    /// The summary of an experiment.
+    /// Summarises an experiment.
     pub fn of(view: &View) -> Self {
         let share = |c: &crate::upgrade::experiment::Condition| Share {
             code: c.condition_code.clone(),
@@ -149,7 +149,7 @@ impl Summary {
 }
 
 impl Details {
-    /// The details of an experiment, with its numbers where they could be read.
+    /// Returns the details of an experiment, with its numbers if they could be read.
     pub fn of(view: &View, enrolled: Option<&EnrollmentDetail>) -> Self {
         let mut summary = Summary::of(view);
         if let Some(enrolled) = enrolled {
@@ -190,7 +190,7 @@ impl Details {
     }
 }
 
-/// `continue`, `assign variant`, or `assign default`.
+/// Returns the rule after enrolment in words: `continue`, `assign variant`, or `assign default`.
 pub fn post_rule(view: &View) -> String {
     if view.post_experiment_rule != "assign" {
         return view.post_experiment_rule.clone();
@@ -199,7 +199,7 @@ pub fn post_rule(view: &View) -> String {
     format!("assign {}", named.map_or("default", |condition| &condition.condition_code))
 }
 
-/// As stored weights are single precision: 33.333332 is 33.33.
+/// Rounds a stored weight, which is single precision: 33.333332 becomes 33.33.
 pub fn as_shown(weight: f64) -> f64 {
     rules::number(weight).parse().unwrap_or(weight)
 }

@@ -1,4 +1,4 @@
-//! What the assistant may read at any time. Every answer is small: it goes to a model and into the thread's state.
+//! Tools that read the platform. Every answer is small: it goes to a model and into the thread's state.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use super::{
 };
 use crate::upgrade::client::UpgradeClient;
 
-/// How many experiments one answer holds.
+/// The number of experiments in one answer.
 const MOST: usize = 200;
-/// The largest data of one experiment that are handed on as they are, in bytes.
+/// The largest raw data of one experiment that are handed on, in bytes.
 const LARGEST_RAW: usize = 80_000;
 
 /// Nothing to say.
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// `check_upgrade_health`: whether the platform is there.
+/// `check_upgrade_health`: the health of the platform.
 #[derive(Debug)]
 pub struct CheckHealth(pub Arc<UpgradeClient>);
 
